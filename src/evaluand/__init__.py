@@ -1,0 +1,119 @@
+"""evaluand evaluates any ML or AI system on one reproducible path: dataset → run → evaluate → aggregate → report.
+
+The public names are loaded on first use, so that importing the package costs next to nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from evaluand._version import __version__
+
+if TYPE_CHECKING:
+    from evaluand.aggregation import Aggregation, Aggregator, Measure
+    from evaluand.dataset import Dataset, Example, Roles
+    from evaluand.engine import LocalEngine, Policy
+    from evaluand.errors import DataError, EngineError, EvaluandError, SpecError, TaskError, TaskTimeout, TransientError
+    from evaluand.evaluation import Evaluation, Evaluator
+    from evaluand.experiment import Experiment
+    from evaluand.metrics.accuracy import Accuracy
+    from evaluand.metrics.count import Count
+    from evaluand.metrics.mean import Mean
+    from evaluand.run import Run, Runner
+    from evaluand.scorer import Score, Scorer, scorer
+    from evaluand.store import MemoryStore, Store
+    from evaluand.stores.directory import DirectoryStore
+    from evaluand.task import Alternatives, Task, task
+    from evaluand.trace import Span, TaskSpan, Trace, Tracer, span
+
+_PLACES = {
+    "aggregation": ("Aggregation", "Aggregator", "Measure"),
+    "dataset": ("Dataset", "Example", "Roles"),
+    "engine": ("LocalEngine", "Policy"),
+    "errors": ("DataError", "EngineError", "EvaluandError", "SpecError", "TaskError", "TaskTimeout", "TransientError"),
+    "evaluation": ("Evaluation", "Evaluator"),
+    "experiment": ("Experiment",),
+    "metrics.accuracy": ("Accuracy",),
+    "metrics.count": ("Count",),
+    "metrics.mean": ("Mean",),
+    "run": ("Run", "Runner"),
+    "scorer": ("Score", "Scorer", "scorer"),
+    "store": ("MemoryStore", "Store"),
+    "stores.directory": ("DirectoryStore",),
+    "task": ("Alternatives", "Task", "task"),
+    "trace": ("Span", "TaskSpan", "Trace", "Tracer", "span"),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = [
+    "Accuracy",
+    "Aggregation",
+    "Aggregator",
+    "Alternatives",
+    "Count",
+    "DataError",
+    "Dataset",
+    "DirectoryStore",
+    "EngineError",
+    "EvaluandError",
+    "Evaluation",
+    "Evaluator",
+    "Example",
+    "Experiment",
+    "LocalEngine",
+    "Mean",
+    "Measure",
+    "MemoryStore",
+    "Policy",
+    "Roles",
+    "Run",
+    "Runner",
+    "Score",
+    "Scorer",
+    "Span",
+    "SpecError",
+    "Store",
+    "Task",
+    "TaskError",
+    "TaskSpan",
+    "TaskTimeout",
+    "Trace",
+    "Tracer",
+    "TransientError",
+    "__version__",
+    "scorer",
+    "span",
+    "task",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module 'evaluand' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"evaluand.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class _Package(ModuleType):
+    """Keeps the decorators `task` and `scorer` in front of the modules that define them."""
+
+    @property
+    def task(self) -> Any:
+        return __getattr__("task")
+
+    @property
+    def scorer(self) -> Any:
+        return __getattr__("scorer")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in ("task", "scorer"):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

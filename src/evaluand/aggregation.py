@@ -1,0 +1,235 @@
+"""Aggregations: what the scores come to, by metric and group, each value with its counts, interval and bounds.
+
+An `Aggregator` reads stored evaluations, so numbers are made again, or by other groups, without grading anything
+again. The table of scores is cut into shards at fixed places, whose states merge in order: however the rows were
+batched, the values are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from evaluand import ids, rows
+from evaluand.dataset import Dataset
+from evaluand.errors import NotFound, SpecError
+from evaluand.evaluation import Evaluation
+from evaluand.groups import By, MetricRow, summarise
+from evaluand.metric import Metric
+from evaluand.provenance import provenance
+from evaluand.registry import nearest
+from evaluand.rows import INDEX, SHARD_ROWS
+from evaluand.store import FORMAT, Store, now
+from evaluand.work import Receipt
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric on the table of a scorer.
+
+    Attributes:
+        scorer: whose table it reads.
+        metric: what it computes.
+        by: attributes to group by: each entry one grouping, by one attribute or several together. The value over all
+            rows is always given.
+    """
+
+    scorer: str
+    metric: Metric
+    by: tuple[By, ...] = ()
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {"scorer": self.scorer, "metric": self.metric.spec, "by": [list(by) for by in self.by]}
+
+
+class Aggregation:
+    """An aggregation in a store.
+
+    Attributes:
+        receipt: whether it had to be made.
+    """
+
+    def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
+        self.store, self.id, self.receipt = store, id, receipt
+        self.manifest = store.manifest("aggregations", id)
+
+    def __repr__(self) -> str:
+        return f"Aggregation({self.id[:12]}, {self.manifest['counts']['metrics']} values)"
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits that stand for every value."""
+        return str(self.manifest["digest"])
+
+    def table(self) -> pa.Table:
+        """The table of metric values."""
+        return pa.Table.from_batches(self.store.read("aggregations", self.id, "metrics"), rows.METRICS)
+
+
+@dataclass
+class Aggregator:
+    """Summarises evaluations.
+
+    Args:
+        store: where aggregations are kept; that of the first evaluation if not given.
+
+    Example:
+        >>> from evaluand.dataset import Dataset
+        >>> from evaluand.evaluation import Evaluator
+        >>> from evaluand.metrics.accuracy import Accuracy
+        >>> from evaluand.run import Runner
+        >>> data = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}])
+        >>> run = Runner().run(str.upper, data)
+        >>> evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
+        >>> aggregation = Aggregator().aggregate([evaluation], [Measure("same", Accuracy())])
+        >>> aggregation.table()["value"].to_pylist()
+        [0.5]
+    """
+
+    store: Store | None = None
+
+    def aggregate(
+        self,
+        evaluations: Sequence[Evaluation],
+        measures: Sequence[Measure],
+        *,
+        name: str | None = None,
+        origin: dict[str, Any] | None = None,
+    ) -> Aggregation:
+        """The aggregation of evaluations by some measures; found or made.
+
+        Raises:
+            SpecError: a measure names a scorer, column or attribute that is not there.
+            DataError: the scores are none that a metric can take.
+        """
+        if not evaluations or not measures:
+            raise SpecError("an aggregation needs an evaluation and a metric")
+        store = self.store or evaluations[0].store
+        spec = {"evaluations": [e.digest for e in evaluations], "measures": [m.spec for m in measures]}
+        id = ids.artifact_id("aggregations", spec)
+        if name is not None:
+            store.refer(name, "aggregations", id)
+        if store.is_sealed("aggregations", id):
+            return Aggregation(store, id, Receipt(len(measures), kept=len(measures), why="made before"))
+        batch = _batch([row for i, e in enumerate(evaluations) for m in measures for row in _measured(i, e, m)])
+        draft = store.draft("aggregations", id)
+        try:
+            draft.append("metrics", batch)
+            draft.seal(
+                {
+                    "format": FORMAT,
+                    "kind": "aggregations",
+                    "id": id,
+                    "name": name,
+                    "spec": spec,
+                    "attempt": 0,
+                    "created": now(),
+                    "digest": table_digest(batch),
+                    "counts": {"metrics": batch.num_rows},
+                    "provenance": provenance(origin) | {"evaluations": [e.id for e in evaluations]},
+                }
+            )
+        except BaseException:
+            draft.discard()
+            raise
+        return Aggregation(store, id, Receipt(len(measures), called=len(measures)))
+
+
+def table_digest(batch: pa.RecordBatch) -> str:
+    """32 hexadecimal digits that stand for the rows of a metrics table."""
+    state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
+    for row in batch.to_pylist():
+        state.update(ids.encode(row))
+    return state.hexdigest()
+
+
+def _measured(number: int, evaluation: Evaluation, measure: Measure) -> Iterator[dict[str, Any]]:
+    if measure.scorer not in evaluation.scorers:
+        known = evaluation.scorers
+        raise SpecError(
+            f"{measure.metric.kind}: no scorer is called {measure.scorer!r}{nearest(measure.scorer, known)};"
+            f" there are {', '.join(known)}"
+        )
+    attributes = tuple(dict.fromkeys(a for by in measure.by for a in by))
+    dataset = _dataset(evaluation)
+    lacking = [a for a in attributes if a not in dataset.roles.attributes]
+    if lacking:
+        raise SpecError(
+            f"{measure.metric.kind}: {', '.join(map(repr, lacking))} is no attribute of the dataset"
+            f"{nearest(lacking[0], dataset.roles.attributes)}; name it under attributes"
+        )
+    shards = _shards(evaluation, measure.scorer, dataset, attributes)
+    for row in summarise(shards, [measure.metric], [(), *(by for by in measure.by if by)]):
+        yield _metric_row(number, evaluation, measure.scorer, row)
+
+
+def _dataset(evaluation: Evaluation) -> Dataset:
+    try:
+        return Dataset.stored(evaluation.store, evaluation.manifest["spec"]["dataset"])
+    except NotFound as error:
+        raise NotFound(f"evaluation {evaluation.id}: its dataset is missing: {error}") from None
+
+
+def _shards(evaluation: Evaluation, scorer: str, dataset: Dataset, attributes: Sequence[str]) -> Iterator[pa.Table]:
+    """The scores beside the attributes, cut where the examples' positions pass a multiple of `SHARD_ROWS`."""
+    indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
+    columns = {a: _column(dataset, a) for a in attributes}
+    held: list[pa.Table] = []
+    shard = 0
+    for batch in evaluation.batches(scorer):
+        positions = np.searchsorted(indices, batch.column(INDEX).to_numpy())
+        table = pa.Table.from_batches([batch])
+        for name, column in columns.items():
+            if name in table.schema.names:
+                raise SpecError(f"attribute {name!r} has the name of a column of the scorer {scorer!r}; rename it")
+            table = table.append_column(name, column.take(pa.array(positions)))
+        borders = np.flatnonzero(np.diff(positions // SHARD_ROWS)) + 1
+        for start, stop in zip([0, *borders.tolist()], [*borders.tolist(), len(positions)], strict=True):
+            if stop > start and int(positions[start]) // SHARD_ROWS != shard:
+                if held:
+                    yield pa.concat_tables(held)
+                held, shard = [], int(positions[start]) // SHARD_ROWS
+            held.append(table.slice(start, stop - start))
+    yield pa.concat_tables(held) if held else _without_rows(evaluation, scorer, columns)
+
+
+def _without_rows(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
+    table = evaluation.table(scorer)
+    for name, column in columns.items():
+        table = table.append_column(name, column.slice(0, 0))
+    return table
+
+
+def _column(dataset: Dataset, name: str) -> pa.ChunkedArray:
+    return pa.chunked_array([b.column(0) for b in dataset.columns([name])], type=dataset.schema.field(name).type)
+
+
+def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow) -> dict[str, Any]:
+    numbers = {name: getattr(row, name) for name in ("value", "low", "high", "worst", "best")}
+    return {
+        "evaluation": number,
+        "scorer": scorer,
+        "metric": row.metric,
+        "signature": row.signature,
+        "run": evaluation.manifest["spec"]["run"],
+        "target": row.target,
+        "by": list(row.by.items()),
+        **{name: None if value != value else float(value) for name, value in numbers.items()},
+        "data": None if row.data is None else ids.encode(row.data).decode(),
+        "reason": row.reason,
+        "n": row.n,
+        "n_scored": row.n_scored,
+        "n_failed": row.n_failed,
+        "n_abstained": row.n_abstained,
+        "n_skipped": row.n_skipped,
+    }
+
+
+def _batch(records: list[dict[str, Any]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(records, rows.METRICS)

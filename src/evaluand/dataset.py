@@ -1,0 +1,474 @@
+"""Datasets: examples with roles, immutable, streamed, identified by their values.
+
+Columns keep their native types and places; *roles* say which of them a task sees as input, which are expected, and
+which are there to group, weigh, cluster or describe. The digest of an example covers the values under its roles, so
+it is the same whether it came from CSV, Parquet or Python, in whatever batches.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from evaluand import ids, registry, rows
+from evaluand.errors import DataError, SpecError
+from evaluand.rows import DIGEST, INDEX
+from evaluand.source import Faults, Source, from_rows, from_table, open_file
+from evaluand.store import FORMAT, Manifest, Store, now
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns are for.
+
+    Attributes:
+        input: the column a task sees, or several, which it sees as a mapping.
+        expected: the column that holds the right answer; or a mapping target → column; or None.
+        attributes: columns of the example to group by.
+        id: the column that names the examples.
+        weight: the column with each example's weight.
+        cluster: the column that tells which examples belong together (for intervals).
+        metadata: columns kept for people and tasks' bookkeeping.
+    """
+
+    input: str | tuple[str, ...]
+    expected: str | Mapping[str, str] | None = None
+    attributes: tuple[str, ...] = ()
+    id: str | None = None
+    weight: str | None = None
+    cluster: str | None = None
+    metadata: tuple[str, ...] = ()
+
+    @classmethod
+    def over(cls, columns: Sequence[str], **given: Any) -> Roles:
+        """The roles over some columns, with what is not given filled in by name.
+
+        Without `input`, the column `input` is the input, else every column that has no other role. Without
+        `expected` and `id`, the columns of these names are.
+
+        Raises:
+            SpecError: a role names a column that is not there; all of them at once.
+        """
+        wanted = {name: value for name, value in given.items() if value is not None}
+        for name in ("expected", "id", "input"):
+            if name not in wanted and name in columns:
+                wanted[name] = name
+        for name in ("attributes", "metadata"):
+            value = wanted.get(name, ())
+            wanted[name] = (value,) if isinstance(value, str) else tuple(value)
+        expected = wanted.get("expected")
+        if isinstance(expected, Sequence) and not isinstance(expected, str):
+            wanted["expected"] = {name: name for name in expected}
+        if "input" not in wanted:
+            taken = {c for name, value in wanted.items() for c in _columns_of(value)}
+            wanted["input"] = tuple(c for c in columns if c not in taken and c != INDEX)
+        elif not isinstance(wanted["input"], str):
+            wanted["input"] = tuple(wanted["input"])
+        roles = cls(**wanted)
+        roles._check(columns)
+        return roles
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that has a role, once."""
+        return tuple(dict.fromkeys(c for value in asdict(self).values() for c in _columns_of(value)))
+
+    def _check(self, columns: Sequence[str]) -> None:
+        faults = [
+            f"{role}: no column is called {c!r}{registry.nearest(c, columns)}"
+            for role, value in asdict(self).items()
+            for c in _columns_of(value)
+            if c not in columns
+        ]
+        if not self.input:
+            faults.append("input: no column is left for the task to see; name one")
+        if faults:
+            raise SpecError("\n".join(faults) + f"\nthe columns are: {', '.join(columns)}")
+
+
+@dataclass(slots=True)
+class Example:
+    """One example.
+
+    Attributes:
+        index: its `_index_`, unique in the dataset.
+        position: its place in the dataset, from 0.
+        id: its name, or its index as text.
+        input: what the task sees.
+        expected: the right answer, a mapping target → answer, or None.
+        attributes: what to group by.
+        weight: its weight, or None.
+        cluster: what it belongs with, or None.
+        metadata: the rest.
+        digest: 16 bytes that stand for all of it but its index.
+    """
+
+    index: int
+    position: int
+    id: str
+    input: Any
+    expected: Any
+    attributes: dict[str, Any]
+    weight: float | None
+    cluster: Any
+    metadata: dict[str, Any]
+    digest: bytes
+
+    @property
+    def input_digest(self) -> bytes:
+        """16 bytes that stand for what the task sees."""
+        return ids.digest(self.input)
+
+
+class Dataset:
+    """An immutable sequence of examples, ordered by `_index_`.
+
+    Make one with `from_rows`, `from_file`, `from_arrow` or `from_pandas`. Files are streamed, not loaded; only a file
+    whose `_index_` column is out of order is loaded to be sorted. Without such a column the rows are numbered from 0.
+
+    Raises:
+        DataError: rows break the rules; every fault with its row.
+        SpecError: a role names a column that is not there.
+
+    Example:
+        >>> data = Dataset.from_rows([{"input": "2+2", "expected": "4"}, {"input": "3+3", "expected": "6"}])
+        >>> [e.expected for e in data]
+        ['4', '6']
+    """
+
+    def __init__(self, source: Source, *, name: str | None = None, **roles: Any) -> None:
+        self.name = name
+        self._store: Store | None = None
+        names = source.schema.names
+        _check_names(source)
+        self.roles = Roles.over([n for n in names if n not in (INDEX, DIGEST)], **roles)
+        self._source, self.indices = _indexed(source)
+        _check_rows(self._source, self.roles)
+
+    @classmethod
+    def from_rows(cls, records: Iterable[Mapping[str, Any]], *, name: str | None = None, **roles: Any) -> Dataset:
+        """From Python mappings. Roles as in `Roles`: `input="question", expected="answer"`."""
+        return cls(from_rows(records), name=name, **roles)
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike[str], *, format: str | None = None, name: str | None = None, **roles: Any
+    ) -> Dataset:
+        """From a CSV, JSON lines, JSON, Parquet or Arrow file."""
+        return cls(open_file(os.fspath(path), format), name=name, **roles)
+
+    @classmethod
+    def from_arrow(cls, table: pa.Table, *, name: str | None = None, **roles: Any) -> Dataset:
+        """From an Arrow table."""
+        return cls(from_table(table), name=name, **roles)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, *, name: str | None = None, **roles: Any) -> Dataset:
+        """From a pandas DataFrame; its index is left out."""
+        try:
+            table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+        except pa.ArrowException:  # a column of mixed values: keep each as it is
+            return cls.from_rows(frame.to_dict("records"), name=name, **roles)
+        return cls(from_table(table, "frame"), name=name, **roles)
+
+    @classmethod
+    def stored(cls, store: Store, id: str) -> Dataset:
+        """The dataset with that id in a store."""
+        manifest = store.manifest("datasets", id)
+        batches = store.read("datasets", id, "examples")
+        first = next(batches, None)
+        schema = _empty_schema(manifest) if first is None else first.schema
+        self = cls.__new__(cls)
+        self.name = manifest["name"]
+        self.roles = _roles_from(manifest["spec"]["roles"])
+        self._store = store
+        self._source = Source(
+            f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
+        )
+        self.indices = array("q")
+        for batch in store.read("datasets", id, "examples", [INDEX]):
+            self.indices.frombytes(_int64(batch.column(0)).tobytes())
+        self.__dict__["digest"] = manifest["digest"]
+        return self
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __iter__(self) -> Iterator[Example]:
+        return self.examples()
+
+    def __repr__(self) -> str:
+        return f"Dataset({self.name or self._source.name!r}, {len(self)} examples, {self.roles})"
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The native columns, with `_index_`."""
+        return self._source.schema
+
+    @cached_property
+    def digest(self) -> str:
+        """32 hexadecimal digits that stand for every index and example."""
+        return ids.digest_of_digests(e.index.to_bytes(8, "little", signed=True) + e.digest for e in self).hex()
+
+    @cached_property
+    def id(self) -> str:
+        """The dataset's id: its values and its roles."""
+        return ids.artifact_id("datasets", self.spec)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {"digest": self.digest, "roles": asdict(self.roles)}
+
+    def examples(self, start: int = 0, stop: int | None = None) -> Iterator[Example]:
+        """The examples at positions start … stop."""
+        position, stop = 0, len(self) if stop is None else stop
+        for batch in self._source.batches():
+            if position >= stop:
+                return
+            end = position + batch.num_rows
+            if end > start:
+                first = max(start - position, 0)
+                part = batch.slice(first, min(stop, end) - position - first)
+                yield from _examples(part, self.roles, position + first)
+            position = end
+
+    def columns(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Some native columns, in order, as a stream."""
+        for batch in self._source.batches():
+            yield batch.select(list(names))
+
+    def save(self, store: Store) -> Dataset:
+        """This dataset as kept by a store, which is given a copy unless it has one."""
+        if self._store is store:
+            return self
+        if not store.is_sealed("datasets", self.id):
+            draft = store.draft("datasets", self.id)
+            try:
+                for batch in self._with_digests():
+                    draft.append("examples", batch)
+                draft.seal(self._manifest())
+            except BaseException:
+                draft.discard()
+                raise
+        return Dataset.stored(store, self.id)
+
+    def _with_digests(self) -> Iterator[pa.RecordBatch]:
+        position = 0
+        wanted = [INDEX, *self.roles.columns]
+        for batch in self._source.batches():
+            digests = [e.digest for e in _examples(batch, self.roles, position)]
+            position += batch.num_rows
+            yield batch.select(wanted).append_column(DIGEST, pa.array(digests, pa.binary(16)))
+
+    def _manifest(self) -> Manifest:
+        return {
+            "format": FORMAT,
+            "kind": "datasets",
+            "id": self.id,
+            "name": self.name,
+            "spec": self.spec,
+            "attempt": 0,
+            "created": now(),
+            "digest": self.digest,
+            "counts": {"examples": len(self)},
+            "provenance": {"source": self._source.name},
+        }
+
+
+class ExampleStream:
+    """Examples in ascending pieces from one pass over a dataset; going back starts another pass."""
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset = dataset
+        self._position = len(dataset)
+        self._examples: Iterator[Example] = iter(())
+
+    def take(self, start: int, stop: int) -> Iterator[Example]:
+        """The examples at positions start … stop."""
+        if start != self._position:
+            self._examples = self._dataset.examples(start)
+        self._position = start
+        while self._position < stop:
+            example = next(self._examples, None)
+            if example is None:
+                return
+            self._position = example.position + 1
+            yield example
+
+
+def _examples(batch: pa.RecordBatch, roles: Roles, position: int) -> Iterator[Example]:
+    values = {name: _values(batch, name) for name in (*roles.columns, INDEX)}
+    n = batch.num_rows
+    blank: list[Any] = [None] * n
+    inputs = values[roles.input] if isinstance(roles.input, str) else _mappings(values, roles.input, n)
+    expected = _expected(values, roles.expected, n)
+    attributes = _mappings(values, roles.attributes, n)
+    metadata = _mappings(values, roles.metadata, n)
+    weights = values[roles.weight] if roles.weight else blank
+    clusters = values[roles.cluster] if roles.cluster else blank
+    names = values[roles.id] if roles.id else blank
+    digests = _values(batch, DIGEST) if DIGEST in batch.schema.names else None
+    for i in range(n):
+        content = (inputs[i], expected[i], attributes[i], weights[i], clusters[i], metadata[i], names[i])
+        index = values[INDEX][i]
+        yield Example(
+            index,
+            position + i,
+            str(index) if names[i] is None else str(names[i]),
+            content[0],
+            content[1],
+            content[2],
+            content[3],
+            content[4],
+            content[5],
+            digests[i] if digests else ids.digest(content),
+        )
+
+
+def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
+    column = batch.column(name)
+    if rows.is_json(batch.schema.field(name)):
+        return [None if text is None else ids.decode(text) for text in column.to_pylist()]
+    return column.to_pylist()  # type: ignore[no-any-return]
+
+
+def _mappings(values: Mapping[str, list[Any]], names: Sequence[str], n: int) -> list[dict[str, Any]]:
+    if not names:
+        return [{} for _ in range(n)]
+    return [dict(zip(names, row, strict=True)) for row in zip(*(values[name] for name in names), strict=True)]
+
+
+def _expected(values: Mapping[str, list[Any]], expected: str | Mapping[str, str] | None, n: int) -> list[Any]:
+    if expected is None:
+        return [None] * n
+    if isinstance(expected, str):
+        return values[expected]
+    columns = {target: values[column] for target, column in expected.items()}
+    return [{target: column[i] for target, column in columns.items()} for i in range(n)]
+
+
+def _columns_of(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value.values()) if isinstance(value, Mapping) else tuple(value)
+
+
+def _roles_from(stored: Mapping[str, Any]) -> Roles:
+    return Roles(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
+
+
+def _empty_schema(manifest: Manifest) -> pa.Schema:
+    """The schema of a dataset stored without a row."""
+    names = [INDEX, *_roles_from(manifest["spec"]["roles"]).columns]
+    return pa.schema([pa.field(name, pa.int64() if name == INDEX else pa.string()) for name in names])
+
+
+def _check_names(source: Source) -> None:
+    reserved = [n for n in source.schema.names if n.startswith("_") and n.endswith("_") and n not in (INDEX, DIGEST)]
+    if reserved:
+        raise DataError(
+            f"{source.name}: the columns {', '.join(map(repr, reserved))} are refused: names that begin and end with"
+            " an underscore are reserved; rename them"
+        )
+    twice = sorted({n for n in source.schema.names if source.schema.names.count(n) > 1})
+    if twice:
+        raise DataError(f"{source.name}: the columns {', '.join(map(repr, twice))} occur twice; rename one of each")
+
+
+def _indexed(source: Source) -> tuple[Source, array[int]]:
+    """The source with an `_index_` column, in its order, and all indices."""
+    if INDEX not in source.schema.names:
+        return _numbered(source)
+    kind = source.schema.field(INDEX).type
+    if not pa.types.is_integer(kind):
+        raise DataError(f"{source.name}: {INDEX} must hold whole numbers, not {kind}; see the first row that is none")
+    found, faults = [], Faults()
+    row = 0
+    for batch in source.batches():
+        column = batch.column(INDEX)
+        if column.null_count:
+            for i in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)):
+                faults.add(source.where(row + int(i)), f"{INDEX} is missing; give each example its own")
+        found.append(_int64(column.fill_null(0)))
+        row += batch.num_rows
+    indices = np.concatenate(found) if found else np.empty(0, np.int64)
+    if not faults.kept:
+        _check_unique(indices, source, faults)
+    faults.check()
+    if np.all(indices[1:] > indices[:-1]):
+        return source, array("q", indices.tobytes())
+    table = pa.Table.from_batches(source.batches(), source.schema)
+    order = np.argsort(indices, kind="stable")
+    ordered = from_table(table.take(pa.array(order)), source.name)
+    places = order.tolist()
+    return (
+        Source(source.name, ordered.schema, ordered.batches, lambda row: source.where(places[row])),
+        array("q", indices[order].tobytes()),
+    )
+
+
+def _int64(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
+    return column.cast(pa.int64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+
+
+def _check_unique(indices: np.ndarray[Any, np.dtype[np.int64]], source: Source, faults: Faults) -> None:
+    order = np.argsort(indices, kind="stable")
+    ordered = indices[order]
+    for i in np.flatnonzero(ordered[1:] == ordered[:-1]):
+        first, again = int(order[i]), int(order[i + 1])
+        faults.add(
+            source.where(again),
+            f"{INDEX} {int(ordered[i])} occurs twice (first at {source.where(first)}); give each example its own",
+        )
+
+
+def _numbered(source: Source) -> tuple[Source, array[int]]:
+    total = sum(batch.num_rows for batch in source.batches())
+    schema = source.schema.insert(0, pa.field(INDEX, pa.int64(), nullable=False))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        row = 0
+        for batch in source.batches():
+            numbers = pa.array(np.arange(row, row + batch.num_rows))
+            yield pa.RecordBatch.from_arrays([numbers, *batch.columns], schema=schema)
+            row += batch.num_rows
+
+    return Source(source.name, schema, batches, source.where), array("q", range(total))
+
+
+def _check_rows(source: Source, roles: Roles) -> None:
+    """Ids must tell examples apart, weights must be numbers that are not negative."""
+    if roles.id is None and roles.weight is None:
+        return
+    faults, row = Faults(), 0
+    seen: dict[bytes, int] = {}
+    for batch in source.batches():
+        if roles.id is not None:
+            for i, value in enumerate(_values(batch, roles.id)):
+                _check_id(value, row + i, source, seen, faults)
+        if roles.weight is not None:
+            for i, value in enumerate(_values(batch, roles.weight)):
+                if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+                    faults.add(source.where(row + i), f"weight {value!r} is not a number from 0 up")
+        row += batch.num_rows
+    faults.check()
+
+
+def _check_id(value: Any, row: int, source: Source, seen: dict[bytes, int], faults: Faults) -> None:
+    if value is None or value == "":
+        return faults.add(source.where(row), "the id is empty; give each example a name of its own")
+    key = ids.digest(str(value))
+    if key in seen:
+        return faults.add(
+            source.where(row), f"the id {str(value)[:80]!r} occurs twice (first at {source.where(seen[key])})"
+        )
+    seen[key] = row

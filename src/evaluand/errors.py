@@ -1,0 +1,87 @@
+"""Everything evaluand raises on purpose.
+
+    EvaluandError
+    ├── SpecError        you wrote it: an experiment, a task, an option that cannot work
+    ├── DataError        the data break their schema; carries every fault found, not only the first
+    ├── TaskError        the system under test failed on one example; becomes a row, never a stop
+    │   ├── TransientError   a failure that is worth another try (raise it in a task to ask for one)
+    │   └── TaskTimeout      the call took longer than the run allows
+    └── EngineError      our machinery failed (disk, lock, worker); the only kind to be retried blindly
+        └── NotFound         the store has no such artifact
+
+A message says what is wrong, where (file:row:column, `_index_`, JSON path) and what to do about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+SHOWN_FAULTS = 20
+
+
+class EvaluandError(Exception):
+    """Base of every error evaluand raises on purpose; the command line prints it without a traceback."""
+
+
+class SpecError(EvaluandError):
+    """What was asked for cannot work as it is written."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One thing wrong at one place."""
+
+    where: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.message}" if self.where else self.message
+
+
+class DataError(EvaluandError):
+    """The data break their schema.
+
+    Attributes:
+        faults: every fault found, in the order of the data.
+    """
+
+    def __init__(self, faults: str | Fault | Iterable[Fault]) -> None:
+        if isinstance(faults, str):
+            faults = Fault("", faults)
+        self.faults: tuple[Fault, ...] = (faults,) if isinstance(faults, Fault) else tuple(faults)
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        lines = [str(fault) for fault in self.faults[:SHOWN_FAULTS]]
+        if len(self.faults) > SHOWN_FAULTS:
+            lines.append(f"… and {len(self.faults) - SHOWN_FAULTS} more faults")
+        return "\n".join(lines)
+
+
+class TaskError(EvaluandError):
+    """The system under test failed on one example.
+
+    Attributes:
+        code: a short machine-readable reason such as an HTTP status, or None.
+    """
+
+    def __init__(self, message: str, *, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class TransientError(TaskError):
+    """A failure that may pass: the call is tried again where the run allows retries."""
+
+
+class TaskTimeout(TaskError):
+    """The call took longer than the run allows."""
+
+
+class EngineError(EvaluandError):
+    """evaluand's own machinery failed."""
+
+
+class NotFound(EngineError):
+    """The store holds nothing under that id or name."""

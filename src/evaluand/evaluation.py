@@ -1,0 +1,600 @@
+"""Evaluations: what scorers make of a run, one table per scorer.
+
+An `Evaluator` grades stored responses, so a run is graded again, or by more scorers, without being made again. Each
+row of the run ends in exactly one status per scorer, response and target; what an earlier evaluation found for the
+same scorer, example and response is taken over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+import pyarrow as pa
+from orjson import Fragment
+
+from evaluand import ids, rows
+from evaluand.dataset import Example
+from evaluand.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy
+from evaluand.errors import DataError, NotFound, SpecError
+from evaluand.journal import Lane
+from evaluand.provenance import provenance
+from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
+from evaluand.run import Columns, Response, Run, Wanted
+from evaluand.scorer import FunctionScorer, Score, Scorer
+from evaluand.store import FORMAT, Manifest, MemoryStore, Store, check_name, now
+from evaluand.work import KeyedWork, Progress, Receipt, Tally
+
+BATCH = 4096
+GATHER = 256
+_REASON = 500
+
+
+@dataclass(slots=True)
+class _Unit:
+    """One row of a run to be graded; `rest` are those that follow it in a batch."""
+
+    slot: int
+    example: Example
+    response: Response
+    digest: bytes
+    rest: Sequence[_Unit] = ()
+
+    @property
+    def size(self) -> int:
+        return 1 + len(self.rest)
+
+    def __str__(self) -> str:
+        return f"_index_ {self.response.index}, replication {self.response.replication}"
+
+
+class _Piece(NamedTuple):
+    """What a scorer is asked at once: one response, as a whole or for one target."""
+
+    number: int | None
+    target: str | None
+    output: Any
+    expected: Any
+
+
+class Evaluation:
+    """An evaluation in a store.
+
+    Attributes:
+        receipt: what had to be done for it, when it was just made.
+    """
+
+    def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
+        self.store, self.id, self.receipt = store, id, receipt
+        self.manifest = store.manifest("evaluations", id)
+
+    def __repr__(self) -> str:
+        return f"Evaluation({self.id[:12]}, {', '.join(self.scorers)})"
+
+    @property
+    def name(self) -> str | None:
+        return self.manifest["name"]  # type: ignore[no-any-return]
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits that stand for every score."""
+        return str(self.manifest["digest"])
+
+    @property
+    def scorers(self) -> list[str]:
+        """The names of the scorers, each of which has a table."""
+        return list(self.manifest["spec"]["scorers"])
+
+    @property
+    def counts(self) -> dict[str, dict[str, int]]:
+        """Rows by scorer and status."""
+        return self.manifest["counts"]  # type: ignore[no-any-return]
+
+    def batches(self, scorer: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """A scorer's table as a stream, in the order of the key."""
+        return self.store.read("evaluations", self.id, f"scores/{scorer}", columns)
+
+    def table(self, scorer: str) -> pa.Table:
+        """A scorer's table."""
+        return pa.Table.from_batches(self.batches(scorer))
+
+
+@dataclass
+class Evaluator:
+    """Grades runs.
+
+    Args:
+        store: where evaluations are kept; that of the run if not given.
+        policy: concurrency, timeout and retries of scorers that are not quick.
+        progress: shows how far it is.
+
+    Example:
+        >>> from evaluand.dataset import Dataset
+        >>> from evaluand.run import Runner
+        >>> data = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}])
+        >>> evaluation = Evaluator().evaluate(Runner().run(str.upper, data), {"same": lambda output, expected: output == expected})
+        >>> evaluation.table("same")["value"].to_pylist()
+        [1.0, 0.0]
+    """
+
+    store: Store | None = None
+    policy: Policy = field(default_factory=Policy)
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress | None = None
+
+    def evaluate(
+        self,
+        run: Run,
+        scorers: Mapping[str, Scorer | Callable[..., Any]],
+        *,
+        name: str | None = None,
+        fresh: bool = False,
+        resume: str | None = None,
+        origin: dict[str, Any] | None = None,
+    ) -> Evaluation:
+        """The evaluation of a run by some scorers; found, continued or made.
+
+        Args:
+            run: a sealed run.
+            scorers: name → scorer or function.
+            name: a name for the evaluation.
+            fresh: grade everything anew, as a further attempt.
+            resume: the id of an open evaluation that this must continue.
+            origin: where the request came from, for provenance.
+
+        Raises:
+            SpecError: the request cannot work; nothing was graded.
+            KeyboardInterrupt: stopped by the user; the evaluation stays open.
+        """
+        if not scorers:
+            raise SpecError("an evaluation needs a scorer")
+        store = self.store or run.store
+        kinds = {check_name(n): s if isinstance(s, Scorer) else FunctionScorer(s, name=n) for n, s in scorers.items()}
+        identities = {n: s.identify() for n, s in kinds.items()}
+        spec = {
+            "run": run.digest,
+            "dataset": run.manifest["spec"]["dataset"],
+            "scorers": {n: identity.spec for n, identity in identities.items()},
+        }
+        pinned = all(identity.pinned for identity in identities.values())
+        id, attempt = self._choose(store, spec, pinned and not fresh, resume)
+        total = sum(run.counts.values()) * len(kinds)
+        if name is not None:
+            store.refer(name, "evaluations", id)
+        if store.is_sealed("evaluations", id):
+            why = "nothing to do: the same responses were graded by the same scorers before"
+            return Evaluation(store, id, Receipt(total, kept=total, why=why))
+        unpinned = [f"{n}: {why}" for n, identity in identities.items() for why in identity.unpinned]
+        manifest = store.open(
+            {
+                "format": FORMAT,
+                "kind": "evaluations",
+                "id": id,
+                "name": name,
+                "spec": spec,
+                "attempt": attempt,
+                "work": [_work(identity.spec) for identity in identities.values() if identity.pinned],
+                "pinned": pinned,
+                "created": now(),
+                "provenance": provenance(origin)
+                | {"run": run.id, "parts": {n: dict(i.parts) for n, i in identities.items()}, "unpinned": unpinned},
+            }
+        )
+        job = _Job(self, store, run, manifest)
+        try:
+            for number, (scorer_name, kind) in enumerate(kinds.items()):
+                reuse = identities[scorer_name].pinned and not fresh
+                job.grade(number, scorer_name, kind, _work(spec["scorers"][scorer_name]) if reuse else None)
+            job.seal(list(kinds.values()))
+        finally:
+            job.close()
+        why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
+        return Evaluation(store, id, Receipt(total, job.called, job.reused, job.kept, why))
+
+    def _choose(self, store: Store, spec: dict[str, Any], again: bool, resume: str | None) -> tuple[str, int]:
+        attempt, latest = 0, None
+        while _exists(store, id := ids.artifact_id("evaluations", spec, attempt)):
+            if resume == id:
+                return id, attempt
+            attempt, latest = attempt + 1, id
+        if resume:
+            raise SpecError(
+                f"evaluation {resume} cannot be resumed: the run, the dataset or the scorers are not what they were"
+                " when it began; start it again with `evaluand run`"
+            )
+        return (id, attempt) if latest is None or not again else (latest, attempt - 1)
+
+
+class _Job:
+    """One evaluation in the making."""
+
+    def __init__(self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest) -> None:
+        self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
+        self.rows = _RowStream(run)
+        self.lanes: list[Lane] = []
+        self.called = self.reused = self.kept = 0
+
+    def grade(self, number: int, name: str, scorer: Scorer, work: str | None) -> None:
+        """Grades every row of the run by one scorer."""
+        lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
+        self.lanes.append(lane)
+        lane.refresh()
+        tally = Tally(name, lane.slots, kept=lane.n_done)
+        if work and lane.n_done < lane.slots:
+            self._reuse(lane, work, tally)
+        grader = _Grader(scorer, self.run, self.evaluator.policy)
+        quick = (scorer.cheap or scorer.is_batch) and not scorer.is_async
+        keyed = KeyedWork(
+            lane,
+            lambda start, stop: _batched(self.rows.take(start, stop), lane) if scorer.is_batch else self.rows.take(start, stop),
+            grader.call,
+            grader.line,
+            self.evaluator.policy,
+            InlineEngine() if quick else self.evaluator.engine,
+            tally,
+            gather=GATHER if quick else 1,
+        )
+        with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
+            keyed.perform()
+        self.called += tally.called
+        self.reused += tally.reused
+        self.kept += tally.kept
+
+    def seal(self, scorers: Sequence[Scorer]) -> None:
+        """Turns the journals into tables."""
+        draft = self.store.draft("evaluations", self.manifest["id"])
+        counts: dict[str, dict[str, int]] = {}
+        digests = []
+        try:
+            for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
+                schema = rows.scores_schema(scorer.columns)
+                draft.append(f"scores/{name}", pa.RecordBatch.from_pylist([], schema))
+                counts[name], digest = self._seal_scorer(draft, lane, f"scores/{name}", schema)
+                digests.append(digest)
+            sealed = self.manifest | {
+                "digest": ids.digest_of_digests(digests).hex(),
+                "counts": counts,
+                "sealed": now(),
+            }
+            draft.seal(sealed)
+        except BaseException:
+            draft.discard()
+            raise
+
+    def close(self) -> None:
+        for lane in self.lanes:
+            lane.close()
+
+    def _seal_scorer(self, draft: Any, lane: Lane, table: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
+        state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
+        counts: dict[str, int] = {}
+        gathered = Columns(schema)
+        own = schema.names[12:]
+        json_columns = {f.name for f in schema if rows.is_json(f)}
+        for line, (index, replication) in zip(lane.lines(), self.rows.keys(), strict=True):
+            _, digest, scores = orjson.loads(line)
+            for number, target, status, reason, value, label, data, explanation, columns in scores:
+                told = None if status == FAILED else reason
+                state.update(
+                    orjson.dumps([index, replication, number, target, status, told, value, label, data, explanation])
+                )
+                state.update(orjson.dumps(columns, option=orjson.OPT_SORT_KEYS))
+                counts[status] = counts.get(status, 0) + 1
+                extra = [_cell(name, (columns or {}).get(name), json_columns) for name in own]
+                text = None if data is None else _text(data)
+                gathered.add(
+                    index,
+                    replication,
+                    None,
+                    number,
+                    target,
+                    bytes.fromhex(digest),
+                    status,
+                    reason,
+                    value,
+                    label,
+                    text,
+                    explanation,
+                    *extra,
+                )
+            if len(gathered) >= BATCH:
+                gathered.flush(draft, table)
+        gathered.flush(draft, table)
+        return counts, state.digest()
+
+    def _reuse(self, lane: Lane, work: str, tally: Tally) -> None:
+        """Takes over the scores that earlier evaluations by the same scorer found for the same rows."""
+        wanted: Wanted | None = None
+        for source in self.store.find("evaluations", work):
+            if source == self.manifest["id"]:
+                continue
+            wanted = wanted or Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
+            if not wanted.n:
+                return
+            for digest, scores in _found_scores(self.store, source, work):
+                for slot in wanted.positions(digest):
+                    if not lane.is_done(slot):
+                        lane.append(orjson.dumps([slot, digest.hex(), scores]) + b"\n")
+                        tally.reused += 1
+            lane.refresh()
+
+
+class _Grader:
+    """Asks one scorer about rows and writes down what it says."""
+
+    def __init__(self, scorer: Scorer, run: Run, policy: Policy) -> None:
+        self.scorer, self.items, self.policy = scorer, run.items, policy
+        self.targets = _targets(run) if scorer.by_target else None
+        self.json_columns = {name for name, kind in scorer.columns.items() if kind == "json"}
+        one_by_one = self.grade_async if scorer.is_async else self.grade
+        many = self.grade_batch_async if scorer.is_async else self.grade_batch
+        self.call: Callable[[_Unit], Any] = many if scorer.is_batch else one_by_one
+
+    def grade(self, unit: _Unit) -> list[Any]:
+        """One result per piece: a Score, or the error that one piece cost."""
+        return [self._ask(unit, piece) for piece in self._pieces(unit)]
+
+    async def grade_async(self, unit: _Unit) -> list[Any]:
+        results: list[Any] = []
+        for piece in self._pieces(unit):
+            try:
+                results.append(Score.of(await self.scorer.score(*self._arguments(unit, piece))))
+            except Exception as error:
+                self._raise_if_transient(error)
+                results.append(error)
+        return results
+
+    def grade_batch(self, unit: _Unit) -> list[Any]:
+        """The results of all pieces of all the rows of a batch, in order."""
+        columns = self._batch(unit)
+        return _one_each(columns, self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
+
+    async def grade_batch_async(self, unit: _Unit) -> list[Any]:
+        columns = self._batch(unit)
+        return _one_each(columns, await self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
+
+    def _batch(self, unit: _Unit) -> list[list[Any]]:
+        """The arguments of all pieces of all the rows of a batch, as columns."""
+        asked = [self._arguments(u, piece) for u in (unit, *unit.rest) for piece in self._pieces(u)]
+        return [list(column) for column in zip(*asked, strict=True)]
+
+    def line(self, unit: _Unit, outcome: Outcome) -> tuple[bytes, int]:
+        results = iter(outcome.value) if outcome.error is None else None
+        lines, failed = [], 0
+        for u in (unit, *unit.rest):
+            scores = self._rows(u, results, outcome.error)
+            failed += any(row[2] == FAILED for row in scores)
+            lines.append(orjson.dumps([u.slot, u.digest.hex(), scores]) + b"\n")
+        return b"".join(lines), failed
+
+    def _rows(self, unit: _Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
+        status, reason = self._ungradable(unit.response)
+        if status:
+            return [[None, target, status, reason, None, None, None, None, None] for target in self.targets or (None,)]
+        pieces = self._pieces(unit)
+        given = islice(results, len(pieces)) if results is not None else [error] * len(pieces)
+        return [self._row(piece, result) for piece, result in zip(pieces, given, strict=True)]
+
+    def _ungradable(self, response: Response) -> tuple[str | None, str | None]:
+        """The status of a row that no scorer is asked about."""
+        if response.status == FAILED:
+            error = response.error or {}
+            return FAILED, f"task: {error.get('type')}: {error.get('message')}"[:_REASON]
+        if response.status == SKIPPED:
+            return SKIPPED, "the task was not asked"
+        if not response.responses:
+            return ABSTAINED, "the task gave no answer"
+        return None, None
+
+    def _pieces(self, unit: _Unit) -> list[_Piece]:
+        expected, responses = unit.example.expected, unit.response.responses
+        if unit.response.status != rows.COMPLETED or not responses:
+            return []
+        if self.targets is None:
+            return [_Piece(n, None, output, expected) for n, output in enumerate(responses)]
+        return [
+            _Piece(n, target, output.get(target) if isinstance(output, Mapping) else output, expected[target])
+            for n, output in enumerate(responses)
+            for target in self.targets
+        ]
+
+    def _ask(self, unit: _Unit, piece: _Piece) -> Any:
+        try:
+            return Score.of(self.scorer.score(*self._arguments(unit, piece)))
+        except Exception as error:
+            self._raise_if_transient(error)
+            return error
+
+    def _raise_if_transient(self, error: BaseException) -> None:
+        if not self.scorer.cheap and self.policy.tries_again(error, 0):
+            raise error
+
+    def _arguments(self, unit: _Unit, piece: _Piece) -> list[Any]:
+        return [_ARGUMENTS[name](unit, piece) for name in self.scorer.arguments]
+
+    def _row(self, piece: _Piece, result: Any) -> list[Any]:
+        if not isinstance(result, BaseException):
+            try:
+                return self._scored(piece, Score.of(result))
+            except (DataError, TypeError, ValueError) as error:
+                result = error
+        reason = f"scorer: {type(result).__name__}: {result}"[:_REASON].encode("utf-8", "replace").decode()
+        return [piece.number, piece.target, FAILED, reason, None, None, None, None, None]
+
+    def _scored(self, piece: _Piece, score: Score) -> list[Any]:
+        if score.status not in (SCORED, ABSTAINED):
+            raise DataError(f"a scorer gives status {SCORED} or {ABSTAINED}, not {score.status!r}")
+        value = None if score.value is None else float(score.value)
+        if value is not None and not math.isfinite(value):
+            raise DataError(f"the score is {value}; give a finite number, or Score.abstained(reason)")
+        if score.label is not None and not isinstance(score.label, str):
+            raise DataError(f"a label is text, not a {type(score.label).__name__}")
+        data = None if score.data is None else Fragment(ids.encode(score.data))
+        columns = score.columns and {
+            name: Fragment(ids.encode(item)) if name in self.json_columns and item is not None else item
+            for name, item in score.columns.items()
+        }
+        return [
+            piece.number,
+            piece.target,
+            score.status,
+            score.reason,
+            value,
+            score.label,
+            data,
+            score.explanation,
+            columns,
+        ]
+
+
+def _one_each(columns: list[list[Any]], results: Any) -> list[Any]:
+    given = list(results)
+    if len(given) != len(columns[0]):
+        raise DataError(f"the scorer was given {len(columns[0])} responses and gave {len(given)} scores; give one each")
+    return given
+
+
+_ARGUMENTS: dict[str, Callable[[_Unit, _Piece], Any]] = {
+    "output": lambda unit, piece: piece.output,
+    "expected": lambda unit, piece: piece.expected,
+    "input": lambda unit, piece: unit.example.input,
+    "example": lambda unit, piece: unit.example,
+    "index": lambda unit, piece: unit.example.index,
+    "replication": lambda unit, piece: unit.response.replication,
+    "weight": lambda unit, piece: unit.example.weight,
+}
+
+
+class _RowStream:
+    """The rows of a run beside their examples, in ascending pieces; going back starts another pass."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.dataset = run.dataset
+        self.replications = int(run.manifest["spec"]["replications"])
+        self.total = sum(run.counts.values())
+        self._position = -1
+        self._rows: Iterator[_Unit] = iter(())
+
+    def take(self, start: int, stop: int) -> Iterator[_Unit]:
+        if start != self._position:
+            self._rows = islice(self._all(), start, None)
+        self._position = start
+        while self._position < stop:
+            unit = next(self._rows, None)
+            if unit is None:
+                return
+            self._position += 1
+            yield unit
+
+    def keys(self) -> Iterator[tuple[int, int]]:
+        """(`_index_`, replication) of every row."""
+        for index in self.dataset.indices[: self.total // self.replications]:
+            for replication in range(self.replications):
+                yield index, replication
+
+    def _all(self) -> Iterator[_Unit]:
+        responses = iter(self.run)
+        slot = 0
+        for example in self.dataset.examples(0, self.total // self.replications):
+            for response in islice(responses, self.replications):
+                digest = hashlib.blake2b(example.digest + response.content, digest_size=ids.DIGEST_SIZE).digest()
+                yield _Unit(slot, example, response, digest)
+                slot += 1
+
+
+def _batched(units: Iterator[_Unit], lane: Lane) -> Iterator[_Unit]:
+    """Each unit carries the ones that follow it."""
+    missing = (unit for unit in units if not lane.is_done(unit.slot))
+    while chunk := list(islice(missing, GATHER)):
+        chunk[0].rest = chunk[1:]
+        yield chunk[0]
+
+
+def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, list[Any]]]:
+    """(digest, journalled scores) of every row that an evaluation's scorers of that work could grade."""
+    manifest = store.manifest("evaluations", id)
+    for number, (name, spec) in enumerate(manifest["spec"]["scorers"].items()):
+        if _work(spec) != work:
+            continue
+        if store.is_sealed("evaluations", id):
+            yield from _sealed_scores(Evaluation(store, id), name)
+            continue
+        run = manifest["provenance"]["run"]
+        lane = store.lane("evaluations", id, _lane(number), sum(store.manifest("runs", run)["counts"].values()))
+        try:
+            lane.refresh()
+            for line in lane.lines():
+                _, digest, scores = orjson.loads(line)
+                if all(row[2] != FAILED for row in scores):
+                    yield bytes.fromhex(digest), scores
+        finally:
+            lane.close()
+
+
+def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, list[Any]]]:
+    key: tuple[Any, ...] | None = None
+    digest, scores = b"", list[Any]()
+    for batch in evaluation.batches(name):
+        columns = {f.name: batch.column(f.name).to_pylist() for f in batch.schema}
+        texts = {f.name for f in batch.schema if rows.is_json(f)}
+        own = batch.schema.names[12:]
+        for i in range(batch.num_rows):
+            if (columns[INDEX][i], columns["replication"][i]) != key:
+                if key is not None and all(row[2] != FAILED for row in scores):
+                    yield digest, scores
+                key, scores = (columns[INDEX][i], columns["replication"][i]), []
+            digest = columns["digest"][i]
+            row = [columns[c][i] for c in ("_response_index_", "target", "status", "reason", "value", "label")]
+            extra = {c: _written(c, columns[c][i], texts) for c in own}
+            scores.append(
+                [
+                    *row,
+                    _written("data", columns["data"][i], texts),
+                    columns["explanation"][i],
+                    extra if own and columns["status"][i] == SCORED else None,
+                ]
+            )
+    if key is not None and all(row[2] != FAILED for row in scores):
+        yield digest, scores
+
+
+def _written(name: str, value: Any, texts: set[str]) -> Any:
+    return Fragment(value) if name in texts and value is not None else value
+
+
+def _targets(run: Run) -> list[str] | None:
+    expected = run.dataset.roles.expected
+    return list(expected) if isinstance(expected, Mapping) else None
+
+
+def _cell(name: str, value: Any, json_columns: set[str]) -> Any:
+    return _text(value) if name in json_columns and value is not None else value
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _work(scorer: Mapping[str, Any]) -> str:
+    return ids.digest({"scorer": scorer}).hex()
+
+
+def _lane(number: int) -> str:
+    return f"scorer{number}"
+
+
+def _exists(store: Store, id: str) -> bool:
+    try:
+        store.manifest("evaluations", id)
+    except NotFound:
+        return False
+    return True
+
+

@@ -1,0 +1,481 @@
+"""Rows of one scorer's table, summarised by groups: every metric, overall and by attribute, in one pass.
+
+The table comes in shards that never cut an example's rows. A shard becomes a `Summary` (counts and metric states, one
+entry per group), summaries merge in the order of the shards, and the last one gives the rows. So memory grows with
+the number of groups and not of rows, and shards may be summarised anywhere: with the same borders and the same order
+the values are the same to the last bit.
+
+Every number carries its denominators. The unit that is counted is an example × replication (× target): its responses
+are reduced to one row first, except under `reduce="all"`. Each unit is in exactly one of four states:
+
+    scored       one of its responses is scored; under `reduce="first"` and `"all"` only the response itself counts
+    failed       none is scored and one failed
+    abstained    none is scored or failed, and one abstained
+    skipped      it was never asked: outside `n` and every value, whatever the metric does about missing rows
+
+A missing row is one that would have been used but failed or abstained. The bounds `worst` and `best` are the values
+if every missing row had the worst or the best value of its range. They are taken before responses are reduced: if one
+of three answers is missing, its example is scored, but its mean still has bounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.errors import DataError, Fault, SpecError
+from evaluand.metric import VALUE, Columns, Metric, State, Values
+from evaluand.rows import INDEX, SCORE_STATUSES
+
+By = tuple[str, ...]
+"""Attributes to group by together; `()` is all rows."""
+
+Key = tuple[str | None, ...]
+"""One group: its target, then its value of each attribute."""
+
+
+class MetricRow(NamedTuple):
+    """One metric's value for one group of rows.
+
+    Attributes:
+        metric: the metric's kind.
+        signature: the metric with all its parameters.
+        target: which of several things expected; None where the table has no targets.
+        by: attribute → value, as text; None is the group of the rows without one. Empty for all rows.
+        value: NaN where undefined, with a `reason`.
+        low: lower end of the metric's interval, NaN where there is none.
+        high: upper end of the metric's interval, NaN where there is none.
+        worst: the value if every missing row had the worst value, NaN where the metric cannot tell.
+        best: the value if every missing row had the best value, NaN where the metric cannot tell.
+        reason: why the value, or else only its interval, is undefined.
+        data: what else the metric has to say.
+        n: units asked for: scored, failed and abstained ones.
+        n_scored: those with a score.
+        n_failed: those whose task or scorer failed.
+        n_abstained: those the scorer found nothing to grade in.
+        n_skipped: units never asked, not in `n`.
+    """
+
+    metric: str
+    signature: str
+    target: str | None
+    by: dict[str, str | None]
+    value: float
+    low: float
+    high: float
+    worst: float
+    best: float
+    reason: str | None
+    data: Any
+    n: int
+    n_scored: int
+    n_failed: int
+    n_abstained: int
+    n_skipped: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What some shards come to: enough to merge and to compute every value, and no row.
+
+    Attributes:
+        metrics: in the order asked for.
+        by: in the order asked for.
+        groups: the groups seen under each `by`.
+        counts: under each `by` and way of reducing, per group: units of each status, then missing rows.
+        states: of each metric (by position) under each `by`: what is put in for missing rows (None: they are left
+            out) → state.
+        missing: under each way of reducing, how many rows are missing and the `_index_` of the first few.
+        span: the first and the last `_index_`, None without rows.
+    """
+
+    metrics: tuple[Metric, ...]
+    by: tuple[By, ...]
+    groups: Mapping[By, Sequence[Key]]
+    counts: Mapping[tuple[By, str], np.ndarray]
+    states: Mapping[tuple[int, By], Mapping[float | None, State]]
+    missing: Mapping[str, tuple[int, tuple[int, ...]]]
+    span: tuple[int, int] | None
+
+    def rows(self) -> list[MetricRow]:
+        """The values: metrics in the order asked for, all rows before groups, groups in the order of their values.
+
+        Targets are sorted too, and a missing attribute comes last.
+
+        Raises:
+            DataError: a metric refuses missing rows and there are some.
+        """
+        for metric in self.metrics:
+            self._refuse_missing(metric)
+        by = sorted(self.by, key=bool)
+        return [row for position in range(len(self.metrics)) for names in by for row in self._rows(position, names)]
+
+    def _refuse_missing(self, metric: Metric) -> None:
+        count, first = self.missing[metric.reduce]
+        if metric.missing == "refuse" and count:
+            shown = ", ".join([*map(str, first[:_SHOWN_MISSING]), *["…"] * (len(first) > _SHOWN_MISSING)])
+            raise DataError(
+                Fault(
+                    f"{INDEX} {shown}",
+                    f"{count} {'row has' if count == 1 else 'rows have'} no score (failed or abstained) and "
+                    f"{metric.kind} refuses missing rows; retry them, or use missing='leave_out' or 'wrong'",
+                )
+            )
+
+    def _rows(self, position: int, names: By) -> list[MetricRow]:
+        metric, groups = self.metrics[position], self.groups[names]
+        states, counts = self.states[position, names], self.counts[names, metric.reduce]
+        if not (groups or names):  # a table without rows still has a group of all rows
+            groups, counts = [(None,)], np.zeros((1, counts.shape[1]), np.int64)
+            states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
+        values = metric.compute(states[metric.ends[0] if metric.missing == "wrong" else None])
+        worst, best = (_bound(metric, states.get(end), values, counts[:, _MISSING]) for end in metric.ends)
+        signature = metric.signature
+        return [
+            MetricRow(
+                metric=metric.kind,
+                signature=signature,
+                target=groups[group][0],
+                by=dict(zip(names, groups[group][1:], strict=True)),
+                value=float(values.value[group]),
+                low=float(values.low[group]),
+                high=float(values.high[group]),
+                worst=float(worst[group]),
+                best=float(best[group]),
+                reason=values.reason[group],
+                data=values.data[group],
+                n=int(counts[group, :_SKIPPED].sum()),
+                n_scored=int(counts[group, _SCORED]),
+                n_failed=int(counts[group, _FAILED]),
+                n_abstained=int(counts[group, _ABSTAINED]),
+                n_skipped=int(counts[group, _SKIPPED]),
+            )
+            for group in sorted(range(len(groups)), key=lambda group: _sort_key(groups[group]))
+        ]
+
+
+def summarise(
+    shards: Iterable[pa.Table | pa.RecordBatch], metrics: Sequence[Metric], by: Sequence[By] = ((),)
+) -> list[MetricRow]:
+    """The values of metrics over one scorer's table, overall and by groups.
+
+    Args:
+        shards: the table in pieces, in the order of `_index_`, none of which cuts an example's rows. Columns:
+            `_index_`, `status`, the scorer's own, one for each attribute in `by`, and where they apply `replication`,
+            `_response_index_` and `target`.
+        metrics: what to compute.
+        by: attributes to group by; `()` for all rows, `("race", "gender")` for each pair of values. A group is that
+            of an example's first row. Where rows have targets, each target has its own groups.
+
+    Returns:
+        One row per metric and group; see `Summary.rows`. A table without rows still has its row for `()`, no shard
+        at all has none.
+
+    Raises:
+        SpecError: a metric needs a column the table lacks, or rows cannot be grouped by a column.
+        DataError: a metric cannot take a scored row, or refuses missing rows.
+
+    Example:
+        >>> from evaluand.metrics.accuracy import Accuracy
+        >>> status = ["scored", "scored", "failed"]
+        >>> table = pa.table({"_index_": [0, 1, 2], "status": status, "value": [1.0, 0.0, None]})
+        >>> [row] = summarise([table], [Accuracy()])
+        >>> row.value, round(row.worst, 2), round(row.best, 2), row.n, row.n_scored, row.n_failed
+        (0.5, 0.33, 0.67, 3, 2, 1)
+    """
+    total: Summary | None = None
+    for shard in shards:
+        part = summarise_shard(shard, metrics, by)
+        total = part if total is None else merge([total, part])
+    return total.rows() if total else []
+
+
+def summarise_shard(shard: pa.Table | pa.RecordBatch, metrics: Sequence[Metric], by: Sequence[By] = ((),)) -> Summary:
+    """The summary of one shard; arguments and errors as for `summarise`."""
+    table = _Table.of(shard)
+    by = tuple(dict.fromkeys(tuple(names) for names in by))
+    groups = {names: table.groups(names) for names in by}
+    units = {metric.reduce: table.units(metric.reduce) for metric in metrics}
+    states = {
+        (position, names): state
+        for position, metric in enumerate(metrics)
+        for names, state in _states(metric, table, units[metric.reduce], groups).items()
+    }
+    return Summary(
+        metrics=tuple(metrics),
+        by=by,
+        groups={names: found.keys for names, found in groups.items()},
+        counts={(names, way): _counts(units[way], groups[names]) for names in by for way in units},
+        states=states,
+        missing={way: _missing(table, found) for way, found in units.items()},
+        span=(int(table.index.min()), int(table.index.max())) if len(table.index) else None,
+    )
+
+
+def merge(summaries: Sequence[Summary]) -> Summary:
+    """The summary of all shards together, merged from left to right; all must be of the same metrics and `by`.
+
+    Raises:
+        DataError: two shards share an `_index_` or come in the wrong order.
+    """
+    first = summaries[0]
+    groups = {names: _union([summary.groups[names] for summary in summaries]) for names in first.by}
+    places = {names: [_places(summary.groups[names], groups[names]) for summary in summaries] for names in first.by}
+
+    def counts(names: By, way: str) -> np.ndarray:
+        total = np.zeros((len(groups[names]), _MISSING + 1), np.int64)
+        for summary, place in zip(summaries, places[names], strict=True):
+            total[place] += summary.counts[names, way]
+        return total
+
+    def state(position: int, names: By, fill: float | None) -> State:
+        metric = first.metrics[position]
+        parts = zip((summary.states[position, names][fill] for summary in summaries), places[names], strict=True)
+        return metric.merge([metric.place(part, place, len(groups[names])) for part, place in parts])
+
+    return Summary(
+        metrics=first.metrics,
+        by=first.by,
+        groups=groups,
+        counts={(names, way): counts(names, way) for names, way in first.counts},
+        states={
+            (i, names): {fill: state(i, names, fill) for fill in fills} for (i, names), fills in first.states.items()
+        },
+        missing={way: _first_missing([summary.missing[way] for summary in summaries]) for way in first.missing},
+        span=_span([summary.span for summary in summaries if summary.span]),
+    )
+
+
+_SCORED, _FAILED, _ABSTAINED, _SKIPPED = range(len(SCORE_STATUSES))
+_MISSING: Final = len(SCORE_STATUSES)
+"""Codes of the statuses, the best first: a unit's status is the smallest of its rows'. Then a column of the counts."""
+
+_SHOWN_MISSING: Final = 10
+
+
+class _Groups(NamedTuple):
+    code: np.ndarray  # the group of each row
+    keys: list[Key]
+
+
+class _Units(NamedTuple):
+    rows: np.ndarray  # the rows that are used, unit by unit
+    unit: np.ndarray  # the unit of each of them
+    status: np.ndarray  # the status of each of them
+    first: np.ndarray  # the first row of each unit
+    outcome: np.ndarray  # the status of each unit
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A shard, its key as arrays and its rows in the order of the key."""
+
+    table: pa.Table
+    index: np.ndarray
+    status: np.ndarray
+    target: _Groups
+    order: np.ndarray
+    starts: np.ndarray  # where units begin in `order`
+
+    @classmethod
+    def of(cls, shard: pa.Table | pa.RecordBatch) -> _Table:
+        table = pa.Table.from_batches([shard]) if isinstance(shard, pa.RecordBatch) else shard
+        index = _integers(table, INDEX, required=True)
+        status = _status(table, index)
+        target = _encoded(_column(table, "target")) if "target" in table.column_names else _one_group(len(index))
+        replication, response = _integers(table, "replication"), _integers(table, "_response_index_")
+        order = np.lexsort((response, status == _SKIPPED, target.code, replication, index))
+        starts = _starts([index[order], replication[order], target.code[order]])
+        return cls(table, index, status, target, order, starts)
+
+    def groups(self, names: By) -> _Groups:
+        """Which group each row is in."""
+        lacking = [name for name in names if name not in self.table.column_names]
+        if lacking:
+            raise SpecError(f"cannot group by {', '.join(map(repr, lacking))}: the table has no such column")
+        found = self.target
+        for name in names:
+            found = _crossed(found, _encoded(_column(self.table, name), name))
+        return found
+
+    def units(self, way: str) -> _Units:
+        """What is counted under a way of reducing, and the rows it is made of."""
+        rows = self.order[self.starts] if way == "first" else self.order
+        status = self.status[rows]
+        if way in ("first", "all"):
+            return _Units(rows, np.arange(len(rows)), status, rows, status)
+        unit = np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(rows)))
+        outcome = np.minimum.reduceat(status, self.starts) if len(rows) else status
+        return _Units(rows, unit, status, rows[self.starts], outcome)
+
+    def columns(self, names: Sequence[str], rows: np.ndarray) -> Columns:
+        """Some rows of some columns, with their `_index_`."""
+        taken = {name: _array(_column(self.table, name).take(pa.array(rows))) for name in names}
+        return {**taken, INDEX: self.index[rows]}
+
+
+def _column(table: pa.Table, name: str) -> pa.Array:
+    column = table.column(name).combine_chunks()
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _integers(table: pa.Table, name: str, *, required: bool = False) -> np.ndarray:
+    """A column of the key; null (a row without responses) counts as -1, before every response."""
+    if name not in table.column_names:
+        if required:
+            raise SpecError(f"the table has no column {name!r}; give it a scorer's table")
+        return np.zeros(table.num_rows, np.int64)
+    column = _column(table, name).cast(pa.int64())
+    if required and column.null_count:
+        raise DataError(f"{column.null_count} rows have no {name}")
+    return np.asarray(column.fill_null(-1))
+
+
+def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
+    if "status" not in table.column_names:
+        raise SpecError("the table has no column 'status'; give it a scorer's table")
+    column = _column(table, "status").cast(pa.string())
+    code = np.asarray(pc.fill_null(pc.index_in(column, pa.array(SCORE_STATUSES)), -1)).astype(np.int8)
+    if (code < 0).any():
+        row = int(np.argmin(code))
+        known = ", ".join(SCORE_STATUSES)
+        raise DataError(Fault(f"{INDEX} {index[row]}", f"status {column[row].as_py()!r} is none of {known}"))
+    return code
+
+
+def _starts(keys: Sequence[np.ndarray]) -> np.ndarray:
+    """Where a new combination of sorted keys begins."""
+    new = np.ones(len(keys[0]), np.bool_)
+    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return np.flatnonzero(new)
+
+
+def _one_group(n_rows: int) -> _Groups:
+    return _Groups(np.zeros(n_rows, np.int64), [(None,)] if n_rows else [])
+
+
+def _encoded(column: pa.Array, name: str = "target") -> _Groups:
+    """The groups a column makes, in the order they appear."""
+    if pa.types.is_nested(column.type) or "binary" in str(column.type):
+        raise SpecError(f"cannot group by {name!r}, which holds {column.type}; group by text, numbers, bools or times")
+    if pa.types.is_floating(column.type):
+        column = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 is 0.0
+    encoded = column.dictionary_encode(null_encoding="encode")
+    return _Groups(np.asarray(encoded.indices).astype(np.int64), [(text,) for text in _texts(encoded.dictionary)])
+
+
+def _texts(values: pa.Array) -> list[str | None]:
+    if pa.types.is_floating(values.type):
+        return [None if value is None else repr(value) for value in values.to_pylist()]
+    texts: list[str | None] = values.cast(pa.string()).to_pylist()
+    return texts
+
+
+def _crossed(one: _Groups, other: _Groups) -> _Groups:
+    """The combinations of two groupings that occur, in the order they appear."""
+    n = len(other.keys)
+    encoded = pa.array(one.code * n + other.code).dictionary_encode()
+    keys = [one.keys[pair // n] + other.keys[pair % n] for pair in encoded.dictionary.to_pylist()]
+    return _Groups(np.asarray(encoded.indices).astype(np.int64), keys)
+
+
+def _array(column: pa.Array) -> np.ndarray:
+    """Numbers as they are (as floats if some are null), times as times, everything else as Python objects."""
+    kind = column.type
+    if pa.types.is_null(kind) or pa.types.is_decimal(kind) or (pa.types.is_boolean(kind) and column.null_count):
+        column = column.cast(pa.float64())
+    if pa.types.is_nested(kind):
+        return np.fromiter(column.to_pylist(), np.object_, len(column))
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _states(
+    metric: Metric, table: _Table, units: _Units, groups: Mapping[By, _Groups]
+) -> dict[By, dict[float | None, State]]:
+    """A metric's states by group, once for each thing put in for missing rows."""
+    scored = units.status == _SCORED
+    columns = metric.prepare(table.columns(metric.columns_for(table.table.column_names), units.rows[scored]))
+    asked = units.status < _SKIPPED
+    complete = bool((scored == asked).all())
+    states: dict[By, dict[float | None, State]] = {names: {} for names in groups}
+    for fill in (None, *filter(math.isfinite, metric.ends)):
+        if fill is None:
+            rows, unit = _reduced(metric, columns, units.unit[scored])
+        elif not complete:
+            rows, unit = _reduced(metric, _filled(columns, fill, scored[asked]), units.unit[asked])
+        for names, (code, keys) in groups.items():
+            known = states[names].get(None) if complete else None
+            states[names][fill] = known or metric.state(rows, code[units.first[unit]], len(keys))
+    return states
+
+
+def _filled(columns: Columns, fill: float, scored: np.ndarray) -> Columns:
+    values = np.full(len(scored), fill)
+    values[scored] = columns[VALUE]
+    return {VALUE: values}
+
+
+def _reduced(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:
+    """One row for each unit that has any, and the unit of each row."""
+    starts = _starts([unit])
+    if len(starts) == len(unit):
+        return columns, unit
+    values, unit = columns[VALUE], unit[starts]
+    if metric.reduce == "mean":
+        return {VALUE: np.add.reduceat(values, starts) / np.diff(starts, append=len(values))}, unit
+    smallest = metric.reduce == "best" and metric.direction == "lower"
+    return {VALUE: (np.minimum if smallest else np.maximum).reduceat(values, starts)}, unit
+
+
+def _counts(units: _Units, groups: _Groups) -> np.ndarray:
+    n = len(groups.keys)
+    group = groups.code[units.first]
+    outcomes = [np.bincount(group[units.outcome == status], minlength=n) for status in range(len(SCORE_STATUSES))]
+    missing = (units.status == _FAILED) | (units.status == _ABSTAINED)
+    return np.stack([*outcomes, np.bincount(group[units.unit[missing]], minlength=n)], axis=1)
+
+
+def _missing(table: _Table, units: _Units) -> tuple[int, tuple[int, ...]]:
+    index = table.index[units.rows[(units.status == _FAILED) | (units.status == _ABSTAINED)]]
+    return len(index), tuple(np.unique(index)[: _SHOWN_MISSING + 1].tolist())
+
+
+def _first_missing(parts: Sequence[tuple[int, tuple[int, ...]]]) -> tuple[int, tuple[int, ...]]:
+    shown = dict.fromkeys(index for _, first in parts for index in first)
+    return sum(count for count, _ in parts), tuple(shown)[: _SHOWN_MISSING + 1]
+
+
+def _union(groups: Sequence[Sequence[Key]]) -> list[Key]:
+    return list(dict.fromkeys(key for keys in groups for key in keys))
+
+
+def _places(keys: Sequence[Key], among: Sequence[Key]) -> np.ndarray:
+    place = {key: position for position, key in enumerate(among)}
+    return np.array([place[key] for key in keys], np.int64)
+
+
+def _span(spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
+    for (_, last), (following, _) in pairwise(spans):
+        if following <= last:
+            raise DataError(
+                f"the shards overlap or are out of order: one ends at {INDEX} {last}, the next begins at {following}; "
+                "cut the table between examples and keep its order"
+            )
+    return (spans[0][0], spans[-1][1]) if spans else None
+
+
+def _bound(metric: Metric, state: State | None, values: Values, missing: np.ndarray) -> np.ndarray:
+    """The value with missing rows filled, or the value itself where nothing is missing."""
+    filled = np.full(len(missing), np.nan) if state is None else metric.compute(state).value
+    return np.where(missing == 0, values.value, filled)
+
+
+def _sort_key(key: Key) -> tuple[tuple[bool, str], ...]:
+    return tuple((text is None, text or "") for text in key)

@@ -1,0 +1,193 @@
+"""Keyed work in progress: what several processes append while an artifact is open, and who works on what.
+
+Runs and evaluations are made of units with a dense slot number (position of the example × replications +
+replication). Every finished unit is one line, appended at once by one `write`, so that it outlives the process; the
+lines of one writer form a segment, and only complete lines count. A slot is done when some segment holds its line:
+the first one found, in the order of the segments' names, is the one that counts.
+
+Units are claimed in shards under a lease, so a second process can help or take over: a lease ends with its heartbeat,
+or at once when its process is known to be dead.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from evaluand.errors import EngineError
+
+SHARD_SLOTS = 1024
+CHUNK_BYTES = 1 << 20
+SYNC_SECONDS = 1.0
+
+
+class Log(Protocol):
+    """Append-only segments, one per writer."""
+
+    def append(self, data: bytes) -> None:
+        """Appends whole lines to this writer's segment; they survive the death of the process."""
+
+    def sync(self) -> None:
+        """Makes what was appended survive the death of the machine."""
+
+    def segments(self) -> Sequence[str]:
+        """The names of all segments, sorted."""
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        """Up to `size` bytes of a segment."""
+
+    def close(self) -> None:
+        """Ends this writer's segment."""
+
+
+class Leases(Protocol):
+    """Who works on which shard."""
+
+    def claim(self, shards: int) -> tuple[int, int] | None:
+        """Takes the first shard that is neither done nor held.
+
+        Returns:
+            The shard and how many have held it before, or None when nothing is free.
+        """
+
+    def finish(self, shard: int) -> None:
+        """Marks a held shard as done."""
+
+    def release(self) -> None:
+        """Gives back every shard held."""
+
+    def busy(self) -> bool:
+        """Whether another living worker holds a shard."""
+
+
+class Lane:
+    """One sequence of keyed work: an index of what is done over a log, and the leases on what is not.
+
+    Args:
+        log: where lines go.
+        leases: who holds what.
+        slots: how many units there are.
+    """
+
+    def __init__(self, log: Log, leases: Leases, slots: int) -> None:
+        self.leases = leases
+        self.slots = slots
+        self.n_done = 0
+        self._log = log
+        self._segments: list[str] = []
+        self._read_to: dict[str, int] = {}
+        self._segment = array("h", [-1]) * slots
+        self._offset = array("q", [0]) * slots
+        self._size = array("i", [0]) * slots
+        self._synced = time.monotonic()
+
+    @property
+    def shards(self) -> int:
+        return -(-self.slots // SHARD_SLOTS)
+
+    def refresh(self) -> None:
+        """Reads what any writer has appended since the last time."""
+        for name in self._log.segments():
+            if name not in self._read_to:
+                self._segments.append(name)
+                self._read_to[name] = 0
+            self._scan(name)
+
+    def is_done(self, slot: int) -> bool:
+        return self._segment[slot] >= 0
+
+    def append(self, lines: bytes) -> None:
+        """Appends finished units: whole lines, each `[slot,…]` and a line feed."""
+        self._log.append(lines)
+        now = time.monotonic()
+        if now - self._synced > SYNC_SECONDS:
+            self._synced = now
+            self._log.sync()
+
+    def lines(self) -> Iterator[bytes]:
+        """The lines of all done units in the order of their slots."""
+        for slot in range(self.slots):
+            segment = self._segment[slot]
+            if segment >= 0:
+                yield self._log.read(self._segments[segment], self._offset[slot], self._size[slot])
+
+    def close(self) -> None:
+        self._log.sync()
+        self._log.close()
+        self.leases.release()
+
+    def _scan(self, name: str) -> None:
+        number = self._segments.index(name)
+        offset, size = self._read_to[name], CHUNK_BYTES
+        while chunk := self._log.read(name, offset, size):
+            end = chunk.rfind(b"\n") + 1
+            if not end:
+                if len(chunk) < size:  # a line that is not finished, or never will be
+                    break
+                size *= 2
+                continue
+            size = CHUNK_BYTES
+            self._index(number, offset, chunk[:end])
+            offset += end
+        self._read_to[name] = offset
+
+    def _index(self, segment: int, offset: int, chunk: bytes) -> None:
+        for line in chunk.splitlines(keepends=True):
+            try:
+                slot = int(line[1 : line.index(b",")])
+            except ValueError:
+                raise EngineError(f"journal segment {self._segments[segment]} is damaged at byte {offset}") from None
+            if slot >= self.slots:
+                raise EngineError(f"journal segment {self._segments[segment]} holds slot {slot} of {self.slots}")
+            if self._segment[slot] < 0:
+                self._segment[slot] = segment
+                self._offset[slot] = offset
+                self._size[slot] = len(line)
+                self.n_done += 1
+            offset += len(line)
+
+
+class MemoryLog:
+    """A log that lives and dies with its process."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+
+    def append(self, data: bytes) -> None:
+        self._data += data
+
+    def sync(self) -> None:
+        """Memory has nothing to sync."""
+
+    def segments(self) -> Sequence[str]:
+        return ["memory"]
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        return bytes(self._data[offset : offset + size])
+
+    def close(self) -> None:
+        """Memory has nothing to close."""
+
+
+class MemoryLeases:
+    """Leases within one process."""
+
+    def __init__(self) -> None:
+        self._next = 0
+
+    def claim(self, shards: int) -> tuple[int, int] | None:
+        if self._next >= shards:
+            return None
+        self._next += 1
+        return self._next - 1, 0
+
+    def finish(self, shard: int) -> None:
+        """Every shard is claimed once."""
+
+    def release(self) -> None:
+        self._next = 0
+
+    def busy(self) -> bool:
+        return False

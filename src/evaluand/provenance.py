@@ -1,0 +1,51 @@
+"""Where an artifact came from: what is worth knowing about it and no part of its identity."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from evaluand._version import __version__
+
+PACKAGES = ("numpy", "pyarrow", "pydantic", "orjson")
+
+
+def provenance(origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Versions, platform, git commit and whatever the caller knows of the request's origin. Never the environment."""
+    return {
+        "evaluand": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "packages": {name: _version(name) for name in PACKAGES},
+        "git": _git(os.getcwd()),
+        "origin": dict(origin or {}),
+    }
+
+
+def _version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+@cache
+def _git(folder: str) -> dict[str, Any] | None:
+    """The commit of the working folder and whether it has changes, where it is a git checkout."""
+    try:
+        commit = _ask_git(folder, "rev-parse", "HEAD").strip()
+        changed = bool(_ask_git(folder, "status", "--porcelain", "--untracked-files=no").strip())
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return {"commit": commit, "changed": changed}
+
+
+def _ask_git(folder: str, *arguments: str) -> str:
+    return subprocess.run(
+        ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True, timeout=5
+    ).stdout

@@ -1,0 +1,52 @@
+"""Name → kind, by entry points: how scorers, metrics, tasks and stores are found without being imported.
+
+A kind is a class under one of the groups below; our own are declared in `pyproject.toml` in the same way as anybody
+else's, so a plug-in is installed, not configured.
+"""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from evaluand.errors import SpecError
+
+GROUPS = ("scorers", "metrics", "tasks")
+
+
+def find(group: str, name: str) -> Any:
+    """The class registered under a name.
+
+    Args:
+        group: one of `GROUPS`.
+        name: the kind's name, such as `exact_match`.
+
+    Raises:
+        SpecError: nothing has that name; the message names the nearest.
+
+    Example:
+        >>> find("metrics", "accuracy").__name__
+        'Accuracy'
+    """
+    known = _known(group)
+    if name not in known:
+        raise SpecError(f"no {group[:-1]} is called {name!r}{nearest(name, known)}; known: {', '.join(sorted(known))}")
+    return known[name].load()
+
+
+def names(group: str) -> list[str]:
+    """The names registered in a group, sorted."""
+    return sorted(_known(group))
+
+
+def nearest(name: str, known: Any) -> str:
+    """` (did you mean 'x'?)` for the most similar known name, or nothing."""
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+@cache
+def _known(group: str) -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=f"evaluand.{group}")}

@@ -1,0 +1,601 @@
+"""Runs: a task's responses to the examples of a dataset.
+
+A `Runner` makes every call once, whatever stops it: finished calls are journalled at once, calls that an earlier run
+made with the same key (task, seed, example's input, replication) are taken over, and the whole is sealed into tables
+when nothing is missing. A call that fails is a row, never the end of the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+import pyarrow as pa
+from orjson import Fragment
+
+from evaluand import ids, rows
+from evaluand.dataset import Dataset, ExampleStream
+from evaluand.engine import Engine, LocalEngine, Outcome, Policy
+from evaluand.errors import DataError, NotFound, SpecError
+from evaluand.fingerprint import explain
+from evaluand.journal import Lane
+from evaluand.provenance import provenance
+from evaluand.rows import COMPLETED, FAILED, INDEX
+from evaluand.store import FORMAT, Manifest, MemoryStore, Store, now
+from evaluand.task import Alternatives, Identity, Request, Task, as_task
+from evaluand.trace import Trace
+from evaluand.work import KeyedWork, Progress, Receipt, Tally
+
+LANE = "responses"
+BATCH = 4096
+_MESSAGE = 2000
+
+
+@dataclass(slots=True)
+class _Unit:
+    """One call to make."""
+
+    slot: int
+    request: Request
+    digest: bytes
+    trace: Trace | None = None
+    size: int = 1
+
+    def __str__(self) -> str:
+        return f"_index_ {self.request.index}, replication {self.request.replication}"
+
+
+class Response(NamedTuple):
+    """One row of a run.
+
+    Attributes:
+        index: the example's `_index_`.
+        replication: which repeat.
+        status: completed, failed or skipped.
+        error: `{type, message, code}` of what was raised, or None.
+        responses: the answers, best first: a value each, or a list of items where the task declares items; None is
+            no answer.
+        digest: of the example's input.
+        content: 16 bytes that stand for what came out.
+    """
+
+    index: int
+    replication: int
+    status: str
+    error: dict[str, Any] | None
+    responses: list[Any] | None
+    digest: bytes
+    content: bytes
+
+
+class Run:
+    """A run in a store.
+
+    Attributes:
+        receipt: what had to be done for it, when it was just made.
+    """
+
+    def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
+        self.store, self.id, self.receipt = store, id, receipt
+        self.manifest = store.manifest("runs", id)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{n} {word}" for word, n in self.counts.items())
+        return f"Run({self.id[:12]}, {self.name or 'unnamed'}: {counts})"
+
+    @property
+    def name(self) -> str | None:
+        return self.manifest["name"]  # type: ignore[no-any-return]
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits that stand for every response, without times and costs."""
+        return str(self.manifest["digest"])
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows by status."""
+        return self.manifest["counts"]  # type: ignore[no-any-return]
+
+    @property
+    def items(self) -> bool:
+        """Whether each response is a list of items."""
+        return bool(self.manifest["spec"]["task"].get("items"))
+
+    @property
+    def dataset(self) -> Dataset:
+        return Dataset.stored(self.store, self.manifest["spec"]["dataset"])
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The table of responses as a stream."""
+        return self.store.read("runs", self.id, "responses", columns)
+
+    def table(self) -> pa.Table:
+        """The table of responses."""
+        return pa.Table.from_batches(self.batches(), rows.RESPONSES)
+
+    def __iter__(self) -> Iterator[Response]:
+        columns = [INDEX, "replication", "status", "error", "responses", "n_responses", "digest"]
+        for batch in self.batches(columns):
+            values = (batch.column(name).to_pylist() for name in columns)
+            for index, replication, status, error, items, n, digest in zip(*values, strict=True):
+                texts = None if items is None else [(r["_response_index_"], r["value"]) for r in items]
+                answers = None if texts is None else _answers(texts, n, self.items)
+                yield Response(index, replication, status, error, answers, digest, _content(status, error, texts))
+
+    def spans(self) -> Iterator[pa.RecordBatch]:
+        """The table of spans as a stream; empty where the task opened none."""
+        if "spans" not in self.manifest["tables"]:
+            return iter(())
+        return self.store.read("runs", self.id, "spans")
+
+
+@dataclass
+class Runner:
+    """Runs tasks over datasets.
+
+    Args:
+        store: where runs are kept; in memory if not given.
+        policy: concurrency, timeout, retries, what stops the run.
+        progress: shows how far it is.
+
+    Example:
+        >>> from evaluand.dataset import Dataset
+        >>> data = Dataset.from_rows([{"input": "a"}, {"input": "b"}])
+        >>> run = Runner().run(str.upper, data)
+        >>> [response.responses for response in run]
+        [['A'], ['B']]
+    """
+
+    store: Store = field(default_factory=MemoryStore)
+    policy: Policy = field(default_factory=Policy)
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress | None = None
+
+    def run(
+        self,
+        task: Task[Any, Any] | Callable[..., Any],
+        dataset: Dataset,
+        *,
+        name: str | None = None,
+        limit: int | None = None,
+        replications: int = 1,
+        seed: int = 0,
+        fresh: bool = False,
+        retry_failed: bool = False,
+        resume: str | None = None,
+        origin: dict[str, Any] | None = None,
+    ) -> Run:
+        """The run of a task over a dataset; found, continued or made.
+
+        Args:
+            task: a task, a function or an object with `do_run`.
+            dataset: the examples.
+            name: a name for the run, for people and for finding it again.
+            limit: only the first examples.
+            replications: how often each example is run.
+            seed: what the examples' seeds are made from.
+            fresh: make all calls anew, as a further attempt.
+            retry_failed: make the calls anew that failed, as a further attempt.
+            resume: the id of an open run that this must continue.
+            origin: where the request came from, for provenance.
+
+        Raises:
+            SpecError: the request cannot work; nothing was called.
+            Aborted: a call failed and the policy stops at the first failure; the run stays open.
+            KeyboardInterrupt: stopped by the user; the run stays open.
+        """
+        task = as_task(task)
+        if replications < 1 or (limit is not None and limit < 1):
+            raise SpecError("replications and limit must be at least 1")
+        identity = task.identify()
+        stored = dataset.save(self.store)
+        asked = min(limit or len(stored), len(stored))
+        core = {"task": identity.spec, "seed": seed}
+        spec = core | {"dataset": stored.id, "examples": asked, "replications": replications}
+        id, attempt, previous = self._choose(spec, identity, fresh, retry_failed, resume)
+        if name is not None:
+            explained = self._changes(name, identity, id)
+            self.store.refer(name, "runs", id)
+        else:
+            explained = ""
+        total = asked * replications
+        if self.store.is_sealed("runs", id):
+            made = self.store.manifest("runs", id)
+            why = f"nothing to do: the same task, dataset and seed were run on {made['created'][:16]}Z"
+            return Run(self.store, id, Receipt(total, kept=total, why=why))
+        manifest = self.store.open(
+            {
+                "format": FORMAT,
+                "kind": "runs",
+                "id": id,
+                "name": name,
+                "spec": spec,
+                "attempt": attempt,
+                "work": [ids.digest(core).hex()] if identity.pinned else [],
+                "pinned": identity.pinned,
+                "created": now(),
+                "provenance": provenance(origin)
+                | {"parts": dict(identity.parts), "unpinned": list(identity.unpinned), "policy": _policy(self.policy)},
+            }
+        )
+        job = _Job(self, task, stored, manifest, asked, replications, seed)
+        receipt = job.perform(reuse=identity.pinned and not fresh)
+        if not identity.pinned:
+            explained = f"unpinned, so never reused: {'; '.join(identity.unpinned)}"
+        if attempt and retry_failed and previous:
+            explained = f"failures of attempt {attempt - 1} tried again"
+        return Run(self.store, id, Receipt(total, receipt.called, receipt.reused, receipt.kept, explained))
+
+    def _choose(
+        self, spec: dict[str, Any], identity: Identity, fresh: bool, retry_failed: bool, resume: str | None
+    ) -> tuple[str, int, str | None]:
+        """The id and attempt to work on, and the id of the attempt before."""
+        attempt, latest = 0, None
+        while self._exists(id := ids.artifact_id("runs", spec, attempt)):
+            if resume == id:
+                return id, attempt, latest
+            attempt, latest = attempt + 1, id
+        if resume:
+            raise SpecError(
+                f"run {resume} cannot be resumed: the task, the dataset or the seed are not what they were when it"
+                " began; start it again with `evaluand run`"
+            )
+        if latest is None:
+            return id, 0, None
+        if not self.store.is_sealed("runs", latest) and identity.pinned and not fresh:
+            return latest, attempt - 1, None
+        failed = retry_failed and self.store.manifest("runs", latest)["counts"].get(FAILED, 0) > 0
+        if fresh or failed or not identity.pinned:
+            return id, attempt, latest
+        return latest, attempt - 1, None
+
+    def _exists(self, id: str) -> bool:
+        try:
+            self.store.manifest("runs", id)
+        except NotFound:
+            return False
+        return True
+
+    def _changes(self, name: str, identity: Identity, id: str) -> str:
+        """What changed since the run that had this name, in words."""
+        before = next((ref.id for ref in self.store.refs() if ref.name == name and ref.kind == "runs"), None)
+        if before in (None, id) or before is None or not self._exists(before):
+            return ""
+        earlier = self.store.manifest("runs", before)
+        changes = explain(earlier["provenance"].get("parts", {}), identity.parts)
+        return "; ".join(changes[:5])
+
+
+class _Job:
+    """One run in the making."""
+
+    def __init__(
+        self,
+        runner: Runner,
+        task: Task[Any, Any],
+        dataset: Dataset,
+        manifest: Manifest,
+        examples: int,
+        replications: int,
+        seed: int,
+    ) -> None:
+        self.runner, self.task, self.dataset, self.manifest = runner, task, dataset, manifest
+        self.store, self.id = runner.store, manifest["id"]
+        self.examples, self.replications, self.seed = examples, replications, seed
+        self.stream = ExampleStream(dataset)
+        self.lane = self.store.lane("runs", self.id, LANE, examples * replications)
+        self.tally = Tally(manifest["name"] or task.name, self.lane.slots)
+
+    def perform(self, reuse: bool) -> Receipt:
+        try:
+            self.lane.refresh()
+            self.tally.kept = self.lane.n_done
+            self.task.prepare()
+            if reuse and self.lane.n_done < self.lane.slots:
+                self._reuse()
+            work = KeyedWork(
+                self.lane,
+                self._units,
+                self._call_async if self.task.is_async else self._call,
+                self._line,
+                self.runner.policy,
+                self.runner.engine,
+                self.tally,
+            )
+            with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
+                work.perform()
+            _seal_run(self.store, self.manifest, self.lane, self.dataset.indices, self.replications)
+        finally:
+            self.lane.close()
+        return Receipt(self.lane.slots, self.tally.called, self.tally.reused, self.tally.kept)
+
+    def _units(self, start: int, stop: int) -> Iterator[_Unit]:
+        times = self.replications
+        for example in self.stream.take(start // times, -(-stop // times)):
+            digest = example.input_digest
+            for replication in range(times):
+                slot = example.position * times + replication
+                if start <= slot < stop and not self.lane.is_done(slot):
+                    seed = ids.seed_of(self.seed, digest, replication)
+                    request = Request(example.input, None, seed, example.index, example.id, replication)  # type: ignore[arg-type]
+                    yield _Unit(slot, request, digest)
+
+    def _call(self, unit: _Unit) -> Any:
+        trace = unit.trace = Trace.start(self.task.name, unit.request.input)
+        with trace.root as task_span:
+            return self.task.call(unit.request._replace(task_span=task_span))
+
+    async def _call_async(self, unit: _Unit) -> Any:
+        trace = unit.trace = Trace.start(self.task.name, unit.request.input)
+        with trace.root as task_span:
+            return await self.task.call(unit.request._replace(task_span=task_span))
+
+    def _line(self, unit: _Unit, outcome: Outcome) -> tuple[bytes, bool]:
+        error, texts, n = outcome.error, None, 0
+        if error is None:
+            try:
+                texts, n = _texts(outcome.value, self.task.items)
+            except DataError as refused:
+                error = refused
+        usage = unit.trace.root.attributes.get("usage") if unit.trace and unit.trace.root._attributes else None
+        record = [
+            unit.slot,
+            unit.digest.hex(),
+            COMPLETED if error is None else FAILED,
+            None if error is None else _error(error),
+            texts,
+            n,
+            outcome.attempts,
+            outcome.started // 1000,
+            outcome.duration // 1000,
+            usage,
+            (unit.trace.rows() or None) if unit.trace else None,
+        ]
+        return orjson.dumps(record) + b"\n", error is not None
+
+    def _reuse(self) -> None:
+        """Takes over the calls that earlier runs of the same work have completed."""
+        sources = [id for id in self.store.find("runs", self.manifest["work"][0]) if id != self.id]
+        wanted: Wanted | None = None
+        for source in sources:
+            wanted = wanted or Wanted(self._missing())
+            if not wanted.n:
+                return
+            for digest, replication, record in _completed_records(self.store, source):
+                for position in wanted.positions(digest):
+                    slot = position * self.replications + replication
+                    if replication < self.replications and not self.lane.is_done(slot):
+                        self.lane.append(orjson.dumps([slot, *record[1:]]) + b"\n")
+                        self.tally.reused += 1
+            self.lane.refresh()
+
+    def _missing(self) -> Iterator[tuple[int, bytes]]:
+        times = self.replications
+        for example in self.dataset.examples(0, self.examples):
+            if not all(self.lane.is_done(example.position * times + r) for r in range(times)):
+                yield example.position, example.input_digest
+
+
+class Wanted:
+    """The positions of the examples with a given digest, in 24 bytes an example."""
+
+    def __init__(self, missing: Iterator[tuple[int, bytes]]) -> None:
+        positions, digests = array("q"), bytearray()
+        for position, digest in missing:
+            positions.append(position)
+            digests += digest
+        keys = np.frombuffer(bytes(digests), dtype=">u8").reshape(-1, 2)
+        order = np.lexsort((keys[:, 1], keys[:, 0]))
+        self._keys = keys[order].astype(np.uint64)
+        self._positions = np.frombuffer(positions, dtype=np.int64)[order]
+        self.n = len(positions)
+
+    def positions(self, digest: bytes) -> Sequence[int]:
+        high, low = int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")
+        start = int(np.searchsorted(self._keys[:, 0], np.uint64(high), "left"))
+        found = []
+        while start < self.n and self._keys[start, 0] == high:
+            if self._keys[start, 1] == low:
+                found.append(int(self._positions[start]))
+            start += 1
+        return found
+
+
+def _completed_records(store: Store, id: str) -> Iterator[tuple[bytes, int, list[Any]]]:
+    """(digest, replication, journal record) of every completed call of a run, sealed or open."""
+    manifest = store.manifest("runs", id)
+    times = manifest["spec"]["replications"]
+    if store.is_sealed("runs", id):
+        yield from _sealed_records(Run(store, id))
+        return
+    lane = store.lane("runs", id, LANE, manifest["spec"]["examples"] * times)
+    try:
+        lane.refresh()
+        for line in lane.lines():
+            record = orjson.loads(line)
+            if record[2] == COMPLETED:
+                yield bytes.fromhex(record[1]), record[0] % times, record
+    finally:
+        lane.close()
+
+
+def _sealed_records(run: Run) -> Iterator[tuple[bytes, int, list[Any]]]:
+    spans = _SpanStream(run)
+    for batch in run.batches():
+        columns = {name: batch.column(name) for name in batch.schema.names}
+        columns["started"] = columns["started"].cast(pa.int64())
+        columns["duration"] = columns["duration"].cast(pa.int64())
+        table = pa.RecordBatch.from_arrays(list(columns.values()), list(columns)).to_pylist()
+        for row in table:
+            traced = spans.of(row[INDEX], row["replication"])
+            if row["status"] != COMPLETED:
+                continue
+            responses = row["responses"]
+            texts = None if responses is None else [[r["_response_index_"], Fragment(r["value"])] for r in responses]
+            yield (
+                row["digest"],
+                row["replication"],
+                [
+                    None,
+                    row["digest"].hex(),
+                    COMPLETED,
+                    None,
+                    texts,
+                    row["n_responses"],
+                    row["attempts"],
+                    row["started"],
+                    row["duration"],
+                    row["usage"],
+                    traced or None,
+                ],
+            )
+
+
+class _SpanStream:
+    """The spans of a run, row by row beside its responses."""
+
+    def __init__(self, run: Run) -> None:
+        self._rows = (row for batch in run.spans() for row in _span_rows(batch))
+        self._next = next(self._rows, None)
+
+    def of(self, index: int, replication: int) -> list[list[Any]]:
+        found = []
+        while self._next is not None and self._next[:2] == (index, replication):
+            found.append(self._next[2])
+            self._next = next(self._rows, None)
+        return found
+
+
+def _span_rows(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[Any]]]:
+    columns = [batch.column(i) for i in range(batch.num_columns)]
+    plain = [c.cast(pa.int64()) if pa.types.is_duration(c.type) else c for c in columns]
+    for row in zip(*(c.to_pylist() for c in plain), strict=True):
+        index, replication, number, parent, name, kind, start, duration, status, *texts = row
+        code = _SPAN_STATUSES.index(status)
+        written = [None if text is None else Fragment(text) for text in texts]
+        yield index, replication, [number, parent, name, kind, start, duration, code, *written]
+
+
+_SPAN_STATUSES = ("unset", "ok", "error")
+
+
+def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int], replications: int) -> None:
+    """Turns the journal into tables, in the order of the keys, as a stream."""
+    draft = store.draft("runs", manifest["id"])
+    counts: dict[str, int] = {}
+    state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
+    try:
+        draft.append("responses", pa.RecordBatch.from_pylist([], rows.RESPONSES))
+        responses, spans = Columns(rows.RESPONSES), Columns(rows.SPANS)
+        for line in lane.lines():
+            slot, digest, status, error, values, count, attempts, started, duration, usage, traced = orjson.loads(line)
+            index, replication = indices[slot // replications], slot % replications
+            failure = error and dict(zip(("type", "message", "code"), error, strict=True))
+            texts = None if values is None else [(n, _text(value)) for n, value in values]
+            state.update(orjson.dumps([index, replication]) + _content(status, failure, texts))
+            counts[status] = counts.get(status, 0) + 1
+            items = None if texts is None else [{"_response_index_": n, "value": text} for n, text in texts]
+            responses.add(
+                index,
+                replication,
+                None,
+                bytes.fromhex(digest),
+                status,
+                failure,
+                items,
+                count,
+                attempts,
+                usage,
+                started,
+                duration,
+            )
+            for span in traced or ():
+                _add_span(spans, index, replication, span)
+            if len(responses) >= BATCH or len(spans) >= BATCH * 4:
+                responses.flush(draft, "responses")
+                spans.flush(draft, "spans")
+        responses.flush(draft, "responses")
+        spans.flush(draft, "spans")
+        sealed = manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()}
+        draft.seal(sealed)
+    except BaseException:
+        draft.discard()
+        raise
+
+
+class Columns:
+    """Rows gathered by column until they make a batch."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._schema = schema
+        self._columns: list[list[Any]] = [[] for _ in schema]
+
+    def __len__(self) -> int:
+        return len(self._columns[0])
+
+    def add(self, *values: Any) -> None:
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(value)
+
+    def flush(self, draft: Any, table: str) -> None:
+        if self._columns[0]:
+            arrays = [pa.array(c, f.type) for c, f in zip(self._columns, self._schema, strict=True)]
+            draft.append(table, pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+            self._columns = [[] for _ in self._schema]
+
+
+def _add_span(spans: Columns, index: int, replication: int, span: list[Any]) -> None:
+    number, parent, name, kind, start, duration, status, *values = span
+    texts = [None if value is None else _text(value) for value in values]
+    spans.add(index, replication, number, parent, name, kind, start, duration, _SPAN_STATUSES[status], *texts)
+
+
+def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, int]:
+    """A task's output as response items in canonical text, and the number of responses."""
+    if value is None:
+        return None, 0
+    answers = value.values if isinstance(value, Alternatives) else (value,)
+    if not items:
+        return [(i, Fragment(ids.encode(answer))) for i, answer in enumerate(answers)], len(answers)
+    wrong = next((a for a in answers if not isinstance(a, list | tuple)), None)
+    if wrong is not None:
+        raise DataError(f"the task declares items, so it must return a list of items, not a {type(wrong).__name__}")
+    return [(i, Fragment(ids.encode(item))) for i, answer in enumerate(answers) for item in answer], len(answers)
+
+
+def _text(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _answers(texts: list[tuple[int, str]], n: int, items: bool) -> list[Any]:
+    if not items:
+        return [ids.decode(text) for _, text in texts]
+    answers: list[Any] = [[] for _ in range(n)]
+    for number, text in texts:
+        answers[number].append(ids.decode(text))
+    return answers
+
+
+def _content(status: str, error: dict[str, Any] | None, texts: list[tuple[int, str]] | None) -> bytes:
+    """16 bytes that stand for what came out of one call: not when, not how long, not in which words it failed."""
+    kind = (error["type"], error["code"]) if error else None
+    return hashlib.blake2b(orjson.dumps([status, kind, texts]), digest_size=ids.DIGEST_SIZE).digest()
+
+
+def _error(error: BaseException) -> list[Any]:
+    code = getattr(error, "code", None)
+    message = str(error).encode("utf-8", "replace").decode()
+    return [type(error).__name__, message[:_MESSAGE], None if code is None else str(code)]
+
+
+def _policy(policy: Policy) -> dict[str, Any]:
+    return {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
+
+

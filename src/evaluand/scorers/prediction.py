@@ -1,0 +1,168 @@
+"""Truth beside prediction, with their types: what metrics such as F1, AUC, R² and every measure of fairness read.
+
+This scorer judges little and refuses much. A prediction that is missing or of the wrong type costs its row the status
+`failed`, with the value named, and so stays in the denominator; it is never turned into another type on the way: the
+text `"1"` and the integer `1` would be two classes or one, depending on who converted them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evaluand import ids
+from evaluand.errors import DataError
+from evaluand.scorer import (
+    NOTHING_EXPECTED,
+    Score,
+    Scorer,
+    described,
+    require_choice,
+    require_text,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction(Scorer):
+    """Columns `truth`, `prediction`, `confidence` and `weight`; the value is 1 where truth and prediction are the same.
+
+    For numbers the value is left empty, since being the same says nothing there. Abstains where the dataset has no truth.
+    Called once for each target, with the output and the truth of that target.
+
+    An output that is an object holds the prediction, and perhaps a confidence, under the keys given here. Any other
+    output is the prediction itself.
+
+    Attributes:
+        type: what truth and prediction are: `text`, `integer` (64 bits), `number` (finite), `boolean`, or `json` for
+            anything else, compared by its canonical text (where `1` and `1.0` differ).
+        prediction_key: None where an object is itself the prediction.
+        confidence_key: None where there is no confidence to look for. An object without this key has none.
+
+    Raises:
+        SpecError: there is no such type.
+
+    Example:
+        >>> Prediction().score({"prediction": "cat", "confidence": 0.9}, "dog").columns
+        {'truth': 'dog', 'prediction': 'cat', 'confidence': 0.9, 'weight': None}
+    """
+
+    kind = "prediction"
+    version = 1
+    cheap = True
+    by_target = True
+
+    type: str = "text"
+    prediction_key: str | None = "prediction"
+    confidence_key: str | None = "confidence"
+
+    def __post_init__(self) -> None:
+        require_choice(self, "type", tuple(_TYPES))
+        require_text(self, "prediction_key", optional=True)
+        require_text(self, "confidence_key", optional=True)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        column = _TYPES[self.type][0]
+        return {"truth": column, "prediction": column, "confidence": "double", "weight": "double"}
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return ("output", "expected", "weight")
+
+    def score(self, output: Any, expected: Any, weight: float | None = None) -> Score:
+        """Puts truth and prediction side by side.
+
+        Raises:
+            DataError: the prediction is missing, or a value is not of its type; names the value.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        predicted, confidence = self._parts(output)
+        if predicted is None:
+            raise DataError("no prediction: the task gave null")
+        truth, prediction = self._typed("truth", expected), self._typed("prediction", predicted)
+        columns = {
+            "truth": truth,
+            "prediction": prediction,
+            "confidence": None if confidence is None else _number("confidence", confidence),
+            "weight": None if weight is None else _weight(weight),
+        }
+        return Score(None if self.type == "number" else float(truth == prediction), columns=columns)
+
+    def _parts(self, output: Any) -> tuple[Any, Any]:
+        if self.prediction_key is None or not isinstance(output, Mapping):
+            return output, None
+        if self.prediction_key not in output:
+            keys = ", ".join(map(repr, output)) or "no keys"
+            raise DataError(
+                f"no prediction: the output has {keys} and not {self.prediction_key!r}; set prediction_key to the key "
+                "of the prediction, or to null where the whole output is the prediction"
+            )
+        confidence = None if self.confidence_key is None else output.get(self.confidence_key)
+        return output[self.prediction_key], confidence
+
+    def _typed(self, name: str, value: Any) -> Any:
+        return _TYPES[self.type][1](name, value)
+
+
+def _text(name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong_type(name, value, "text")
+    return value
+
+
+def _integer(name: str, value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise _wrong_type(name, value, "an integer")
+    if not -(2**63) <= value < 2**63:
+        raise DataError(f"the {name} is {described(value)}, which does not fit in 64 bits; use the type json or number")
+    return value
+
+
+def _number(name: str, value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        raise _wrong_type(name, value, "a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        raise DataError(f"the {name} is {described(value)}, too large for a number of 64 bits") from None
+    if not math.isfinite(number):
+        raise DataError(f"the {name} is {number}, not a finite number; let the task fail where it has no answer")
+    return number
+
+
+def _boolean(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong_type(name, value, "true or false")
+    return value
+
+
+def _json(name: str, value: Any) -> str:
+    try:
+        return ids.encode(value).decode()
+    except DataError as error:
+        raise DataError(f"the {name} {error}") from None
+
+
+def _weight(value: Any) -> float:
+    weight = _number("weight", value)
+    if weight < 0:
+        raise DataError(f"the weight is {weight}; weights are 0 or more")
+    return weight
+
+
+def _wrong_type(name: str, value: Any, wanted: str) -> DataError:
+    remedy = "" if name in ("confidence", "weight") else "; set the scorer's type to what the data are, or convert them"
+    return DataError(f"the {name} is {described(value)}, not {wanted}{remedy}")
+
+
+_TYPES: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
+    "text": ("string", _text),
+    "integer": ("int64", _integer),
+    "number": ("double", _number),
+    "boolean": ("bool", _boolean),
+    "json": ("json", _json),
+}
+"""Type → the type of its columns, and how a value is checked."""

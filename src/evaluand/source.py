@@ -1,0 +1,363 @@
+"""Where examples come from: files and Python rows as typed Arrow batches, read as a stream and more than once.
+
+Text formats are read twice: the first pass finds every fault and the type of each column over the whole file, the
+second yields batches. A column becomes a native Arrow type only where that loses nothing; mixed values, objects and
+ragged lists become canonical JSON text (Arrow's own inference drops `{}` and merges keys). Numbers written with
+leading zeros stay text, since they are codes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand import ids, rows
+from evaluand.errors import DataError, Fault, SpecError
+
+BATCH_ROWS = 4096
+MAX_FAULTS = 1000
+FORMATS = ("csv", "tsv", "jsonl", "ndjson", "json", "parquet", "arrow", "feather")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Rows that can be streamed again and again.
+
+    Attributes:
+        name: how messages call it (a file's name).
+        schema: the native columns; JSON columns are marked in their field's metadata.
+        batches: starts a new pass over the rows.
+        where: the place of row number n (from 0), for messages.
+    """
+
+    name: str
+    schema: pa.Schema
+    batches: Callable[[], Iterator[pa.RecordBatch]]
+    where: Callable[[int], str]
+
+
+def open_file(path: str | Path, format: str | None = None) -> Source:
+    """A source over a file; the format follows from its suffix unless given.
+
+    Raises:
+        DataError: no such file, or its rows break the format: every fault with its row.
+        SpecError: the format is not one of `FORMATS`.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    kind = (format or path.suffix.lstrip(".")).lower()
+    if kind not in FORMATS:
+        raise SpecError(f"{path}: unknown format {kind!r}; give format as one of {', '.join(FORMATS)}")
+    try:
+        if kind in ("csv", "tsv"):
+            return _csv(path, "\t" if kind == "tsv" else ",")
+        if kind in ("jsonl", "ndjson"):
+            return _from_objects(str(path), lambda: _json_lines(path), lambda row: f"{path}:{row + 1}")
+        if kind == "json":
+            return from_rows(_json_array(path), str(path))
+        return _parquet(path) if kind == "parquet" else _arrow(path)
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> Source:
+    """A source over Python mappings."""
+    kept = records if isinstance(records, Sequence) else list(records)
+    return _from_objects(name, lambda: enumerate(kept), lambda row: f"{name}[{row}]")
+
+
+def from_table(table: pa.Table, name: str = "table") -> Source:
+    """A source over an Arrow table."""
+    return Source(name, table.schema, lambda: iter(table.to_batches(BATCH_ROWS)), lambda row: f"{name}[{row}]")
+
+
+class Faults:
+    """Collects faults, all of them counted, the first `MAX_FAULTS` kept."""
+
+    def __init__(self) -> None:
+        self.kept: list[Fault] = []
+        self.more = 0
+
+    def add(self, where: str, message: str) -> None:
+        if len(self.kept) < MAX_FAULTS:
+            self.kept.append(Fault(where, message))
+        else:
+            self.more += 1
+
+    def check(self) -> None:
+        """Raises a DataError when anything was collected."""
+        if self.kept:
+            more = [Fault("", f"… and {self.more} more faults")] if self.more else []
+            raise DataError(self.kept + more)
+
+
+# Objects: JSON lines, JSON arrays, Python rows
+
+
+def _from_objects(
+    name: str, records: Callable[[], Iterable[tuple[int, Any]]], where: Callable[[int], str]
+) -> Source:
+    guesses: dict[str, _Guess] = {}
+    faults = Faults()
+    lines: list[int] = []
+    for line, record in records():
+        lines.append(line)
+        _inspect(record, where(line), guesses, faults)
+    faults.check()
+    schema = pa.schema([guess.field(column) for column, guess in guesses.items()])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        stream = (record for _, record in records())
+        while chunk := list(itertools.islice(stream, BATCH_ROWS)):
+            yield _batch(chunk, schema)
+
+    contiguous = not lines or lines[-1] == len(lines) - 1
+    numbers = None if contiguous else lines
+    return Source(name, schema, batches, lambda row: where(numbers[row] if numbers else row))
+
+
+def _inspect(record: Any, where: str, guesses: dict[str, _Guess], faults: Faults) -> None:
+    if isinstance(record, _Broken):
+        return faults.add(where, record.message)
+    if not isinstance(record, Mapping):
+        return faults.add(where, f"a row must be an object with named values, not a {type(record).__name__}")
+    for column, value in record.items():
+        guess = guesses.get(column)
+        if guess is None:
+            if not isinstance(column, str) or not column:
+                faults.add(where, f"{column!r} is not a column name; column names are non-empty text")
+                continue
+            guess = guesses[column] = _Guess()
+        guess.see(value)
+        if guess.sample_fault:
+            faults.add(where, f"{column}: {guess.sample_fault}")
+            guess.sample_fault = None
+
+
+def _batch(records: Sequence[Mapping[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    arrays = []
+    for column in schema:
+        values = [record.get(column.name) for record in records]
+        if rows.is_json(column):
+            values = [None if value is None else ids.encode(value).decode() for value in values]
+        arrays.append(pa.array(values, column.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+@dataclass(slots=True)
+class _Broken:
+    """A line that is no JSON."""
+
+    message: str
+
+
+def _json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file):
+            if number == 0 and line.startswith(b"\xef\xbb\xbf"):
+                line = line[3:]
+            if not line.strip():
+                continue
+            try:
+                yield number, orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                yield number, _Broken(f"not JSON at column {error.pos + 1}: {error.msg}")
+
+
+def _json_array(path: Path) -> list[Any]:
+    try:
+        value = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError as error:
+        raise DataError(Fault(f"{path}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}")) from None
+    if not isinstance(value, list):
+        raise DataError(f"{path}: a JSON dataset is an array of objects, not a {type(value).__name__}")
+    return value
+
+
+_SCALARS: Mapping[type, str] = {bool: "bool", int: "int", float: "float", str: "text", bytes: "bytes"}
+_TYPES: Mapping[str, pa.DataType] = {
+    "bool": pa.bool_(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "text": pa.string(),
+    "bytes": pa.binary(),
+    "date": pa.date32(),
+    "datetime": pa.timestamp("us"),
+    "datetime utc": pa.timestamp("us", "UTC"),
+}
+_EXACT = 2**53  # the integers a float64 holds exactly
+
+
+@dataclass(slots=True)
+class _Guess:
+    """The narrowest Arrow type that holds every value seen in a column."""
+
+    kinds: set[str] = field(default_factory=set)
+    inexact: bool = False
+    sample_fault: str | None = None
+
+    def see(self, value: Any) -> None:
+        self.kinds.add(self._kind(value))
+
+    def _kind(self, value: Any) -> str:
+        if value is None:
+            return "null"
+        kind = _SCALARS.get(type(value))
+        if kind == "int":
+            if abs(value) > _EXACT:
+                self.inexact = True
+            return "int" if -(2**63) <= value < 2**63 else "json"
+        if kind:
+            return kind
+        if isinstance(value, list | tuple):
+            inner = {self._kind(item) for item in value} - {"null"}
+            return "list " + (_widest(inner, self.inexact) or "json") if len(inner) != 0 else "list"
+        if isinstance(value, dt.datetime):
+            return "datetime utc" if value.tzinfo else "datetime"
+        if isinstance(value, dt.date):
+            return "date"
+        try:
+            ids.encode(value)
+        except DataError as error:
+            self.sample_fault = str(error)
+        return "json"
+
+    def field(self, name: str) -> pa.Field:
+        kinds = self.kinds - {"null"}
+        if not kinds:
+            return pa.field(name, pa.string())
+        if all(kind.startswith("list") for kind in kinds):
+            inner = _widest({kind[5:] for kind in kinds} - {""}, self.inexact)
+            return pa.field(name, pa.list_(_TYPES[inner])) if inner in _TYPES else rows.json_field(name)
+        kind = _widest(kinds, self.inexact)
+        return pa.field(name, _TYPES[kind]) if kind in _TYPES else rows.json_field(name)
+
+
+def _widest(kinds: set[str], inexact: bool) -> str:
+    if len(kinds) == 1:
+        return next(iter(kinds))
+    if kinds == {"int", "float"} and not inexact:
+        return "float"
+    return "json"
+
+
+# CSV: read as text, typed by what the whole column allows
+
+_INTEGER = r"^-?(0|[1-9][0-9]{0,17})$"
+_NUMBER = r"^[+-]?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+_BOOLEAN = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
+
+
+def _csv(path: Path, delimiter: str) -> Source:
+    header = _csv_header(path, delimiter)
+    faults = Faults()
+    patterns = {name: [_INTEGER, _NUMBER, _BOOLEAN] for name in header}
+    for batch in _csv_batches(path, delimiter, header, faults):
+        for name, column in zip(header, batch.columns, strict=True):
+            patterns[name] = [p for p in patterns[name] if _all_match(column, p)]
+    faults.check()
+    kinds = {_INTEGER: pa.int64(), _NUMBER: pa.float64(), _BOOLEAN: pa.bool_()}
+    schema = pa.schema([pa.field(n, kinds[p[0]] if p and len(p) < 3 else pa.string()) for n, p in patterns.items()])
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in _csv_batches(path, delimiter, header, Faults()):
+            columns = [c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return Source(str(path), schema, batches, lambda row: f"{path}: row {row + 1}")
+
+
+def _csv_header(path: Path, delimiter: str) -> list[str]:
+    import csv
+
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        header = next(csv.reader(file, delimiter=delimiter), None)
+    if not header:
+        raise DataError(f"{path}: the file is empty; its first line must name the columns")
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice or "" in header:
+        what = f"the columns {', '.join(map(repr, twice))} occur twice" if twice else "a column has no name"
+        raise DataError(Fault(f"{path}:1", f"{what}; give each column a name of its own"))
+    return header
+
+
+def _csv_batches(path: Path, delimiter: str, header: Sequence[str], faults: Faults) -> Iterator[pa.RecordBatch]:
+    from pyarrow import csv
+
+    def broken(row: Any) -> str:
+        place = f"{path}: row {row.number - 1}" if row.number else str(path)
+        faults.add(place, f"{row.actual_columns} values where the header names {row.expected_columns}")
+        return "skip"
+
+    with csv.open_csv(
+        path,
+        read_options=csv.ReadOptions(use_threads=False, block_size=1 << 20),
+        parse_options=csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, invalid_row_handler=broken),
+        convert_options=csv.ConvertOptions(
+            column_types=dict.fromkeys(header, pa.string()),
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+            null_values=[""],
+        ),
+    ) as reader:
+        for batch in reader:
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                yield batch.slice(start, BATCH_ROWS)
+
+
+def _all_match(column: pa.Array, pattern: str) -> bool:
+    if pattern == _NUMBER and pc.any(pc.match_substring_regex(column, r"^[+-]?([eE].*)?$")).as_py():
+        return False
+    result = pc.all(pc.match_substring_regex(column, pattern)).as_py()
+    return result is not False
+
+
+# Columnar files
+
+
+def _parquet(path: Path) -> Source:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        schema = file.schema_arrow
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(path) as file:
+            yield from file.iter_batches(BATCH_ROWS)
+
+    return Source(str(path), schema, batches, lambda row: f"{path}: row {row + 1}")
+
+
+def _arrow(path: Path) -> Source:
+    def batches() -> Iterator[pa.RecordBatch]:
+        with pa.memory_map(str(path)) as file, _ipc(file) as reader:
+            for batch in _ipc_batches(reader):
+                for start in range(0, batch.num_rows, BATCH_ROWS):
+                    yield batch.slice(start, BATCH_ROWS)
+
+    with pa.memory_map(str(path)) as file, _ipc(file) as reader:
+        schema = reader.schema
+    return Source(str(path), schema, batches, lambda row: f"{path}: row {row + 1}")
+
+
+def _ipc(file: pa.NativeFile) -> Any:
+    try:
+        return pa.ipc.open_file(file)
+    except pa.ArrowInvalid:
+        file.seek(0)
+        return pa.ipc.open_stream(file)
+
+
+def _ipc_batches(reader: Any) -> Iterator[pa.RecordBatch]:
+    if hasattr(reader, "num_record_batches"):
+        return (reader.get_batch(i) for i in range(reader.num_record_batches))
+    return iter(reader)

@@ -1,0 +1,205 @@
+"""The store: kinds, ids, manifests and tables, nothing else.
+
+An artifact is open (its work stands in lanes) or sealed (its manifest is there, with its tables); a sealed artifact
+never changes. Names are refs to ids. A store knows no paths as far as its callers can tell, so the same protocol can
+stand on other backends.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from evaluand.errors import EngineError, NotFound, SpecError
+from evaluand.journal import Lane, MemoryLeases, MemoryLog
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+KINDS = ("runs", "evaluations", "aggregations", "datasets")
+FORMAT = 1
+
+Manifest = dict[str, Any]
+"""Keys: format, kind, id, name, spec, attempt, work, pinned, created, provenance; sealed also digest, counts, tables.
+
+`work` lists what identifies the work apart from its data, so that finished rows are found again."""
+
+
+class Ref(NamedTuple):
+    """What a name stands for."""
+
+    name: str
+    kind: str
+    id: str
+
+
+class Draft(Protocol):
+    """An artifact's tables on their way into the store; invisible until sealed."""
+
+    def append(self, table: str, batch: pa.RecordBatch) -> None:
+        """Adds rows to a table, which the first batch creates."""
+
+    def seal(self, manifest: Manifest) -> Manifest:
+        """Makes the artifact whole and immutable; the first to seal wins.
+
+        Returns:
+            The manifest that stands, with its tables.
+        """
+
+    def discard(self) -> None:
+        """Throws the draft away."""
+
+
+class Store(Protocol):
+    """Keeps artifacts."""
+
+    def ids(self, kind: str) -> list[str]:
+        """The ids of all artifacts of a kind, open ones too, sorted."""
+
+    def manifest(self, kind: str, id: str) -> Manifest:
+        """The manifest of an artifact, sealed or open (then without `digest`).
+
+        Raises:
+            NotFound: there is none.
+        """
+
+    def is_sealed(self, kind: str, id: str) -> bool:
+        """Whether the artifact is there and whole."""
+
+    def open(self, manifest: Manifest) -> Manifest:
+        """Opens an artifact for work; one that is open already keeps its first manifest, which is returned."""
+
+    def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
+        """A sequence of keyed work of an open artifact."""
+
+    def draft(self, kind: str, id: str) -> Draft:
+        """Begins to write an artifact's tables."""
+
+    def read(self, kind: str, id: str, table: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows of a sealed artifact's table, in order.
+
+        Raises:
+            NotFound: there is no such artifact or table.
+        """
+
+    def find(self, kind: str, work: str) -> list[str]:
+        """The ids of the artifacts made by the same work (task or scorers with parameters), newest first."""
+
+    def refer(self, name: str, kind: str, id: str) -> None:
+        """Makes a name stand for an artifact; a name has one meaning for each kind."""
+
+    def refs(self) -> list[Ref]:
+        """All names, sorted."""
+
+
+class MemoryStore:
+    """A store that lives and dies with its process."""
+
+    def __init__(self) -> None:
+        self._manifests: dict[tuple[str, str], Manifest] = {}
+        self._tables: dict[tuple[str, str, str], list[pa.RecordBatch]] = {}
+        self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryLeases]] = {}
+        self._refs: dict[tuple[str, str], Ref] = {}
+
+    def ids(self, kind: str) -> list[str]:
+        return sorted(id for k, id in self._manifests if k == kind)
+
+    def manifest(self, kind: str, id: str) -> Manifest:
+        if (kind, id) not in self._manifests:
+            raise NotFound(f"no {kind} {id} in this store")
+        return self._manifests[kind, id]
+
+    def is_sealed(self, kind: str, id: str) -> bool:
+        return "digest" in self._manifests.get((kind, id), {})
+
+    def open(self, manifest: Manifest) -> Manifest:
+        return self._manifests.setdefault((manifest["kind"], manifest["id"]), manifest)
+
+    def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
+        log, leases = self._lanes.setdefault((kind, id, name), (MemoryLog(), MemoryLeases()))
+        return Lane(log, leases, slots)
+
+    def draft(self, kind: str, id: str) -> Draft:
+        return _MemoryDraft(self, kind, id)
+
+    def read(self, kind: str, id: str, table: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        if (kind, id, table) not in self._tables:
+            raise NotFound(f"no table {table!r} in {kind} {id}")
+        for batch in self._tables[kind, id, table]:
+            yield batch.select(columns) if columns else batch
+
+    def find(self, kind: str, work: str) -> list[str]:
+        found = [m for (k, _), m in self._manifests.items() if k == kind and work in m.get("work", ())]
+        return [m["id"] for m in sorted(found, key=lambda m: m["created"], reverse=True)]
+
+    def refer(self, name: str, kind: str, id: str) -> None:
+        self._refs[kind, check_name(name)] = Ref(name, kind, id)
+
+    def refs(self) -> list[Ref]:
+        return sorted(self._refs.values())
+
+
+class _MemoryDraft:
+    def __init__(self, store: MemoryStore, kind: str, id: str) -> None:
+        self._store, self._kind, self._id = store, kind, id
+        self._tables: dict[str, list[pa.RecordBatch]] = {}
+
+    def append(self, table: str, batch: pa.RecordBatch) -> None:
+        self._tables.setdefault(table, []).append(batch)
+
+    def seal(self, manifest: Manifest) -> Manifest:
+        key = self._kind, self._id
+        if not self._store.is_sealed(*key):
+            tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
+            self._store._manifests[key] = manifest | {"tables": tables}
+            self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
+            self._store._lanes = {k: v for k, v in self._store._lanes.items() if k[:2] != key}
+        return self._store._manifests[key]
+
+    def discard(self) -> None:
+        self._tables.clear()
+
+
+def check_name(name: str) -> str:
+    """A name as it is, if it can be one.
+
+    Raises:
+        SpecError: it is empty, blank or holds control characters.
+    """
+    if not name.strip():
+        raise SpecError(f"a name may not be empty or blank: {name!r}")
+    if any(ord(c) < 32 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in name):
+        raise SpecError(f"a name may not hold control characters: {name!r}")
+    return name
+
+
+def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]:
+    """The (kind, id) that a name, an id or the beginning of one (four digits at least) stands for.
+
+    A name of several kinds stands for the first of `KINDS`.
+
+    Raises:
+        NotFound: nothing does, or several do; the message lists them.
+    """
+    kinds = (kind,) if kind else KINDS
+    named = [(ref.kind, ref.id) for ref in store.refs() if ref.name == text and ref.kind in kinds]
+    if named:
+        return min(named, key=lambda found: kinds.index(found[0]))
+    found = [(k, id) for k in kinds for id in store.ids(k) if len(text) >= 4 and id.startswith(text.lower())]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise NotFound(f"{text!r} stands for several: {', '.join(f'{k} {id}' for k, id in found)}; give more digits")
+    raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids")
+
+
+def now() -> str:
+    """The present moment as manifests write it: UTC, microseconds."""
+    return dt.datetime.now(dt.UTC).isoformat(timespec="microseconds")
+
+
+def same_spec(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    """Raises an EngineError when an artifact holds another spec than its id says."""
+    if stored["spec"] != asked["spec"]:
+        raise EngineError(f"{stored['kind']} {stored['id']} holds another spec than its id stands for; run `verify`")

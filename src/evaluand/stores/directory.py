@@ -1,0 +1,211 @@
+"""A store in a folder: plain open files, of which the truth is made.
+
+    refs/<digest of name>.json          a name and what it stands for
+    <kind>/<id>/manifest.json           written last: the artifact is whole
+    <kind>/<id>/<table>-<digest>.parquet
+    <kind>/<id>/open.json               while open: what is being made
+    <kind>/<id>/journal/<lane>/…        while open: finished work and leases
+    catalog.db                          an index of the manifests, made anew when lost
+
+No name given by a user becomes part of a path.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from evaluand import ids
+from evaluand.errors import EngineError, NotFound
+from evaluand.journal import Lane
+from evaluand.store import KINDS, Draft, Manifest, Ref, check_name
+from evaluand.stores.catalog import Catalog
+from evaluand.stores.files import FileLog, SqliteLeases
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from evaluand.stores import tables
+
+_ID = re.compile(r"[0-9a-f]{32}")
+
+
+class DirectoryStore:
+    """Keeps artifacts as files below a folder.
+
+    Args:
+        root: the folder; made when first written to.
+
+    Example:
+        >>> import tempfile
+        >>> DirectoryStore(tempfile.mkdtemp()).ids("runs")
+        []
+    """
+
+    def __init__(self, root: str | os.PathLike[str] = ".evaluand") -> None:
+        self.root = Path(root)
+        self.catalog = Catalog(self.root)
+
+    def ids(self, kind: str) -> list[str]:
+        return self.catalog.ids(kind)
+
+    def manifest(self, kind: str, id: str) -> Manifest:
+        folder = self._folder(kind, id)
+        manifest = _read_json(folder / "manifest.json") or _read_json(folder / "open.json")
+        if manifest is None:
+            raise NotFound(f"no {kind} {id} in {self.root}")
+        return manifest
+
+    def is_sealed(self, kind: str, id: str) -> bool:
+        return (self._folder(kind, id) / "manifest.json").is_file()
+
+    def open(self, manifest: Manifest) -> Manifest:
+        folder = self._folder(manifest["kind"], manifest["id"])
+        folder.mkdir(parents=True, exist_ok=True)
+        stands = _put_if_absent(folder / "open.json", manifest)
+        self.catalog.put(stands)
+        return stands
+
+    def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
+        folder = self._folder(kind, id) / "journal" / _safe(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        return Lane(FileLog(folder), SqliteLeases(folder / "leases.db"), slots)
+
+    def draft(self, kind: str, id: str) -> Draft:
+        return _DirectoryDraft(self, kind, id)
+
+    def read(self, kind: str, id: str, table: str, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        entry = self.manifest(kind, id).get("tables", {}).get(table)
+        if entry is None:
+            raise NotFound(f"no table {table!r} in {kind} {id}")
+        return _tables().read_table(self._folder(kind, id) / _plain_file(entry["file"]), columns)
+
+    def find(self, kind: str, work: str) -> list[str]:
+        return self.catalog.find(kind, work)
+
+    def refer(self, name: str, kind: str, id: str) -> None:
+        folder = self.root / "refs"
+        folder.mkdir(parents=True, exist_ok=True)
+        _replace(folder / f"{ids.digest([kind, check_name(name)]).hex()}.json", {"name": name, "kind": kind, "id": id})
+
+    def refs(self) -> list[Ref]:
+        entries = (_read_json(path) for path in (self.root / "refs").glob("*.json"))
+        return sorted(Ref(e["name"], e["kind"], e["id"]) for e in entries if e)
+
+    def files(self, kind: str, id: str) -> dict[str, Path]:
+        """The files of a sealed artifact's tables, by table."""
+        folder = self._folder(kind, id)
+        return {n: folder / _plain_file(t["file"]) for n, t in self.manifest(kind, id).get("tables", {}).items()}
+
+    def _folder(self, kind: str, id: str) -> Path:
+        if kind not in KINDS or not _ID.fullmatch(id):
+            raise NotFound(f"{kind} {id!r}: not an id of this store")
+        return self.root / kind / id
+
+
+class _DirectoryDraft:
+    def __init__(self, store: DirectoryStore, kind: str, id: str) -> None:
+        self._store, self._kind, self._id = store, kind, id
+        self._folder = store._folder(kind, id)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        self._writers: dict[str, tables.TableWriter] = {}
+
+    def append(self, table: str, batch: pa.RecordBatch) -> None:
+        writer = self._writers.get(table)
+        if writer is None:
+            writer = self._writers[table] = _tables().TableWriter(self._folder, _safe(table), batch.schema)
+        writer.append(batch)
+
+    def seal(self, manifest: Manifest) -> Manifest:
+        entries = {name: writer.close() for name, writer in self._writers.items()}
+        stands = _put_if_absent(self._folder / "manifest.json", manifest | {"tables": entries})
+        self._sweep({entry["file"] for entry in stands["tables"].values()})
+        self._store.catalog.put(stands)
+        return stands
+
+    def discard(self) -> None:
+        for writer in self._writers.values():
+            writer.discard()
+
+    def _sweep(self, kept: set[str]) -> None:
+        """Removes what the artifact no longer needs: its journal, and files of drafts that did not win."""
+        shutil.rmtree(self._folder / "journal", ignore_errors=True)
+        for path in self._folder.iterdir():
+            if path.name != "manifest.json" and path.name not in kept:
+                path.unlink(missing_ok=True)
+
+
+def _tables() -> Any:
+    """The Parquet part, imported on use: listing and naming need no Arrow."""
+    from evaluand.stores import tables
+
+    return tables
+
+
+def _safe(name: str) -> str:
+    """A file name for any name: what is plain stays readable, all else is told apart by a digest."""
+    slug = re.sub(r"[^A-Za-z0-9]+", "_", name)[:40].strip("_")
+    return slug if slug == name else f"{slug}-{ids.digest(name).hex()[:8]}"
+
+
+def _plain_file(name: str) -> str:
+    """A manifest's file name, refused when it would leave its folder."""
+    if name != os.path.basename(name) or name in ("", ".", ".."):
+        raise EngineError(f"a manifest names the file {name!r}, which lies outside its folder; the store is damaged")
+    return name
+
+
+def _read_json(path: Path) -> Manifest | None:
+    try:
+        value = orjson.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise EngineError(f"{path}: cannot be read: {error}") from error
+    if not isinstance(value, dict):
+        raise EngineError(f"{path}: not a manifest")
+    return value
+
+
+def _put_if_absent(path: Path, value: Manifest) -> Manifest:
+    """Writes a file whole unless it is there; returns what stands."""
+    temporary = _write(path, value)
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        standing = _read_json(path)
+        if standing is None:
+            raise EngineError(f"{path}: vanished while it was read") from None
+        return standing
+    finally:
+        temporary.unlink()
+    _sync_folder(path.parent)
+    return value
+
+
+def _replace(path: Path, value: Manifest) -> None:
+    os.replace(_write(path, value), path)
+
+
+def _write(path: Path, value: Manifest) -> Path:
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}.tmp")
+    with temporary.open("wb") as file:
+        file.write(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+        file.flush()
+        os.fsync(file.fileno())
+    return temporary
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,149 @@
+"""The journal's log and leases on a local disk."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+LEASE_SECONDS = 30.0
+
+
+class FileLog:
+    """Segments as files in a folder; this writer's own is made with its first line."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._own: int | None = None
+        self._lock = threading.Lock()
+        self._readers: dict[str, int] = {}
+
+    def append(self, data: bytes) -> None:
+        if self._own is None:
+            with self._lock:
+                if self._own is None:
+                    self._own = self._create()
+        written = os.write(self._own, data)  # O_APPEND: one write is one place, whatever the number of threads
+        if written != len(data):
+            raise OSError(f"{self._folder}: the disk took {written} of {len(data)} bytes")
+
+    def sync(self) -> None:
+        if self._own is not None:
+            os.fdatasync(self._own) if hasattr(os, "fdatasync") else os.fsync(self._own)
+
+    def segments(self) -> Sequence[str]:
+        return sorted(entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".jsonl"))
+
+    def read(self, segment: str, offset: int, size: int) -> bytes:
+        handle = self._readers.get(segment)
+        if handle is None:
+            handle = self._readers[segment] = os.open(self._folder / segment, os.O_RDONLY)
+        return os.pread(handle, size, offset)
+
+    def close(self) -> None:
+        handles = [*self._readers.values(), *([] if self._own is None else [self._own])]
+        self._own = None
+        self._readers = {}
+        for handle in handles:
+            os.close(handle)
+
+    def _create(self) -> int:
+        name = f"{time.time_ns():020d}-{secrets.token_hex(4)}.jsonl"
+        return os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+
+
+class SqliteLeases:
+    """Leases in a small SQLite file beside the segments, safe among processes of one machine."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._me = f"{socket.gethostname()}/{os.getpid()}/{secrets.token_hex(4)}"
+        self._held: set[int] = set()
+        self._low = 0  # every shard below is done
+        self._beating: threading.Event | None = None
+
+    def claim(self, shards: int) -> tuple[int, int] | None:
+        with self._transaction() as db:
+            query = "SELECT shard, done, holder, until, takers FROM lease WHERE shard >= ?"
+            known = {row[0]: row for row in db.execute(query, (self._low,))}
+            while known.get(self._low, (0, 0))[1]:
+                self._low += 1
+            for shard in range(self._low, shards):
+                _, done, holder, until, takers = known.get(shard, (shard, 0, None, 0.0, 0))
+                if not done and (holder is None or self._is_free(holder, until)):
+                    db.execute(
+                        "INSERT OR REPLACE INTO lease VALUES (?, 0, ?, ?, ?)",
+                        (shard, self._me, time.time() + LEASE_SECONDS, takers + 1),
+                    )
+                    self._held.add(shard)
+                    break
+            else:
+                return None
+        self._beat()
+        return shard, takers
+
+    def finish(self, shard: int) -> None:
+        with self._transaction() as db:
+            db.execute("UPDATE lease SET done = 1, holder = NULL WHERE shard = ? AND holder = ?", (shard, self._me))
+        self._held.discard(shard)
+
+    def release(self) -> None:
+        if self._beating:
+            self._beating.set()
+            self._beating = None
+        if self._held:
+            with self._transaction() as db:
+                db.execute("UPDATE lease SET holder = NULL WHERE holder = ? AND done = 0", (self._me,))
+            self._held.clear()
+
+    def busy(self) -> bool:
+        with self._transaction() as db:
+            rows = db.execute("SELECT holder, until FROM lease WHERE done = 0 AND holder IS NOT NULL").fetchall()
+        return any(holder != self._me and not self._is_free(holder, until) for holder, until in rows)
+
+    def _is_free(self, holder: str, until: float) -> bool:
+        if until < time.time():
+            return True
+        host, pid, _ = holder.rsplit("/", 2)
+        return host == socket.gethostname() and int(pid) != os.getpid() and not _is_alive(int(pid))
+
+    def _beat(self) -> None:
+        if self._beating is None:
+            self._beating = threading.Event()
+            threading.Thread(target=self._extend, args=(self._beating,), name="leases", daemon=True).start()
+
+    def _extend(self, ended: threading.Event) -> None:
+        while not ended.wait(LEASE_SECONDS / 3):
+            with self._transaction() as db:
+                until = time.time() + LEASE_SECONDS
+                db.execute("UPDATE lease SET until = ? WHERE holder = ? AND done = 0", (until, self._me))
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        db = sqlite3.connect(self._path, timeout=30, isolation_level=None)
+        try:
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS lease"
+                " (shard INTEGER PRIMARY KEY, done INTEGER, holder TEXT, until REAL, takers INTEGER)"
+            )
+            db.execute("BEGIN IMMEDIATE")
+            yield db
+            db.execute("COMMIT")
+        finally:
+            db.close()
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,259 @@
+"""Tasks: the system under test, as one function from an example's input to an output.
+
+A task is a function with `@task`, an object with `do_run`, or a kind from `evaluand.tasks`. Its identity is its
+declared version or the fingerprint of its code and everything first-party it reaches; what cannot be fingerprinted
+leaves the task unpinned: it runs and is stored, but its results are never reused by themselves.
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Generic, NamedTuple, TypeVar, overload
+
+from evaluand.errors import SpecError
+from evaluand.fingerprint import fingerprint
+from evaluand.trace import TaskSpan
+
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+
+class Request(NamedTuple):
+    """What a task is called with.
+
+    Attributes:
+        input: the example's input: one value, or a mapping where the dataset names several input columns.
+        task_span: where to trace what happens inside.
+        seed: a number that belongs to this example and replication whatever the order of calls.
+        index: the example's `_index_`.
+        id: the example's id, or its index as text.
+        replication: which repeat, from 0.
+    """
+
+    input: Any
+    task_span: TaskSpan
+    seed: int
+    index: int
+    id: str
+    replication: int
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a task or scorer is, as far as results are concerned.
+
+    Attributes:
+        spec: the data that its identity is made of.
+        pinned: whether the spec fully says how it behaves.
+        unpinned: why not.
+        parts: what the spec's fingerprint was made of, for explaining changes.
+    """
+
+    spec: Mapping[str, Any]
+    pinned: bool = True
+    unpinned: tuple[str, ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Alternatives:
+    """Several answers to one input, best first: what a task returns to give more than one response."""
+
+    values: Sequence[Any]
+
+
+class Task(ABC, Generic[Input, Output]):
+    """The system under test. Implement `do_run`, plain or async.
+
+    Attributes:
+        version: declare one to pin the task yourself instead of by fingerprint.
+        items: the output is a list of items that together are the response, such as a tagger's entities.
+        files: files the task depends on beyond those its code names.
+    """
+
+    version: str | None = None
+    items: bool = False
+    files: Sequence[str | os.PathLike[str]] = ()
+
+    @abstractmethod
+    def do_run(self, input: Input, task_span: TaskSpan) -> Output:
+        """The output for one input; None says that there is no answer.
+
+        Args:
+            input: the example's input.
+            task_span: for tracing what happens inside.
+        """
+
+    @property
+    def name(self) -> str:
+        """What the task is called where nobody names it."""
+        return type(self).__name__
+
+    @property
+    def is_async(self) -> bool:
+        """Whether `call` gives a coroutine."""
+        return inspect.iscoroutinefunction(self.do_run)
+
+    def prepare(self) -> None:
+        """Loads what the calls need; what it raises stops the run before anything is called."""
+
+    def call(self, request: Request) -> Any:
+        """One call, as the runner makes it; a coroutine where the task is async."""
+        return self.do_run(request.input, request.task_span)
+
+    def identify(self) -> Identity:
+        """The task's identity as it is now."""
+        return code_identity("task", self, self.version, self.files, {"items": self.items})
+
+
+class FunctionTask(Task[Any, Any]):
+    """A function as a task; see `task`."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        items: bool = False,
+        files: Sequence[str | os.PathLike[str]] = (),
+    ) -> None:
+        self.function = function
+        self._name = name or getattr(function, "__name__", type(function).__name__)
+        self.version, self.items, self.files = version, items, files
+        self._extras, self._spread = _parameters(function, self._name)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def is_async(self) -> bool:
+        called = getattr(type(self.function), "__call__", None)
+        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
+
+    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        return self.call(Request(input, task_span, 0, 0, "0", 0))
+
+    def call(self, request: Request) -> Any:
+        extras = {name: getattr(request, name) for name in self._extras}
+        if self._spread:
+            return self.function(**self._named(request.input), **extras)
+        return self.function(request.input, **extras)
+
+    def identify(self) -> Identity:
+        return code_identity("function", self.function, self.version, self.files, {"items": self.items})
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def _named(self, input: Any) -> dict[str, Any]:
+        if not isinstance(input, Mapping):
+            raise SpecError(
+                f"task {self.name!r} takes {', '.join(self._spread)}, but the input is one value;"
+                f" declare these as input columns: input: [{', '.join(self._spread)}]"
+            )
+        missing = [name for name in self._spread if name not in input]
+        if missing:
+            raise SpecError(f"task {self.name!r} takes {', '.join(missing)}, which the input has not")
+        return {name: input[name] for name in self._spread}
+
+
+@overload
+def task(function: Callable[..., Any], /) -> FunctionTask: ...
+@overload
+def task(
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    items: bool = False,
+    files: Sequence[str | os.PathLike[str]] = (),
+) -> Callable[[Callable[..., Any]], FunctionTask]: ...
+def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """Makes a plain or async function a task.
+
+    The first parameter is the input; further parameters named `task_span`, `seed`, `index`, `id` or `replication`
+    are filled in. A function with several other parameters takes a mapping input by name.
+
+    Example:
+        >>> @task
+        ... def shout(text):
+        ...     return text.upper()
+        >>> shout("hello"), shout.name
+        ('HELLO', 'shout')
+    """
+    if function is None:
+        return lambda f: FunctionTask(f, **options)
+    return FunctionTask(function)
+
+
+def as_task(value: Any) -> Task[Any, Any]:
+    """A task from a task, a function or an object with `do_run`.
+
+    Raises:
+        SpecError: it is none of these.
+    """
+    if isinstance(value, Task):
+        return value
+    if hasattr(value, "do_run"):
+        return _DuckTask(value)
+    if callable(value):
+        return FunctionTask(value)
+    raise SpecError(f"a {type(value).__name__} is no task: give a function, or an object with do_run(input, task_span)")
+
+
+def code_identity(
+    kind: str, code: Any, version: str | None, files: Sequence[str | os.PathLike[str]], more: Mapping[str, Any]
+) -> Identity:
+    """The identity of something written in code: by declared version, else by fingerprint."""
+    if version is not None:
+        name = getattr(code, "__qualname__", type(code).__qualname__)
+        return Identity({"kind": kind, "name": name, "version": version, **more})
+    print_ = fingerprint(code, files=files)
+    parts = {**print_.parts, **print_.files}
+    return Identity({"kind": kind, "fingerprint": print_.digest, **more}, print_.pinned, print_.unpinned, parts)
+
+
+class _DuckTask(Task[Any, Any]):
+    """An object that has `do_run` without being a `Task`."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.version = getattr(inner, "version", None)
+        self.items = bool(getattr(inner, "items", False))
+
+    @property
+    def name(self) -> str:
+        return type(self.inner).__name__
+
+    @property
+    def is_async(self) -> bool:
+        return inspect.iscoroutinefunction(self.inner.do_run)
+
+    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        return self.inner.do_run(input, task_span)
+
+    def identify(self) -> Identity:
+        return code_identity("task", self.inner, self.version, self.files, {"items": self.items})
+
+
+_EXTRAS = frozenset(("task_span", "seed", "index", "id", "replication"))
+
+
+def _parameters(function: Callable[..., Any], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The parameters to fill in, and those to take from a mapping input (none where the input is passed whole)."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # some built-in functions
+        return (), ()
+    named = [p for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)]
+    if not named:
+        raise SpecError(f"task {name!r} takes no parameter; its first parameter is the example's input")
+    extras = tuple(p.name for p in named[1:] if p.name in _EXTRAS)
+    others = [p for p in named if p.name not in extras]
+    required = [p.name for p in others if p.default is p.empty]
+    return extras, tuple(required) if len(required) > 1 or named[0].kind is named[0].KEYWORD_ONLY else ()

@@ -1,0 +1,611 @@
+"""Traces: what happened inside one task call, as spans with input, output, events and times.
+
+A task is given the `TaskSpan` of its call and opens spans below it; library code that was given none calls `span(…)`,
+which finds the open span of its context and costs next to nothing where there is none:
+
+    def do_run(self, input, task_span):
+        with task_span.span("retrieve", query=input) as s:
+            s.log("hits", 3)
+
+Why it is so:
+
+- A span must cost microseconds, or people switch tracing off. So a trace is a list in memory that the runner writes
+  out once, when the call has ended; other formats are made from that list, not from inside the call.
+- A task may change a value after logging it. What can change is written as canonical text at once; `None`, bools,
+  numbers and ASCII text are kept as they are. So whatever a span holds is ready to be written.
+- Tracing never fails the task over a value. What is not data (a client, a lock) is replaced by
+  `{"$unstorable":"<type>"}`, and the attribute `unstorable.<where>` says why. Using a span after it was closed is a
+  mistake in the task and does raise.
+- Times come from the monotonic clock, moved once per trace to the time of day: a clock that is set during a call
+  changes no duration.
+- The input and output of the root are the example's input and the response; these stand in their own tables, so the
+  root keeps them by reference and `Trace.rows` leaves them out.
+
+The current span is a context variable: asyncio tasks and `asyncio.to_thread` inherit it, plain threads do not. Give
+those the span to open theirs from: `parent.span(…)` is safe from any number of threads.
+"""
+
+from __future__ import annotations
+
+import itertools
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from operator import attrgetter
+from time import perf_counter_ns, time_ns
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+import orjson
+from orjson import Fragment
+
+from evaluand.errors import DataError, Fault, SpecError
+from evaluand.ids import decode, encode
+
+STATUSES = ("unset", "ok", "error")
+ROW_FIELDS = (
+    "number",
+    "parent",
+    "name",
+    "kind",
+    "start",
+    "duration",
+    "status",
+    "input",
+    "output",
+    "attributes",
+    "events",
+)
+
+
+class Event(NamedTuple):
+    """Something logged on a span.
+
+    Attributes:
+        name: what it is; `exception` for an error that passed through the span.
+        time_ns: when, in nanoseconds since 1970.
+        body: the value logged.
+    """
+
+    name: str
+    time_ns: int
+    body: Any
+
+
+class Tracer(ABC):
+    """What a task is given to open spans from."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def span(self, name: str, /, *, kind: str = "span", input: Any = None, **attributes: Any) -> Span:
+        """Opens a span; a `with` block closes it and makes it the current span meanwhile.
+
+        Args:
+            name: what this step is called in the trace.
+            kind: what sort of step it is: `span`, `task`, `llm`, `retriever`, `tool`, or a word of your own.
+            input: what the step works on.
+            attributes: anything else known beforehand.
+        """
+
+
+class Span(Tracer):
+    """One step of a task call. Open one with `Tracer.span` or `span`, not by hand.
+
+    Attributes:
+        number: its ordinal in the trace: 0 is the root, then 1, 2, … in order of opening.
+        parent: the number of the span it was opened from; None for the root.
+        name: what the step is called.
+        kind: `task`, `span`, `llm`, `retriever`, `tool`, …
+        start_ns: when it was opened, in nanoseconds since 1970.
+        end_ns: when it was closed; None while it is open. Closing a span leaves open children open.
+
+    Example:
+        >>> trace = Trace.start("answer", "Who wrote Emma?")
+        >>> with trace.root as task_span:
+        ...     with task_span.span("retrieve", kind="retriever", k=2) as s:
+        ...         s.log("hits", ["p. 3", "p. 9"])
+        ...     task_span.output = "Jane Austen"
+        >>> s.status, s.attributes, s.events[0].body
+        ('ok', {'k': 2}, ['p. 3', 'p. 9'])
+    """
+
+    __slots__ = (
+        "_attributes",
+        "_entered",
+        "_events",
+        "_input",
+        "_outer",
+        "_output",
+        "_status",
+        "_trace",
+        "end_ns",
+        "kind",
+        "name",
+        "number",
+        "parent",
+        "start_ns",
+    )
+
+    def __init__(
+        self, trace: Trace, parent: int | None, name: str, kind: str, input: Any, attributes: dict[str, Any]
+    ) -> None:
+        self._trace = trace
+        self.parent = parent
+        self.name = name if type(name) is str and name.isascii() else _text(name)
+        self.kind = kind if type(kind) is str and kind.isascii() else _text(kind)
+        self.end_ns: int | None = None
+        self._status = 0
+        self._output: Any = None
+        self._attributes: dict[str, Any] = {}
+        self._events: list[tuple[str, int, Any]] = []
+        self._entered = False
+        self._outer: Span | None = None
+        self._input = input if input is None or parent is None else self._kept(input, "input")
+        if attributes:
+            self._put(attributes)
+        # A number is taken and a span appended in one step each, so threads lose nothing; `Trace.spans` sorts.
+        self.number = trace._next_number()
+        self.start_ns = perf_counter_ns() + trace._clock_offset
+        trace._spans.append(self)
+
+    @property
+    def input(self) -> Any:
+        """What the step works on, as it was when the span was opened."""
+        return self._input if self.number == 0 else _value(self._input)
+
+    @property
+    def output(self) -> Any:
+        """What the step gave, as it was when it was set; None until then."""
+        return self._output if self.number == 0 else _value(self._output)
+
+    @output.setter
+    def output(self, value: Any) -> None:
+        self.record_output(value)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """A copy of the attributes; change them with `set`."""
+        return {key: _value(kept) for key, kept in self._attributes.copy().items()}
+
+    @property
+    def events(self) -> list[Event]:
+        """What was logged, in order."""
+        return [Event(name, time, _value(body)) for name, time, body in self._events]
+
+    @property
+    def status(self) -> str:
+        """What you set; else `error` if an exception passed through, `ok` if the span was closed without one.
+
+        `unset` while open, and on the span of a generator or coroutine that was dropped before its end.
+        """
+        return STATUSES[self._status]
+
+    @status.setter
+    def status(self, status: str) -> None:
+        self._require_open("set the status of")
+        self._status = _status_code(status)
+
+    def span(self, name: str, /, *, kind: str = "span", input: Any = None, **attributes: Any) -> Span:
+        return (TaskSpan if kind == "task" else Span)(self._trace, self.number, name, kind, input, attributes)
+
+    def log(self, name: str, value: Any) -> None:
+        """Adds an event.
+
+        Raises:
+            SpecError: the span is closed.
+        """
+        if self.end_ns is not None:
+            self._require_open(f"log {name!r} on")
+        time = perf_counter_ns() + self._trace._clock_offset
+        name = name if type(name) is str and name.isascii() else _text(name)
+        self._events.append((name, time, self._kept(value, "events", name)))
+
+    def set(self, /, **attributes: Any) -> None:
+        """Sets attributes; the last value of a name counts.
+
+        Raises:
+            SpecError: the span is closed.
+        """
+        self._require_open("set attributes on")
+        self._put(attributes)
+
+    def record_output(self, value: Any) -> None:
+        """Sets `output`.
+
+        Raises:
+            SpecError: the span is closed.
+        """
+        self._require_open("record the output of")
+        self._output = value if self.number == 0 else self._kept(value, "output")
+
+    def close(self) -> None:
+        """Ends the span now; for spans opened without `with`. Closing it again changes nothing."""
+        if self.end_ns is None:
+            self._status = self._status or 1
+            self.end_ns = perf_counter_ns() + self._trace._clock_offset
+
+    def __enter__(self) -> Self:
+        if self._entered or self.end_ns is not None:
+            raise SpecError(f"span {self.name!r} was entered before; open a child with .span(…) and enter that")
+        self._entered = True
+        self._outer = _current.get()
+        _current.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None and self.end_ns is None:
+            self._fail(error)
+        self.close()
+        # Not by token: a generator may be left in another context or order than it was entered in.
+        if _current.get() is self:
+            _current.set(self._outer)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.number} {_label(self)}>"
+
+    def _require_open(self, what: str) -> None:
+        if self.end_ns is not None:
+            raise SpecError(f"cannot {what} the span {self.name!r}: it is closed; do so inside its `with` block")
+
+    def _fail(self, error: BaseException) -> None:
+        if isinstance(error, GeneratorExit):  # dropped by its reader: neither done nor wrong
+            self.end_ns = perf_counter_ns() + self._trace._clock_offset
+            return
+        self.log("exception", {"type": type(error).__qualname__, "message": _text(error)})
+        self._status = 2
+
+    def _put(self, attributes: dict[str, Any]) -> None:
+        for key, value in attributes.items():
+            self._attributes[key] = self._kept(value, "attributes", key)
+
+    def _kept(self, value: Any, *where: str) -> Any:
+        """The value as it will be written: itself if orjson writes it canonically and it cannot change, else its text."""
+        kind = type(value)
+        if kind is str:
+            if value.isascii():  # other text may hold lone surrogates
+                return value
+        elif value is None or kind is bool or ((kind is int or kind is float) and -_LARGE < value < _LARGE):
+            return value
+        try:
+            return Fragment(encode(value))
+        except Exception as error:  # encoding runs code of the value's own, such as model_dump
+            self._attributes[_text(".".join(("unstorable", *where)))] = _text(error)
+            return Fragment(orjson.dumps({"$unstorable": _text(kind.__qualname__)}))
+
+
+class TaskSpan(Span):
+    """The span of one task call: its input is the task's, its output the task's answer. A subtask has kind `task`."""
+
+    __slots__ = ()
+
+
+class Untraced(TaskSpan):
+    """A span that keeps nothing; for calls nobody traces."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(Trace(), None, "untraced", "task", None, {})
+
+    def span(self, name: str, /, *, kind: str = "span", input: Any = None, **attributes: Any) -> Span:
+        return self
+
+    def log(self, name: str, value: Any) -> None:
+        pass
+
+    def set(self, /, **attributes: Any) -> None:
+        pass
+
+    def record_output(self, value: Any) -> None:
+        pass
+
+    @property
+    def status(self) -> str:
+        return "unset"
+
+    @status.setter
+    def status(self, status: str) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        pass
+
+
+class Trace:
+    """The spans of one task call.
+
+    Attributes:
+        root: the span of the whole call.
+
+    Example:
+        >>> trace = Trace.start("answer", "Who wrote Emma?")
+        >>> with trace.root:
+        ...     with span("retrieve", query="Emma"):
+        ...         pass
+        >>> [(s.number, s.parent, s.name, s.status) for s in trace.spans]
+        [(0, None, 'answer', 'ok'), (1, 0, 'retrieve', 'ok')]
+    """
+
+    __slots__ = ("_clock_offset", "_next_number", "_spans", "root")
+
+    root: TaskSpan
+
+    def __init__(self) -> None:
+        self._spans: list[Span] = []
+        self._next_number: Callable[[], int] = itertools.count().__next__
+        self._clock_offset = time_ns() - perf_counter_ns()
+
+    @classmethod
+    def start(cls, name: str, input: Any = None) -> Trace:
+        """A trace with an open root; enter `root` around the call.
+
+        Args:
+            name: the task's name.
+            input: the example's input; kept by reference and left out of `rows`.
+        """
+        trace = cls()
+        trace.root = TaskSpan(trace, None, name, "task", input, {})
+        return trace
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Iterable[Sequence[Any]],
+        *,
+        name: str = "task",
+        input: Any = None,
+        output: Any = None,
+        start_ns: int = 0,
+        end_ns: int | None = None,
+        status: str = "unset",
+    ) -> Trace:
+        """The trace that `rows` were made of, before or after `orjson` wrote and read them.
+
+        Where only the JSON text of a cell is at hand, as in the table of spans, pass `orjson.Fragment(text)`.
+
+        Args:
+            rows: see `rows`; in order of their numbers.
+            name: the root's name. This and the other arguments are what `rows` leaves out; where the root has a row,
+                its name, end and status are the row's.
+            input: the example's input.
+            output: the response.
+            start_ns: when the trace started; times are relative to this.
+            end_ns: when the call ended.
+            status: how the call ended.
+
+        Raises:
+            DataError: a row is not that of a span; names the row.
+
+        Example:
+            >>> print(Trace.from_rows([[1, 0, "ask", "llm", 250, 1200, 1, None, "Jane", None, None]]).tree())
+            task open
+            └─ ask (llm) 1.2 ms
+        """
+        trace = cls.start(name, input)
+        root = trace.root
+        root._output, root._status, root.start_ns, root.end_ns = output, _status_code(status), start_ns, end_ns
+        known = {0}
+        for place, row in enumerate(rows):
+            try:
+                _restore(trace, row, known)
+            except (TypeError, ValueError) as error:
+                raise DataError(Fault(f"spans[{place}]", f"not the row of a span: {error}")) from None
+        trace._next_number = itertools.count(max(known) + 1).__next__
+        return trace
+
+    @property
+    def spans(self) -> list[Span]:
+        """Every span opened so far, in order of opening."""
+        return sorted(self._spans, key=attrgetter("number"))
+
+    def rows(self) -> list[list[Any]]:
+        """The spans as compact lists, ready for `orjson.dumps`, in order of opening.
+
+        A row is `[number, parent, name, kind, start, duration, status, input, output, attributes, events]`: `start` in
+        microseconds since the trace's start, `duration` in microseconds or None for a span still open, `status` an
+        index into `STATUSES`. Values are such that `orjson.dumps` writes their canonical text (`evaluand.ids`); none
+        is None, and so is no attribute or event. An event is `[name, time, value]`, `time` like `start`.
+
+        The root has a row only if it has attributes or events, and that row has no input and output. Spans opened
+        later, by threads that outlive the call, are not in it.
+
+        Example:
+            >>> trace = Trace.start("answer", "Who wrote Emma?")
+            >>> trace.rows()
+            []
+        """
+        origin = self.root.start_ns
+        return [_row(s, origin) for s in self.spans if s.parent is not None or s._attributes or s._events]
+
+    def tree(self) -> str:
+        """The spans as an indented text with their durations, for people."""
+        children: dict[int | None, list[Span]] = {}
+        for each in self.spans:
+            children.setdefault(each.parent, []).append(each)
+        lines = []
+        waiting: list[tuple[Span, str, str]] = [(self.root, "", "")]
+        while waiting:  # not recursive: agents nest deeply
+            each, branch, indent = waiting.pop()
+            lines.append(branch + _label(each))
+            below = [(child, indent + "├─ ", indent + "│  ") for child in children.get(each.number, [])]
+            if below:
+                below[-1] = (below[-1][0], indent + "└─ ", indent + "   ")
+            waiting += reversed(below)
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.tree()
+
+    def __repr__(self) -> str:
+        return f"<Trace {_label(self.root)}, {len(self._spans)} spans>"
+
+
+UNTRACED: Final = Untraced()
+
+
+def current_span() -> Span | None:
+    """The innermost open span of this context, or None where no call is being traced."""
+    current = _current.get()
+    while current is not None and current.end_ns is not None:
+        current = current._outer
+    return current
+
+
+def span(name: str, /, *, kind: str = "span", input: Any = None, **attributes: Any) -> Span:
+    """Opens a span below the current one; one that keeps nothing where no call is being traced.
+
+    For code that is not handed a tracer. A plain thread has no current span: use the `span` method of one there.
+
+    Example:
+        >>> with span("embed", model="small") as s:
+        ...     s.log("tokens", 7)
+        >>> s is UNTRACED
+        True
+    """
+    current = current_span()
+    if current is None:
+        return UNTRACED
+    return current.span(name, kind=kind, input=input, **attributes)
+
+
+_current: ContextVar[Span | None] = ContextVar("evaluand.span", default=None)
+_LARGE = 2**63
+
+
+def _status_code(status: str) -> int:
+    if status not in STATUSES:
+        raise SpecError(f"a span has no status {status!r}; use one of {', '.join(STATUSES)}")
+    return STATUSES.index(status)
+
+
+def _text(value: object) -> str:
+    """Some text for a name or message that can always be written."""
+    try:
+        text = str.__str__(value) if isinstance(value, str) else str(value)
+        return text.encode("utf-8", "replace").decode()
+    except Exception:  # a __str__ that fails
+        return type(value).__qualname__
+
+
+def _value(kept: Any) -> Any:
+    return decode(orjson.dumps(kept)) if type(kept) is Fragment else kept
+
+
+def _row(span: Span, origin: int) -> list[Any]:
+    end, root = span.end_ns, span.parent is None
+    return [
+        span.number,
+        span.parent,
+        span.name,
+        span.kind,
+        (span.start_ns - origin) // 1000,
+        None if end is None else (end - span.start_ns) // 1000,
+        span._status,
+        None if root else span._input,
+        None if root else span._output,
+        _object(span._attributes) if span._attributes else None,
+        [[name, (time - origin) // 1000, body] for name, time, body in span._events] if span._events else None,
+    ]
+
+
+def _object(kept: Mapping[str, Any]) -> Fragment:
+    kept = dict(kept)  # a thread that outlives the call may still be adding
+    if len(kept) == 1:
+        ((key, item),) = kept.items()
+        if key.startswith("$"):  # as evaluand.ids does: a single such key would read as a marked value
+            kept = {"$" + key: item}
+    try:
+        return Fragment(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS))
+    except TypeError:  # keys that came in by ** and cannot be written
+        return Fragment(orjson.dumps({_text(key): item for key, item in kept.items()}, option=orjson.OPT_SORT_KEYS))
+
+
+def _restore(trace: Trace, row: Sequence[Any], known: set[int]) -> None:
+    if isinstance(row, str) or len(row) != len(ROW_FIELDS):
+        raise ValueError(f"it needs the {len(ROW_FIELDS)} values {', '.join(ROW_FIELDS)}")
+    number, parent, name, kind, start, duration, status, input, output, attributes, events = row
+    if not (isinstance(name, str) and isinstance(kind, str)):
+        raise ValueError("name and kind must be text")
+    if not all(type(n) is int for n in (number, start, status)) or type(duration) not in (int, type(None)):
+        raise ValueError("number, start, duration and status must be integers")
+    if not 0 <= status < len(STATUSES):
+        raise ValueError(f"status must be 0 to {len(STATUSES) - 1}, not {status}")
+    span: Span = trace.root
+    if parent is not None:
+        if number <= max(known) or parent not in known:
+            raise ValueError(f"its number {number} must be above those before it, and its parent {parent} one of them")
+        span = (TaskSpan if kind == "task" else Span)(trace, parent, name, kind, None, {})
+        span.start_ns = trace.root.start_ns + start * 1000
+        span._input, span._output = _stored(input), _stored(output)
+    elif number != 0:
+        raise ValueError(f"only span 0 has no parent, not span {number}")
+    span.number, span.name, span.kind, span._status = number, name, kind, status
+    span.end_ns = None if duration is None else span.start_ns + duration * 1000
+    span._attributes = _restored_object(attributes)
+    span._events = [_restored_event(trace, *event) for event in _plain(events) or ()]
+    known.add(number)
+
+
+def _restored_event(trace: Trace, name: str, time: int, body: Any) -> tuple[str, int, Any]:
+    if not isinstance(name, str) or type(time) is not int:
+        raise ValueError("an event needs a name, a time in whole microseconds and a value")
+    return name, trace.root.start_ns + time * 1000, _stored(body)
+
+
+def _plain(cell: Any) -> Any:
+    return orjson.loads(orjson.dumps(cell)) if type(cell) is Fragment else cell
+
+
+def _stored(cell: Any) -> Any:
+    """A cell, read back or not, as `Span._kept` keeps it."""
+    plain = _plain(cell)
+    return Fragment(orjson.dumps(plain)) if isinstance(plain, dict | list) else plain
+
+
+def _restored_object(cell: Any) -> dict[str, Any]:
+    plain = _plain(cell)
+    if plain is None:
+        return {}
+    if not isinstance(plain, dict):
+        raise ValueError("attributes must be an object")
+    if len(plain) == 1 and next(iter(plain)).startswith("$$"):
+        plain = {key[1:]: item for key, item in plain.items()}
+    return {key: _stored(item) for key, item in plain.items()}
+
+
+def _label(span: Span) -> str:
+    kind = "" if span.kind in ("span", "task") else f" ({span.kind})"
+    time = "open" if span.end_ns is None else _duration(span.end_ns - span.start_ns)
+    return _on_one_line(f"{span.name}{kind} {time}{_failure(span)}")
+
+
+def _failure(span: Span) -> str:
+    if span.status != "error":
+        return ""
+    bodies = [event.body for event in span.events if event.name == "exception"]
+    if not bodies or not isinstance(bodies[-1], dict):
+        return " error"
+    return f" error: {bodies[-1].get('type')}: {bodies[-1].get('message')}"
+
+
+def _on_one_line(text: str) -> str:
+    return text if text.isprintable() else repr(text)[1:-1]  # names come from anywhere: no control codes
+
+
+def _duration(ns: int) -> str:
+    if ns < 999_500:
+        return f"{ns / 1e3:.0f} µs"
+    if ns < 999_500_000:
+        return f"{ns / 1e6:.3g} ms"
+    return f"{ns / 1e9:.3g} s" if ns < 60e9 else f"{ns / 60e9:.0f} min {ns % 60e9 / 1e9:.0f} s"

@@ -1,0 +1,171 @@
+"""Keyed work: the one mechanism by which runs and evaluations get done, resumed, shared and counted.
+
+The units of a lane are claimed shard by shard, those that are done are left out, the rest go through the engine, and
+each outcome becomes one line of the journal at once. Whatever stops the process, the next one finds the lines and
+does only what is missing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+from evaluand.engine import Engine, LocalEngine, Outcome, Policy
+from evaluand.errors import EngineError
+from evaluand.journal import SHARD_SLOTS, Lane
+
+_PATIENCE = 0.5
+
+
+class Unit(Protocol):
+    """Something to be done once: a slot of the lane, or several that follow it in one shard."""
+
+    @property
+    def slot(self) -> int: ...
+    @property
+    def size(self) -> int: ...
+
+
+U = TypeVar("U", bound=Unit)
+
+
+@dataclass
+class Tally:
+    """How far some work is; read by progress displays while it goes on.
+
+    Attributes:
+        total: units there are.
+        kept: units that were done before.
+        reused: units taken over from earlier work with the same key.
+        called: units done now.
+        failed: of these, how many failed.
+    """
+
+    label: str = ""
+    total: int = 0
+    kept: int = 0
+    reused: int = 0
+    called: int = 0
+    failed: int = 0
+
+    @property
+    def done(self) -> int:
+        return self.kept + self.reused + self.called
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What one step had to do, and why.
+
+    Attributes:
+        total: units of the step.
+        called: how many were done now.
+        reused: how many came from earlier work on the same key.
+        kept: how many stood already in this artifact.
+        why: a sentence.
+    """
+
+    total: int
+    called: int = 0
+    reused: int = 0
+    kept: int = 0
+    why: str = ""
+
+    def __str__(self) -> str:
+        parts = [f"{self.called:,} of {self.total:,} done now"]
+        parts += [f"{n:,} {word}" for n, word in ((self.kept, "kept"), (self.reused, "reused")) if n]
+        return ", ".join(parts) + (f" ({self.why})" if self.why else "")
+
+
+class Progress(Protocol):
+    """Shows a tally while work goes on."""
+
+    def __call__(self, tally: Tally) -> Any:
+        """A context manager around the work."""
+
+
+@dataclass
+class KeyedWork(Generic[U]):
+    """The work on one lane.
+
+    Args:
+        lane: where it stands.
+        units: the units of the slots start … stop, in order.
+        call: what is done with one; may be a coroutine function.
+        line: the journal lines of a unit and its outcome, and how many of its slots failed.
+        gather: lines written at once, for work so quick that doing a few again costs less.
+    """
+
+    lane: Lane
+    units: Callable[[int, int], Iterator[U]]
+    call: Callable[[U], Any]
+    line: Callable[[U, Outcome], tuple[bytes, int]]
+    policy: Policy = field(default_factory=Policy)
+    engine: Engine = field(default_factory=LocalEngine)
+    tally: Tally = field(default_factory=Tally)
+    gather: int = 1
+
+    def __post_init__(self) -> None:
+        self._pending: dict[int, int] = {}
+        self._gathered: list[bytes] = []
+        self._lock = threading.Lock()
+
+    def perform(self) -> None:
+        """Does what is missing; afterwards every slot is done.
+
+        Raises:
+            KeyboardInterrupt: the user stopped it; what was finished stays.
+            Aborted: the policy stops at the first failure.
+            EngineError: units are missing although every shard was worked on.
+        """
+        while True:
+            self.engine.map(self._claimed(), self.call, self._done, self.policy)
+            if not self.lane.leases.busy():
+                break
+            time.sleep(_PATIENCE)  # another process holds the last shards; if it dies, they come free
+        self.lane.refresh()
+        if self.lane.n_done < self.lane.slots:
+            missing = self.lane.slots - self.lane.n_done
+            raise EngineError(f"{missing} of {self.lane.slots} units are not done although every shard was; resume")
+
+    def _claimed(self) -> Iterator[U]:
+        while claim := self.lane.leases.claim(self.lane.shards):
+            shard, takers = claim
+            if takers:
+                self.lane.refresh()
+            start, stop = shard * SHARD_SLOTS, min((shard + 1) * SHARD_SLOTS, self.lane.slots)
+            with self._lock:
+                self._pending[shard] = 1  # the claim itself, so that the shard cannot end before it is read
+            if not all(self.lane.is_done(slot) for slot in range(start, stop)):
+                for unit in self.units(start, stop):
+                    if not self.lane.is_done(unit.slot):
+                        with self._lock:
+                            self._pending[shard] += 1
+                        yield unit
+            self._settle(shard)
+
+    def _done(self, unit: U, outcome: Outcome) -> None:
+        line, failed = self.line(unit, outcome)
+        self._gathered.append(line)
+        if len(self._gathered) >= self.gather:
+            self._write()
+        self.tally.called += unit.size
+        self.tally.failed += failed
+        self._settle(unit.slot // SHARD_SLOTS)
+
+    def _write(self) -> None:
+        if self._gathered:
+            self.lane.append(b"".join(self._gathered))
+            self._gathered = []
+
+    def _settle(self, shard: int) -> None:
+        with self._lock:
+            self._pending[shard] -= 1
+            ended = self._pending[shard] == 0
+        if ended:
+            self._write()
+            del self._pending[shard]
+            self.lane.leases.finish(shard)
