@@ -199,18 +199,15 @@ def test_a_group_placed_among_others_merges_as_if_alone() -> None:
 
 # Moments
 
-FINITE = st.floats(-1e100, 1e100)
 
-
-@given(st.lists(FINITE, min_size=2, max_size=30), st.sampled_from([0.0, 1e6, -1e12]))
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=30), st.sampled_from([0.0, 1e6, -1e12]))
 def test_moments_agree_with_exact_arithmetic(values: list[float], offset: float) -> None:
-    values = [value / 1e100 + offset for value in values]
+    values = [value + offset for value in values]
     state = one_group(values)
     scale = max(map(abs, values))
     assert float(state["mean"][0]) == pytest.approx(float(statistics.mean(map(Fraction, values))), abs=1e-15 * scale)
     exact = float(statistics.variance(map(Fraction, values)) * (len(values) - 1))
-    spread = max(values) - min(values)
-    assert float(state["m2"][0]) == pytest.approx(exact, rel=1e-12, abs=1e-14 * spread**2)
+    assert float(state["m2"][0]) == pytest.approx(exact, rel=1e-12, abs=1e-300)
 
 
 @given(st.lists(st.lists(st.floats(0, 1), max_size=6), min_size=1, max_size=6).filter(lambda parts: any(parts)))

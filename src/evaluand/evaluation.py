@@ -34,6 +34,7 @@ from evaluand.work import KeyedWork, Progress, Receipt, Tally
 BATCH = 4096
 GATHER = 256
 _REASON = 500
+_OWN = 12  # the columns of a scorer's own begin here
 
 
 @dataclass(slots=True)
@@ -211,6 +212,12 @@ class Evaluator:
         return (id, attempt) if latest is None or not again else (latest, attempt - 1)
 
 
+def row_digest(row: Sequence[Any]) -> bytes:
+    """What one row of a scorer's table adds to the table's digest: all but its key and how a failure was worded."""
+    *key, _, status, reason = row[:8]
+    return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
+
+
 class _Job:
     """One evaluation in the making."""
 
@@ -275,34 +282,17 @@ class _Job:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
         gathered = Columns(schema)
-        own = schema.names[12:]
-        json_columns = {f.name for f in schema if rows.is_json(f)}
+        own = [(field.name, rows.is_json(field)) for field in schema][_OWN:]
         for line, (index, replication) in zip(lane.lines(), self.rows.keys(), strict=True):
-            _, digest, scores = orjson.loads(line)
+            _, digest, fold, scores = orjson.loads(line)
             for number, target, status, reason, value, label, data, explanation, columns in scores:
-                told = None if status == FAILED else reason
-                state.update(
-                    orjson.dumps([index, replication, number, target, status, told, value, label, data, explanation])
-                )
-                state.update(orjson.dumps(columns, option=orjson.OPT_SORT_KEYS))
-                counts[status] = counts.get(status, 0) + 1
-                extra = [_cell(name, (columns or {}).get(name), json_columns) for name in own]
+                cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
                 text = None if data is None else _text(data)
-                gathered.add(
-                    index,
-                    replication,
-                    None,
-                    number,
-                    target,
-                    bytes.fromhex(digest),
-                    status,
-                    reason,
-                    value,
-                    label,
-                    text,
-                    explanation,
-                    *extra,
-                )
+                row = (index, replication, fold, number, target, bytes.fromhex(digest), status, reason, value, label)
+                row = (*row, text, explanation, *cells)
+                state.update(row_digest(row))
+                counts[status] = counts.get(status, 0) + 1
+                gathered.add(*row)
             if len(gathered) >= BATCH:
                 gathered.flush(draft, table)
         gathered.flush(draft, table)
@@ -317,10 +307,10 @@ class _Job:
             wanted = wanted or Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
             if not wanted.n:
                 return
-            for digest, scores in _found_scores(self.store, source, work):
+            for digest, fold, scores in _found_scores(self.store, source, work):
                 for slot in wanted.positions(digest):
                     if not lane.is_done(slot):
-                        lane.append(orjson.dumps([slot, digest.hex(), scores]) + b"\n")
+                        lane.append(orjson.dumps([slot, digest.hex(), fold, scores]) + b"\n")
                         tally.reused += 1
             lane.refresh()
 
@@ -331,7 +321,7 @@ class _Grader:
     def __init__(self, scorer: Scorer, run: Run, policy: Policy) -> None:
         self.scorer, self.items, self.policy = scorer, run.items, policy
         self.targets = _targets(run) if scorer.by_target else None
-        self.json_columns = {name for name, kind in scorer.columns.items() if kind == "json"}
+        self.columns = dict(scorer.columns)
         one_by_one = self.grade_async if scorer.is_async else self.grade
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
         self.call: Callable[[_Unit], Any] = many if scorer.is_batch else one_by_one
@@ -370,7 +360,7 @@ class _Grader:
         for u in (unit, *unit.rest):
             scores = self._rows(u, results, outcome.error)
             failed += any(row[2] == FAILED for row in scores)
-            lines.append(orjson.dumps([u.slot, u.digest.hex(), scores]) + b"\n")
+            lines.append(orjson.dumps([u.slot, u.digest.hex(), u.response.fold, scores]) + b"\n")
         return b"".join(lines), failed
 
     def _rows(self, unit: _Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
@@ -404,6 +394,19 @@ class _Grader:
             for target in self.targets
         ]
 
+    def _own(self, name: str, kind: str, value: Any) -> Any:
+        """A value of the scorer's own column, in the column's type."""
+        if value is None:
+            return None
+        if kind == "json":
+            return Fragment(ids.encode(value))
+        wanted = _OWN_TYPES[kind]
+        if not isinstance(value, wanted) or (kind != "bool" and isinstance(value, bool)):
+            raise DataError(f"column {name} holds {kind}, but the scorer gave {value!r}")
+        if kind == "double" and not math.isfinite(value):
+            raise DataError(f"column {name} is {value}; give a finite number or nothing")
+        return value
+
     def _ask(self, unit: _Unit, piece: _Piece) -> Any:
         try:
             return Score.of(self.scorer.score(*self._arguments(unit, piece)))
@@ -436,10 +439,7 @@ class _Grader:
         if score.label is not None and not isinstance(score.label, str):
             raise DataError(f"a label is text, not a {type(score.label).__name__}")
         data = None if score.data is None else Fragment(ids.encode(score.data))
-        columns = score.columns and {
-            name: Fragment(ids.encode(item)) if name in self.json_columns and item is not None else item
-            for name, item in score.columns.items()
-        }
+        columns = {n: self._own(n, kind, (score.columns or {}).get(n)) for n, kind in self.columns.items()} or None
         return [
             piece.number,
             piece.target,
@@ -459,6 +459,8 @@ def _one_each(columns: list[list[Any]], results: Any) -> list[Any]:
         raise DataError(f"the scorer was given {len(columns[0])} responses and gave {len(given)} scores; give one each")
     return given
 
+
+_OWN_TYPES: dict[str, Any] = {"string": str, "int64": int, "double": int | float, "bool": bool}
 
 _ARGUMENTS: dict[str, Callable[[_Unit, _Piece], Any]] = {
     "output": lambda unit, piece: piece.output,
@@ -517,8 +519,8 @@ def _batched(units: Iterator[_Unit], lane: Lane) -> Iterator[_Unit]:
         yield chunk[0]
 
 
-def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, list[Any]]]:
-    """(digest, journalled scores) of every row that an evaluation's scorers of that work could grade."""
+def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, int | None, list[Any]]]:
+    """(digest, fold, journalled scores) of every row that an evaluation's scorers of that work could grade."""
     manifest = store.manifest("evaluations", id)
     for number, (name, spec) in enumerate(manifest["spec"]["scorers"].items()):
         if _work(spec) != work:
@@ -531,26 +533,26 @@ def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, lis
         try:
             lane.refresh()
             for line in lane.lines():
-                _, digest, scores = orjson.loads(line)
+                _, digest, fold, scores = orjson.loads(line)
                 if all(row[2] != FAILED for row in scores):
-                    yield bytes.fromhex(digest), scores
+                    yield bytes.fromhex(digest), fold, scores
         finally:
             lane.close()
 
 
-def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, list[Any]]]:
+def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, int | None, list[Any]]]:
     key: tuple[Any, ...] | None = None
-    digest, scores = b"", list[Any]()
+    digest, fold, scores = b"", None, list[Any]()
     for batch in evaluation.batches(name):
         columns = {f.name: batch.column(f.name).to_pylist() for f in batch.schema}
         texts = {f.name for f in batch.schema if rows.is_json(f)}
-        own = batch.schema.names[12:]
+        own = batch.schema.names[_OWN:]
         for i in range(batch.num_rows):
             if (columns[INDEX][i], columns["replication"][i]) != key:
                 if key is not None and all(row[2] != FAILED for row in scores):
-                    yield digest, scores
+                    yield digest, fold, scores
                 key, scores = (columns[INDEX][i], columns["replication"][i]), []
-            digest = columns["digest"][i]
+            digest, fold = columns["digest"][i], columns["fold"][i]
             row = [columns[c][i] for c in ("_response_index_", "target", "status", "reason", "value", "label")]
             extra = {c: _written(c, columns[c][i], texts) for c in own}
             scores.append(
@@ -562,7 +564,7 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
                 ]
             )
     if key is not None and all(row[2] != FAILED for row in scores):
-        yield digest, scores
+        yield digest, fold, scores
 
 
 def _written(name: str, value: Any, texts: set[str]) -> Any:
@@ -574,8 +576,8 @@ def _targets(run: Run) -> list[str] | None:
     return list(expected) if isinstance(expected, Mapping) else None
 
 
-def _cell(name: str, value: Any, json_columns: set[str]) -> Any:
-    return _text(value) if name in json_columns and value is not None else value
+def _cell(value: Any, is_json: bool) -> Any:
+    return _text(value) if is_json and value is not None else value
 
 
 def _text(value: Any) -> str:

@@ -57,6 +57,7 @@ class Response(NamedTuple):
     Attributes:
         index: the example's `_index_`.
         replication: which repeat.
+        fold: which fold of a cross-validation, or None.
         status: completed, failed or skipped.
         error: `{type, message, code}` of what was raised, or None.
         responses: the answers, best first: a value each, or a list of items where the task declares items; None is
@@ -67,6 +68,7 @@ class Response(NamedTuple):
 
     index: int
     replication: int
+    fold: int | None
     status: str
     error: dict[str, Any] | None
     responses: list[Any] | None
@@ -121,13 +123,14 @@ class Run:
         return pa.Table.from_batches(self.batches(), rows.RESPONSES)
 
     def __iter__(self) -> Iterator[Response]:
-        columns = [INDEX, "replication", "status", "error", "responses", "n_responses", "digest"]
+        columns = [INDEX, "replication", "fold", "status", "error", "responses", "n_responses", "digest"]
         for batch in self.batches(columns):
             values = (batch.column(name).to_pylist() for name in columns)
-            for index, replication, status, error, items, n, digest in zip(*values, strict=True):
+            for index, replication, fold, status, error, items, n, digest in zip(*values, strict=True):
                 texts = None if items is None else [(r["_response_index_"], r["value"]) for r in items]
                 answers = None if texts is None else _answers(texts, n, self.items)
-                yield Response(index, replication, status, error, answers, digest, _content(status, error, texts))
+                content = _content(status, error, texts)
+                yield Response(index, replication, fold, status, error, answers, digest, content)
 
     def spans(self) -> Iterator[pa.RecordBatch]:
         """The table of spans as a stream; empty where the task opened none."""
@@ -348,6 +351,7 @@ class _Job:
         record = [
             unit.slot,
             unit.digest.hex(),
+            self.task.fold(unit.request),
             COMPLETED if error is None else FAILED,
             None if error is None else _error(error),
             texts,
@@ -420,7 +424,7 @@ def _completed_records(store: Store, id: str) -> Iterator[tuple[bytes, int, list
         lane.refresh()
         for line in lane.lines():
             record = orjson.loads(line)
-            if record[2] == COMPLETED:
+            if record[3] == COMPLETED:
                 yield bytes.fromhex(record[1]), record[0] % times, record
     finally:
         lane.close()
@@ -445,6 +449,7 @@ def _sealed_records(run: Run) -> Iterator[tuple[bytes, int, list[Any]]]:
                 [
                     None,
                     row["digest"].hex(),
+                    row["fold"],
                     COMPLETED,
                     None,
                     texts,
@@ -495,17 +500,17 @@ def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int],
         draft.append("responses", pa.RecordBatch.from_pylist([], rows.RESPONSES))
         responses, spans = Columns(rows.RESPONSES), Columns(rows.SPANS)
         for line in lane.lines():
-            slot, digest, status, error, values, count, attempts, started, duration, usage, traced = orjson.loads(line)
+            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = orjson.loads(line)
             index, replication = indices[slot // replications], slot % replications
             failure = error and dict(zip(("type", "message", "code"), error, strict=True))
             texts = None if values is None else [(n, _text(value)) for n, value in values]
-            state.update(orjson.dumps([index, replication]) + _content(status, failure, texts))
+            state.update(row_digest(index, replication, fold, _content(status, failure, texts)))
             counts[status] = counts.get(status, 0) + 1
             items = None if texts is None else [{"_response_index_": n, "value": text} for n, text in texts]
             responses.add(
                 index,
                 replication,
-                None,
+                fold,
                 bytes.fromhex(digest),
                 status,
                 failure,
@@ -528,6 +533,11 @@ def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int],
     except BaseException:
         draft.discard()
         raise
+
+
+def row_digest(index: int, replication: int, fold: int | None, content: bytes) -> bytes:
+    """What one row adds to the digest of its run."""
+    return orjson.dumps([index, replication, fold]) + content
 
 
 class Columns:

@@ -140,7 +140,6 @@ class Scorer(ABC):
         """Whether the spec fully says how it grades, so that its scores may be reused."""
         return True
 
-
     def identify(self) -> Identity:
         """The scorer's identity as it is now: by its version where the class declares one, else by fingerprint."""
         if "version" in vars(type(self)):
@@ -175,7 +174,7 @@ class FunctionScorer(Scorer):
         batch: bool = False,
     ) -> None:
         self.function = function
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self.name = name or str(getattr(function, "__name__", type(function).__name__))
         self.declared = version
         self.files = tuple(files)
         self.batch = batch
@@ -214,7 +213,7 @@ class FunctionScorer(Scorer):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def score(self, *args: Any) -> Any:  # type: ignore[override] # its arguments are the function's
+    def score(self, *args: Any) -> Any:
         """Calls the function with the values of `arguments`, in that order."""
         if not self._keywords:
             return self.function(*args)

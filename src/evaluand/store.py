@@ -8,10 +8,10 @@ stand on other backends.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evaluand.errors import EngineError, NotFound, SpecError
+from evaluand.errors import Fault, NotFound, SpecError
 from evaluand.journal import Lane, MemoryLeases, MemoryLog
 
 if TYPE_CHECKING:
@@ -83,6 +83,9 @@ class Store(Protocol):
             NotFound: there is no such artifact or table.
         """
 
+    def damage(self, kind: str, id: str) -> list[Fault]:
+        """What is wrong with how a sealed artifact's tables are kept: missing, cut or changed files."""
+
     def find(self, kind: str, work: str) -> list[str]:
         """The ids of the artifacts made by the same work (task or scorers with parameters), newest first."""
 
@@ -128,6 +131,9 @@ class MemoryStore:
             raise NotFound(f"no table {table!r} in {kind} {id}")
         for batch in self._tables[kind, id, table]:
             yield batch.select(columns) if columns else batch
+
+    def damage(self, kind: str, id: str) -> list[Fault]:
+        return []
 
     def find(self, kind: str, work: str) -> list[str]:
         found = [m for (k, _), m in self._manifests.items() if k == kind and work in m.get("work", ())]
@@ -197,9 +203,3 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
 def now() -> str:
     """The present moment as manifests write it: UTC, microseconds."""
     return dt.datetime.now(dt.UTC).isoformat(timespec="microseconds")
-
-
-def same_spec(stored: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    """Raises an EngineError when an artifact holds another spec than its id says."""
-    if stored["spec"] != asked["spec"]:
-        raise EngineError(f"{stored['kind']} {stored['id']} holds another spec than its id stands for; run `verify`")

@@ -101,6 +101,10 @@ class Task(ABC, Generic[Input, Output]):
     def prepare(self) -> None:
         """Loads what the calls need; what it raises stops the run before anything is called."""
 
+    def fold(self, request: Request) -> int | None:
+        """Which fold of a cross-validation the output belongs to, where it belongs to one."""
+        return None
+
     def call(self, request: Request) -> Any:
         """One call, as the runner makes it; a coroutine where the task is async."""
         return self.do_run(request.input, request.task_span)

@@ -270,7 +270,7 @@ class Span(Tracer):
         elif value is None or kind is bool or ((kind is int or kind is float) and -_LARGE < value < _LARGE):
             return value
         try:
-            return Fragment(encode(value))
+            return Fragment(encode(value).decode())  # bytes fresh from orjson hold on to 4 kB each; a copy does not
         except Exception as error:  # encoding runs code of the value's own, such as model_dump
             self._attributes[_text(".".join(("unstorable", *where)))] = _text(error)
             return Fragment(orjson.dumps({"$unstorable": _text(kind.__qualname__)}))

@@ -1,14 +1,13 @@
 """Whether an answer is the expected JSON, and where it first differs.
 
-Text is always JSON text here, in the output as in what was expected: a text that is expected as such is written with its
-quotes. An output that is not JSON is a wrong answer, not a missing one, so it scores 0 and the explanation says at which
-line and column it breaks. Strictly JSON: no comments, no `NaN`, no key twice in an object.
+Text is always JSON text here, in the output as in what was expected: a text that is expected as such is written with
+its quotes. An output that is not JSON is a wrong answer, not a missing one, so it scores 0 and the explanation says at
+which line and column it breaks. Strictly JSON: no comments, no `NaN`, no key twice in an object.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections import Counter, deque
 from collections.abc import Hashable, Mapping, Sequence
@@ -34,8 +33,8 @@ from evaluand.scorer import (
 class JsonEquality(Scorer):
     """1 where the output is the expected JSON, else 0, with the first difference as the explanation.
 
-    Outputs and expected values are JSON text or data. The order of keys never matters. Numbers compare by value, `1` and
-    `1.0` are equal; `true` and `1` are not. Abstains where nothing was expected.
+    Outputs and expected values are JSON text or data. The order of keys never matters. Numbers compare by value, `1`
+    and `1.0` are equal; `true` and `1` are not. Abstains where nothing was expected.
 
     Attributes:
         ignore: what is not compared: names of keys, wherever they stand (`id`), and paths that end in a key
@@ -43,7 +42,7 @@ class JsonEquality(Scorer):
         unordered: lists are equal when they hold the same items in any order. With a tolerance every item is compared
             with every other, which takes long for lists of thousands.
         tolerance: the largest difference between two numbers that still counts as equal.
-        fenced: an answer that is one fenced block (three backticks, `json` or nothing behind them) counts as what is in it.
+        fenced: an answer that is one fenced block (three backticks, then `json` or nothing) counts as what is in it.
 
     Raises:
         SpecError: a path to ignore cannot be read.
@@ -63,7 +62,7 @@ class JsonEquality(Scorer):
     fenced: bool = True
 
     def __post_init__(self) -> None:
-        if not isinstance(self.ignore, list | tuple) or not all(isinstance(i, str) and i for i in self.ignore):
+        if not _is_list_of_text(self.ignore):
             raise wrong_parameter(self, "ignore", "give a list of keys and paths, such as ['id', '$.meta.time']")
         object.__setattr__(self, "ignore", tuple(sorted(set(self.ignore))))
         require_flags(self, "unordered", "fenced")
@@ -177,6 +176,10 @@ _Difference = tuple[str, str]
 _ARITHMETIC: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _FENCE: Final = "```"
 _SHOWN_TEXT: Final = 40
+
+
+def _is_list_of_text(value: object) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(item, str) and item for item in value)
 
 
 def _unfenced(text: str) -> str:
@@ -328,7 +331,7 @@ def _shown(value: Any) -> str:
         text = value if len(value) <= _SHOWN_TEXT else value[: _SHOWN_TEXT - 1] + "…"
         return json.dumps(text, ensure_ascii=False)
     if isinstance(value, float):
-        return repr(value) if math.isfinite(value) else json.dumps(value)
+        return json.dumps(value)
     return described(value).removeprefix("the integer ")
 
 

@@ -42,8 +42,8 @@ TAKES: Final = ("first", "last", "only")
 class NumericAnswer(Scorer):
     """1 where the number in the output is the expected one, 0 where it is another; the number's text is the `label`.
 
-    Outputs and expected values may be text or numbers. Abstains where the output holds no number to grade: no marker, no
-    digits, several numbers where only one is allowed, a list, `true`, NaN.
+    Outputs and expected values may be text or numbers. Abstains where the output holds no number to grade: no marker,
+    no digits, several numbers where only one is allowed, a list, `true`, NaN.
 
     Attributes:
         after: only the text after the last occurrence of this marker is looked at, such as `A:` or `####`.

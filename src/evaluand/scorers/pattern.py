@@ -1,8 +1,9 @@
 """Whether a regular expression is found in an answer, or whether what it extracts is the expected value.
 
 Python's regular expressions are meant, searched for anywhere in the text: anchor with `^` and `$` where that matters.
-They backtrack: a pattern with repeats inside repeats, such as `(a+)+$`, takes exponential time on some texts, and nothing
-stops it, since a search cannot be interrupted. Write such a repeat possessively (`(?:a++)+$`) or without the nesting.
+They backtrack: a pattern with repeats inside repeats, such as `(a+)+$`, takes exponential time on some texts, and
+nothing stops it, since a search cannot be interrupted. Write such a repeat possessively (`(?:a++)+$`) or without the
+nesting.
 """
 
 from __future__ import annotations
@@ -46,7 +47,8 @@ class Pattern(Scorer):
         SpecError: the pattern is not a regular expression (tells where), or has no such group.
 
     Example:
-        >>> Pattern(pattern=r"answer is \(?([A-D])", flags=("ignorecase",), group=1).score("The answer is (B).", "B")[:2]
+        >>> choice = Pattern(pattern=r"answer is \(?([A-D])", group=1)
+        >>> choice.score("The answer is (B).", "B")[:2]
         (1.0, 'B')
     """
 
@@ -107,15 +109,14 @@ class Pattern(Scorer):
 
     def _require_group(self) -> None:
         names, count = self._compiled.groupindex, self._compiled.groups
-        if self.group is None:
+        group: object = self.group
+        if group is None:
             return
-        if isinstance(self.group, str):
-            if self.group not in names:
+        if isinstance(group, str):
+            if group not in names:
                 known = f"its named groups: {', '.join(names) or 'none'}"
-                raise wrong_parameter(
-                    self, "group", f"the pattern has no such group{nearest(self.group, names)}; {known}"
-                )
-        elif not isinstance(self.group, int) or isinstance(self.group, bool):
+                raise wrong_parameter(self, "group", f"the pattern has no such group{nearest(group, names)}; {known}")
+        elif not isinstance(group, int) or isinstance(group, bool):
             raise wrong_parameter(self, "group", "give the name or number of a group")
-        elif not 0 <= self.group <= count:
+        elif not 0 <= group <= count:
             raise wrong_parameter(self, "group", f"the pattern has {count} groups")

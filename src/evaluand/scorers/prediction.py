@@ -28,8 +28,8 @@ from evaluand.scorer import (
 class Prediction(Scorer):
     """Columns `truth`, `prediction`, `confidence` and `weight`; the value is 1 where truth and prediction are the same.
 
-    For numbers the value is left empty, since being the same says nothing there. Abstains where the dataset has no truth.
-    Called once for each target, with the output and the truth of that target.
+    For numbers the value is left empty, since being the same says nothing there. Abstains where the dataset has no
+    truth. Called once for each target, with the output and the truth of that target.
 
     An output that is an object holds the prediction, and perhaps a confidence, under the keys given here. Any other
     output is the prediction itself.
@@ -89,7 +89,7 @@ class Prediction(Scorer):
             "confidence": None if confidence is None else _number("confidence", confidence),
             "weight": None if weight is None else _weight(weight),
         }
-        return Score(None if self.type == "number" else float(truth == prediction), columns=columns)
+        return Score(self._agreement(truth, prediction), columns=columns)
 
     def _parts(self, output: Any) -> tuple[Any, Any]:
         if self.prediction_key is None or not isinstance(output, Mapping):
@@ -102,6 +102,13 @@ class Prediction(Scorer):
             )
         confidence = None if self.confidence_key is None else output.get(self.confidence_key)
         return output[self.prediction_key], confidence
+
+    def _agreement(self, truth: Any, prediction: Any) -> float | None:
+        if self.type == "number":
+            return None
+        if self.type == "json":
+            return float(_encoded("truth", truth) == _encoded("prediction", prediction))
+        return float(truth == prediction)
 
     def _typed(self, name: str, value: Any) -> Any:
         return _TYPES[self.type][1](name, value)
@@ -139,11 +146,15 @@ def _boolean(name: str, value: Any) -> bool:
     return value
 
 
-def _json(name: str, value: Any) -> str:
+def _anything(name: str, value: Any) -> Any:
+    return value
+
+
+def _encoded(name: str, value: Any) -> bytes:
     try:
-        return ids.encode(value).decode()
+        return ids.encode(value)
     except DataError as error:
-        raise DataError(f"the {name} {error}") from None
+        raise DataError(f"the {name} is no data: {error}") from None
 
 
 def _weight(value: Any) -> float:
@@ -163,6 +174,6 @@ _TYPES: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "integer": ("int64", _integer),
     "number": ("double", _number),
     "boolean": ("bool", _boolean),
-    "json": ("json", _json),
+    "json": ("json", _anything),
 }
 """Type → the type of its columns, and how a value is checked."""

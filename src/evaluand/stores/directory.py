@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from evaluand import ids
-from evaluand.errors import EngineError, NotFound
+from evaluand.errors import EngineError, Fault, NotFound
 from evaluand.journal import Lane
 from evaluand.store import KINDS, Draft, Manifest, Ref, check_name
 from evaluand.stores.catalog import Catalog
@@ -87,6 +87,17 @@ class DirectoryStore:
             raise NotFound(f"no table {table!r} in {kind} {id}")
         return _tables().read_table(self._folder(kind, id) / _plain_file(entry["file"]), columns)
 
+    def damage(self, kind: str, id: str) -> list[Fault]:
+        folder = self._folder(kind, id)
+        faults = []
+        for entry in self.manifest(kind, id).get("tables", {}).values():
+            path = folder / _plain_file(entry["file"])
+            if not path.is_file():
+                faults.append(Fault(str(path), "the file is missing"))
+            elif _tables().file_digest(path) != entry["digest"]:
+                faults.append(Fault(str(path), "the file is not what was written: its digest differs"))
+        return faults
+
     def find(self, kind: str, work: str) -> list[str]:
         return self.catalog.find(kind, work)
 
@@ -98,11 +109,6 @@ class DirectoryStore:
     def refs(self) -> list[Ref]:
         entries = (_read_json(path) for path in (self.root / "refs").glob("*.json"))
         return sorted(Ref(e["name"], e["kind"], e["id"]) for e in entries if e)
-
-    def files(self, kind: str, id: str) -> dict[str, Path]:
-        """The files of a sealed artifact's tables, by table."""
-        folder = self._folder(kind, id)
-        return {n: folder / _plain_file(t["file"]) for n, t in self.manifest(kind, id).get("tables", {}).items()}
 
     def _folder(self, kind: str, id: str) -> Path:
         if kind not in KINDS or not _ID.fullmatch(id):

@@ -33,6 +33,7 @@ class RecordedTask(Task[Any, Any]):
         by: `index` or `id`: what a row is joined by.
         key: where in a row that stands; `_index_` or `id` if not given.
         replication: where in a row the number of the repeat stands, if the file has several.
+        fold_key: where in a row the number of the fold stands, if the outputs come from a cross-validation.
         items: the output is a list of items that together are the response.
         format: the file's format, if its suffix does not tell.
     """
@@ -42,6 +43,7 @@ class RecordedTask(Task[Any, Any]):
     by: str = "index"
     key: str | None = None
     replication: str | None = None
+    fold_key: str | None = None
     items: bool = False
     format: str | None = None
 
@@ -72,9 +74,13 @@ class RecordedTask(Task[Any, Any]):
             "by": self.by,
             "key": self.key,
             "replication": self.replication,
+            "fold_key": self.fold_key,
             "items": self.items,
         }
         return Identity(spec, parts={os.path.basename(self.path): spec["file"]})
+
+    def fold(self, request: Request) -> int | None:
+        return self._folds.get((self._key_of(request), request.replication))
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         raise TaskError("recorded outputs belong to examples; they cannot be asked for an input alone")
@@ -83,7 +89,7 @@ class RecordedTask(Task[Any, Any]):
         _ = self._outputs
 
     async def call(self, request: Request) -> Any:
-        key: Hashable = request.id if self.by == "id" else request.index
+        key = self._key_of(request)
         found = self._outputs.get((key, request.replication))
         if found is None:
             what = f"{self.by} {key!r}" + (f", replication {request.replication}" if request.replication else "")
@@ -92,6 +98,9 @@ class RecordedTask(Task[Any, Any]):
             raise TaskError(found, code="not_recorded")
         return ids.decode(found)
 
+    def _key_of(self, request: Request) -> Hashable:
+        return request.id if self.by == "id" else request.index
+
     @property
     def _file(self) -> Path:
         path = Path(self.path)
@@ -99,15 +108,26 @@ class RecordedTask(Task[Any, Any]):
             raise DataError(f"{self.path}: no such file")
         return path
 
-    @cached_property
+    @property
     def _outputs(self) -> dict[tuple[Hashable, int], bytes | str]:
         """(key, replication) → canonical text of the output, or in words why the row has none."""
+        return self._read[0]
+
+    @property
+    def _folds(self) -> dict[tuple[Hashable, int], int]:
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[dict[tuple[Hashable, int], bytes | str], dict[tuple[Hashable, int], int]]:
         source = open_file(self._file, self.format)
         outputs: dict[tuple[Hashable, int], bytes | str] = {}
+        folds: dict[tuple[Hashable, int], int] = {}
         faults = Faults()
         for number, row in enumerate(_rows(source)):
             try:
                 key = self._key(number, row, source)
+                if self.fold_key:
+                    folds[key] = _whole(self.fold_key, Selector(self.fold_key).get(row))
             except DataError as error:
                 faults.add(source.where(number), str(error))
                 continue
@@ -117,7 +137,7 @@ class RecordedTask(Task[Any, Any]):
         faults.check()
         if outputs and all(isinstance(output, str) for output in outputs.values()):
             raise DataError(f"no row has a response: {next(iter(outputs.values()))!s}")
-        return outputs
+        return outputs, folds
 
     def _written(self, row: Mapping[str, Any], where: str) -> bytes | str:
         try:
@@ -127,20 +147,23 @@ class RecordedTask(Task[Any, Any]):
 
     def _key(self, number: int, row: Mapping[str, Any], source: Source) -> tuple[Hashable, int]:
         column = self.key or (rows.INDEX if self.by == "index" else "id")
-        replication = int(Selector(self.replication).get(row)) if self.replication else 0
+        replication = _whole(self.replication, Selector(self.replication).get(row)) if self.replication else 0
         if self.by == "index":
             if self.key is None and rows.INDEX not in source.schema.names:
                 return number, replication
-            value = Selector(column).get(row)
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise DataError(f"{column} is {value!r}, not a whole number")
-            return value, replication
+            return _whole(column, Selector(column).get(row)), replication
         return str(Selector(column).get(row)), replication
 
     def _output(self, row: Mapping[str, Any]) -> Any:
         if isinstance(self.response, str):
             return Selector(self.response).get(row)
         return {name: Selector(place).get(row) for name, place in self.response.items()}
+
+
+def _whole(column: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DataError(f"{column} is {value!r}, not a whole number")
+    return value
 
 
 def _rows(source: Source) -> Iterator[dict[str, Any]]:
