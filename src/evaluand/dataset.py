@@ -373,7 +373,8 @@ def _columns_of(value: Any) -> tuple[str, ...]:
 
 
 def _roles_from(stored: Mapping[str, Any]) -> Roles:
-    return Roles(**{name: tuple(value) if isinstance(value, list) else value for name, value in stored.items()})
+    roles: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in stored.items()}
+    return Roles(**roles)
 
 
 def _empty_schema(manifest: Manifest) -> pa.Schema:

@@ -334,7 +334,8 @@ class _Grader:
         results: list[Any] = []
         for piece in self._pieces(unit):
             try:
-                results.append(Score.of(await self.scorer.score(*self._arguments(unit, piece))))
+                given: Any = self.scorer.score(*self._arguments(unit, piece))
+                results.append(Score.of(await given))
             except Exception as error:
                 self._raise_if_transient(error)
                 results.append(error)

@@ -338,6 +338,9 @@ class _Document:
         if node is None:
             return None
         self.lines.setdefault(place, node.start_mark.line + 1)
+        if len(place) > _DEEPEST:
+            self.add(place, "is nested too deeply, or refers to itself")
+            self.check()
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
@@ -345,24 +348,29 @@ class _Document:
         return _scalar(node)
 
     def _mapping(self, node: yaml.MappingNode, place: tuple[Any, ...]) -> dict[str, Any]:
+        seen: set[str] = set()
+        for key_node, _ in node.value:
+            self.lines[*place, key_node.value] = key_node.start_mark.line + 1
+            if key_node.value in seen:
+                self.add((*place, key_node.value), "stands here a second time; give each entry a name of its own")
+            seen.add(key_node.value)
+        yaml.constructor.SafeConstructor().flatten_mapping(node)  # `<<: *anchor`
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
-            key = str(key_node.value)
-            here = (*place, key)
-            line = key_node.start_mark.line + 1
-            if key in result:
-                self.lines[here] = line
-                self.add(here, "stands here a second time; give each entry a name of its own")
-            self.lines[here] = line
-            result[key] = self._value(value_node, here)
+            self.lines.setdefault((*place, key_node.value), key_node.start_mark.line + 1)
+            result[str(key_node.value)] = self._value(value_node, (*place, key_node.value))
         return result
 
 
+_DEEPEST = 50
+
+
 def _scalar(node: yaml.Node) -> Any:
-    constructor = yaml.constructor.SafeConstructor()
-    if node.tag == "tag:yaml.org,2002:timestamp":
+    """A plain value; words such as `no`, `on` and dates stay text, as their writer most likely meant."""
+    kind = node.tag.removeprefix("tag:yaml.org,2002:")
+    if kind == "timestamp" or (kind == "bool" and node.value.lower() not in ("true", "false")):
         return node.value
-    return constructor.construct_object(node)
+    return yaml.constructor.SafeConstructor().construct_object(node)
 
 
 def _read(path: Path) -> tuple[ExperimentSpec, _Document]:

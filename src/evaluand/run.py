@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import orjson
@@ -20,7 +20,7 @@ import pyarrow as pa
 from orjson import Fragment
 
 from evaluand import ids, rows
-from evaluand.dataset import Dataset, ExampleStream
+from evaluand.dataset import Dataset, Example, ExampleStream
 from evaluand.engine import Engine, LocalEngine, Outcome, Policy
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.fingerprint import explain
@@ -29,7 +29,7 @@ from evaluand.provenance import provenance
 from evaluand.rows import COMPLETED, FAILED, INDEX
 from evaluand.store import FORMAT, Manifest, MemoryStore, Store, now
 from evaluand.task import Alternatives, Identity, Request, Task, as_task
-from evaluand.trace import Trace
+from evaluand.trace import TaskSpan, Trace
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
 LANE = "responses"
@@ -42,16 +42,18 @@ class _Unit:
     """One call to make."""
 
     slot: int
-    request: Request
+    example: Example
+    replication: int
     digest: bytes
     trace: Trace | None = None
     size: int = 1
 
     def __str__(self) -> str:
-        return f"_index_ {self.request.index}, replication {self.request.replication}"
+        return f"_index_ {self.example.index}, replication {self.replication}"
 
 
-class Response(NamedTuple):
+@dataclass(slots=True)
+class Response:
     """One row of a run.
 
     Attributes:
@@ -326,19 +328,24 @@ class _Job:
             for replication in range(times):
                 slot = example.position * times + replication
                 if start <= slot < stop and not self.lane.is_done(slot):
-                    seed = ids.seed_of(self.seed, digest, replication)
-                    request = Request(example.input, None, seed, example.index, example.id, replication)  # type: ignore[arg-type]
-                    yield _Unit(slot, request, digest)
+                    yield _Unit(slot, example, replication, digest)
 
     def _call(self, unit: _Unit) -> Any:
-        trace = unit.trace = Trace.start(self.task.name, unit.request.input)
-        with trace.root as task_span:
-            return self.task.call(unit.request._replace(task_span=task_span))
+        with self._traced(unit) as task_span:
+            return self.task.call(self._request(unit, task_span))
 
     async def _call_async(self, unit: _Unit) -> Any:
-        trace = unit.trace = Trace.start(self.task.name, unit.request.input)
-        with trace.root as task_span:
-            return await self.task.call(unit.request._replace(task_span=task_span))
+        with self._traced(unit) as task_span:
+            return await self.task.call(self._request(unit, task_span))
+
+    def _traced(self, unit: _Unit) -> TaskSpan:
+        """The root span of a new trace, which stays with the unit whatever becomes of the call."""
+        unit.trace = Trace.start(self.task.name, unit.example.input)
+        return unit.trace.root
+
+    def _request(self, unit: _Unit, task_span: TaskSpan) -> Request:
+        example = unit.example
+        return Request(example.input, task_span, example.index, example.id, unit.replication, unit.digest, self.seed)
 
     def _line(self, unit: _Unit, outcome: Outcome) -> tuple[bytes, bool]:
         error, texts, n = outcome.error, None, 0
@@ -347,11 +354,11 @@ class _Job:
                 texts, n = _texts(outcome.value, self.task.items)
             except DataError as refused:
                 error = refused
-        usage = unit.trace.root.attributes.get("usage") if unit.trace and unit.trace.root._attributes else None
+        usage = unit.trace.root.attributes.get("usage") if unit.trace else None
         record = [
             unit.slot,
             unit.digest.hex(),
-            self.task.fold(unit.request),
+            self.task.fold(unit.example.index, unit.example.id, unit.replication),
             COMPLETED if error is None else FAILED,
             None if error is None else _error(error),
             texts,
@@ -442,7 +449,7 @@ def _sealed_records(run: Run) -> Iterator[tuple[bytes, int, list[Any]]]:
             if row["status"] != COMPLETED:
                 continue
             responses = row["responses"]
-            texts = None if responses is None else [[r["_response_index_"], Fragment(r["value"])] for r in responses]
+            texts = responses and [[r["_response_index_"], Fragment(r["value"])] for r in responses]
             yield (
                 row["digest"],
                 row["replication"],

@@ -12,34 +12,43 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from evaluand.errors import SpecError
 from evaluand.fingerprint import fingerprint
+from evaluand.ids import digest, seed_of
 from evaluand.trace import TaskSpan
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
 
 
-class Request(NamedTuple):
+@dataclass(slots=True)
+class Request:
     """What a task is called with.
 
     Attributes:
         input: the example's input: one value, or a mapping where the dataset names several input columns.
         task_span: where to trace what happens inside.
-        seed: a number that belongs to this example and replication whatever the order of calls.
         index: the example's `_index_`.
         id: the example's id, or its index as text.
         replication: which repeat, from 0.
+        digest: 16 bytes that stand for the input.
+        run_seed: the seed of the whole run.
     """
 
     input: Any
     task_span: TaskSpan
-    seed: int
     index: int
     id: str
     replication: int
+    digest: bytes
+    run_seed: int
+
+    @property
+    def seed(self) -> int:
+        """A number that belongs to this input and replication, whatever the order of calls; in [0, 2**63)."""
+        return seed_of(self.run_seed, self.digest, self.replication)
 
 
 @dataclass(frozen=True)
@@ -101,8 +110,8 @@ class Task(ABC, Generic[Input, Output]):
     def prepare(self) -> None:
         """Loads what the calls need; what it raises stops the run before anything is called."""
 
-    def fold(self, request: Request) -> int | None:
-        """Which fold of a cross-validation the output belongs to, where it belongs to one."""
+    def fold(self, index: int, id: str, replication: int) -> int | None:
+        """Which fold of a cross-validation the output for an example belongs to, where it belongs to one."""
         return None
 
     def call(self, request: Request) -> Any:
@@ -127,7 +136,7 @@ class FunctionTask(Task[Any, Any]):
         files: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         self.function = function
-        self._name = name or getattr(function, "__name__", type(function).__name__)
+        self._name: str = name or getattr(function, "__name__", type(function).__name__)
         self.version, self.items, self.files = version, items, files
         self._extras, self._spread = _parameters(function, self._name)
 
@@ -137,11 +146,11 @@ class FunctionTask(Task[Any, Any]):
 
     @property
     def is_async(self) -> bool:
-        called = getattr(type(self.function), "__call__", None)
+        called = getattr(type(self.function), "__call__", None)  # noqa: B004 - an instance with an async __call__
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
-        return self.call(Request(input, task_span, 0, 0, "0", 0))
+        return self.call(Request(input, task_span, 0, "0", 0, digest(input), 0))
 
     def call(self, request: Request) -> Any:
         extras = {name: getattr(request, name) for name in self._extras}

@@ -261,7 +261,7 @@ class Span(Tracer):
         for key, value in attributes.items():
             self._attributes[key] = self._kept(value, "attributes", key)
 
-    def _kept(self, value: Any, *where: str) -> Any:
+    def _kept(self, value: Any, where: str, name: str = "") -> Any:
         """The value as it will be written: itself if orjson writes it canonically and it cannot change, else its text."""
         kind = type(value)
         if kind is str:
@@ -270,9 +270,9 @@ class Span(Tracer):
         elif value is None or kind is bool or ((kind is int or kind is float) and -_LARGE < value < _LARGE):
             return value
         try:
-            return Fragment(encode(value).decode())  # bytes fresh from orjson hold on to 4 kB each; a copy does not
+            return Fragment(encode(value).decode())  # a copy: bytes fresh from orjson occupy 4 kB each (orjson 3.13)
         except Exception as error:  # encoding runs code of the value's own, such as model_dump
-            self._attributes[_text(".".join(("unstorable", *where)))] = _text(error)
+            self._attributes[_text(f"unstorable.{where}.{name}" if name else f"unstorable.{where}")] = _text(error)
             return Fragment(orjson.dumps({"$unstorable": _text(kind.__qualname__)}))
 
 
@@ -526,9 +526,10 @@ def _object(kept: Mapping[str, Any]) -> Fragment:
         if key.startswith("$"):  # as evaluand.ids does: a single such key would read as a marked value
             kept = {"$" + key: item}
     try:
-        return Fragment(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS))
+        text = orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)
     except TypeError:  # keys that came in by ** and cannot be written
-        return Fragment(orjson.dumps({_text(key): item for key, item in kept.items()}, option=orjson.OPT_SORT_KEYS))
+        text = orjson.dumps({_text(key): item for key, item in kept.items()}, option=orjson.OPT_SORT_KEYS)
+    return Fragment(text.decode())
 
 
 def _restore(trace: Trace, row: Sequence[Any], known: set[int]) -> None:

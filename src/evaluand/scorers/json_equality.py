@@ -315,9 +315,9 @@ def _reassign(free: int, asked: Mapping[int, int], owner: dict[int, int], partne
         other = previous
 
 
-def _decimal(value: float) -> Decimal:
+def _decimal(value: int | float) -> Decimal:
     """The number as it is written: 0.1 for the float 0.1, not the binary fraction nearest to it."""
-    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
 
 
 def _step(key: Any) -> str:

@@ -155,9 +155,9 @@ _ARITHMETIC: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _LONGEST_EXPONENT: Final = 9
 
 
-def _decimal(value: float | Decimal) -> Decimal:
+def _decimal(value: int | float | Decimal) -> Decimal:
     """The number as it is written: 0.1 for the float 0.1, not the binary fraction nearest to it."""
-    return Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    return Decimal(float.__repr__(value)) if isinstance(value, float) else Decimal(value)
 
 
 def _value(match: re.Match[str]) -> Decimal | None:

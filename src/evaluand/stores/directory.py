@@ -85,7 +85,10 @@ class DirectoryStore:
         entry = self.manifest(kind, id).get("tables", {}).get(table)
         if entry is None:
             raise NotFound(f"no table {table!r} in {kind} {id}")
-        return _tables().read_table(self._folder(kind, id) / _plain_file(entry["file"]), columns)
+        batches: Iterator[pa.RecordBatch] = _tables().read_table(
+            self._folder(kind, id) / _plain_file(entry["file"]), columns
+        )
+        return batches
 
     def damage(self, kind: str, id: str) -> list[Fault]:
         folder = self._folder(kind, id)

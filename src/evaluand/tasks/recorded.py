@@ -66,7 +66,7 @@ class RecordedTask(Task[Any, Any]):
         return True
 
     def identify(self) -> Identity:
-        spec = {
+        spec: dict[str, Any] = {
             "kind": self.kind,
             "version": self.behaviour,
             "file": file_digest(self._file),
@@ -79,8 +79,8 @@ class RecordedTask(Task[Any, Any]):
         }
         return Identity(spec, parts={os.path.basename(self.path): spec["file"]})
 
-    def fold(self, request: Request) -> int | None:
-        return self._folds.get((self._key_of(request), request.replication))
+    def fold(self, index: int, id: str, replication: int) -> int | None:
+        return self._folds.get((id if self.by == "id" else index, replication))
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         raise TaskError("recorded outputs belong to examples; they cannot be asked for an input alone")
@@ -89,7 +89,7 @@ class RecordedTask(Task[Any, Any]):
         _ = self._outputs
 
     async def call(self, request: Request) -> Any:
-        key = self._key_of(request)
+        key = request.id if self.by == "id" else request.index
         found = self._outputs.get((key, request.replication))
         if found is None:
             what = f"{self.by} {key!r}" + (f", replication {request.replication}" if request.replication else "")
@@ -97,9 +97,6 @@ class RecordedTask(Task[Any, Any]):
         if isinstance(found, str):
             raise TaskError(found, code="not_recorded")
         return ids.decode(found)
-
-    def _key_of(self, request: Request) -> Hashable:
-        return request.id if self.by == "id" else request.index
 
     @property
     def _file(self) -> Path:
