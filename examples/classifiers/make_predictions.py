@@ -35,7 +35,9 @@ def main() -> None:
         said[name] = classifier.predict(test)
         said[f"{name}_confidence"] = classifier.predict_proba(test).max(axis=1).round(4)
     large = test["mean radius"] > data.data["mean radius"].median()
-    patients = zip(test.index, test["mean radius"], test_diagnosis, large.map({True: "large", False: "small"}), strict=True)
+    patients = zip(
+        test.index, test["mean radius"], test_diagnosis, large.map({True: "large", False: "small"}), strict=True
+    )
     write("patients.csv", ["patient", "mean_radius", "diagnosis", "tumour"], patients)
     write("predictions.csv", ["patient", *said], zip(test.index, *said.values(), strict=True))
 

@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import orjson
 import pyarrow as pa
 
 from evaluand import ids, registry, rows
@@ -220,12 +221,15 @@ class Dataset:
 
     def recomputed_digest(self) -> str:
         """The digest as the rows give it now, whatever is stored of it."""
-        position, state = 0, hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
-        for batch in self._source.batches():
-            for e in _examples(batch.drop_columns([DIGEST]) if DIGEST in batch.schema.names else batch, self.roles, position):
-                state.update(e.index.to_bytes(8, "little", signed=True) + e.digest)
-            position += batch.num_rows
+        state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
+        for i, digest in zip(self.indices, self._example_digests(), strict=True):
+            state.update(i.to_bytes(8, "little", signed=True) + digest)
         return state.hexdigest()
+
+    def _example_digests(self) -> Iterator[bytes]:
+        for batch in self._source.batches():
+            values = _Values(batch, self.roles)
+            yield from values.digests()
 
     @cached_property
     def id(self) -> str:
@@ -270,12 +274,10 @@ class Dataset:
         return Dataset.stored(store, self.id)
 
     def _with_digests(self) -> Iterator[pa.RecordBatch]:
-        position = 0
         wanted = [INDEX, *self.roles.columns]
         for batch in self._source.batches():
-            digests = [e.digest for e in _examples(batch, self.roles, position)]
-            position += batch.num_rows
-            yield batch.select(wanted).append_column(DIGEST, pa.array(digests, pa.binary(16)))
+            digests = pa.array(_Values(batch, self.roles).digests(), pa.binary(ids.DIGEST_SIZE))
+            yield batch.select(wanted).append_column(DIGEST, digests)
 
     def _manifest(self) -> Manifest:
         return {
@@ -313,33 +315,55 @@ class ExampleStream:
             yield example
 
 
-def _examples(batch: pa.RecordBatch, roles: Roles, position: int) -> Iterator[Example]:
-    values = {name: _values(batch, name) for name in (*roles.columns, INDEX)}
-    n = batch.num_rows
-    blank: list[Any] = [None] * n
-    inputs = values[roles.input] if isinstance(roles.input, str) else _mappings(values, roles.input, n)
-    expected = _expected(values, roles.expected, n)
-    attributes = _mappings(values, roles.attributes, n)
-    metadata = _mappings(values, roles.metadata, n)
-    weights = values[roles.weight] if roles.weight else blank
-    clusters = values[roles.cluster] if roles.cluster else blank
-    names = values[roles.id] if roles.id else blank
-    digests = _values(batch, DIGEST) if DIGEST in batch.schema.names else None
-    for i in range(n):
-        content = (inputs[i], expected[i], attributes[i], weights[i], clusters[i], metadata[i], names[i])
-        index = values[INDEX][i]
-        yield Example(
-            index,
-            position + i,
-            str(index) if names[i] is None else str(names[i]),
-            content[0],
-            content[1],
-            content[2],
-            content[3],
-            content[4],
-            content[5],
-            digests[i] if digests else ids.digest(content),
+class _Values:
+    """The values of a batch under their roles, as columns of Python values."""
+
+    def __init__(self, batch: pa.RecordBatch, roles: Roles) -> None:
+        n = batch.num_rows
+        values = {name: _values(batch, name) for name in (*roles.columns, INDEX)}
+        blank: list[Any] = [None] * n
+        self.batch, self.roles = batch, roles
+        self.indices = values[INDEX]
+        self.names = values[roles.id] if roles.id else blank
+        self.content = (
+            values[roles.input] if isinstance(roles.input, str) else _mappings(values, roles.input, n),
+            _expected(values, roles.expected, n),
+            _mappings(values, roles.attributes, n),
+            values[roles.weight] if roles.weight else blank,
+            values[roles.cluster] if roles.cluster else blank,
+            _mappings(values, roles.metadata, n),
         )
+
+    def digests(self) -> list[bytes]:
+        """The digest of each example, from its values."""
+        encode = _encode_plain if self._is_plain() else ids.encode
+        rows_ = zip(*self.content, self.names, strict=True)
+        return [hashlib.blake2b(encode(row), digest_size=ids.DIGEST_SIZE).digest() for row in rows_]
+
+    def examples(self, position: int) -> Iterator[Example]:
+        stored = DIGEST in self.batch.schema.names
+        digests = self.batch.column(DIGEST).to_pylist() if stored else self.digests()
+        places = range(position, position + len(digests))
+        names = [str(i) if name is None else str(name) for i, name in zip(self.indices, self.names, strict=True)]
+        return map(Example, self.indices, places, names, *self.content, digests)
+
+    def _is_plain(self) -> bool:
+        """Whether orjson alone writes the canonical text of every row: it does for text and whole numbers."""
+        fields = [self.batch.schema.field(name) for name in self.roles.columns]
+        return all(
+            not f.name.startswith("$")
+            and not rows.is_json(f)
+            and (pa.types.is_string(f.type) or pa.types.is_signed_integer(f.type) or pa.types.is_boolean(f.type))
+            for f in fields
+        ) and not (isinstance(self.roles.expected, Mapping) and any(t.startswith("$") for t in self.roles.expected))
+
+
+def _encode_plain(row: tuple[Any, ...]) -> bytes:
+    return orjson.dumps(row, option=orjson.OPT_SORT_KEYS)
+
+
+def _examples(batch: pa.RecordBatch, roles: Roles, position: int) -> Iterator[Example]:
+    return _Values(batch, roles).examples(position)
 
 
 def _values(batch: pa.RecordBatch, name: str) -> list[Any]:

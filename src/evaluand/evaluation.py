@@ -26,9 +26,9 @@ from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
-from evaluand.run import Columns, Response, Run, Wanted
+from evaluand.run import Response, Rows, Run, Wanted
 from evaluand.scorer import FunctionScorer, Score, Scorer
-from evaluand.store import FORMAT, Manifest, MemoryStore, Store, check_name, now
+from evaluand.store import FORMAT, Manifest, Store, check_name, now
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
 BATCH = 4096
@@ -45,6 +45,7 @@ class _Unit:
     example: Example
     response: Response
     digest: bytes
+    pieces: Sequence[_Piece] = ()
     rest: Sequence[_Unit] = ()
 
     @property
@@ -119,7 +120,8 @@ class Evaluator:
         >>> from evaluand.dataset import Dataset
         >>> from evaluand.run import Runner
         >>> data = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}])
-        >>> evaluation = Evaluator().evaluate(Runner().run(str.upper, data), {"same": lambda output, expected: output == expected})
+        >>> run = Runner().run(str.upper, data)
+        >>> evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
         >>> evaluation.table("same")["value"].to_pylist()
         [1.0, 0.0]
     """
@@ -182,6 +184,7 @@ class Evaluator:
                 "attempt": attempt,
                 "work": [_work(identity.spec) for identity in identities.values() if identity.pinned],
                 "pinned": pinned,
+                "fresh": fresh,
                 "created": now(),
                 "provenance": provenance(origin)
                 | {"run": run.id, "parts": {n: dict(i.parts) for n, i in identities.items()}, "unpinned": unpinned},
@@ -190,7 +193,7 @@ class Evaluator:
         job = _Job(self, store, run, manifest)
         try:
             for number, (scorer_name, kind) in enumerate(kinds.items()):
-                reuse = identities[scorer_name].pinned and not fresh
+                reuse = identities[scorer_name].pinned and not manifest["fresh"]
                 job.grade(number, scorer_name, kind, _work(spec["scorers"][scorer_name]) if reuse else None)
             job.seal(list(kinds.values()))
         finally:
@@ -239,13 +242,16 @@ class _Job:
         quick = (scorer.cheap or scorer.is_batch) and not scorer.is_async
         keyed = KeyedWork(
             lane,
-            lambda start, stop: _batched(self.rows.take(start, stop), lane) if scorer.is_batch else self.rows.take(start, stop),
+            lambda start, stop: (
+                _batched(self.rows.take(start, stop), lane) if scorer.is_batch else self.rows.take(start, stop)
+            ),
             grader.call,
             grader.line,
             self.evaluator.policy,
             InlineEngine() if quick else self.evaluator.engine,
             tally,
-            gather=GATHER if quick else 1,
+            GATHER if quick else 1,
+            self.is_sealed,
         )
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             keyed.perform()
@@ -253,8 +259,13 @@ class _Job:
         self.reused += tally.reused
         self.kept += tally.kept
 
+    def is_sealed(self) -> bool:
+        return self.store.is_sealed("evaluations", self.manifest["id"])
+
     def seal(self, scorers: Sequence[Scorer]) -> None:
-        """Turns the journals into tables."""
+        """Turns the journals into tables, unless another process did."""
+        if self.is_sealed():
+            return
         draft = self.store.draft("evaluations", self.manifest["id"])
         counts: dict[str, dict[str, int]] = {}
         digests = []
@@ -281,7 +292,7 @@ class _Job:
     def _seal_scorer(self, draft: Any, lane: Lane, table: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
-        gathered = Columns(schema)
+        gathered = Rows(schema)
         own = [(field.name, rows.is_json(field)) for field in schema][_OWN:]
         for line, (index, replication) in zip(lane.lines(), self.rows.keys(), strict=True):
             _, digest, fold, scores = orjson.loads(line)
@@ -292,7 +303,7 @@ class _Job:
                 row = (*row, text, explanation, *cells)
                 state.update(row_digest(row))
                 counts[status] = counts.get(status, 0) + 1
-                gathered.add(*row)
+                gathered.add(row)
             if len(gathered) >= BATCH:
                 gathered.flush(draft, table)
         gathered.flush(draft, table)
@@ -304,7 +315,9 @@ class _Job:
         for source in self.store.find("evaluations", work):
             if source == self.manifest["id"]:
                 continue
-            wanted = wanted or Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
+            wanted = wanted or Wanted(
+                (u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot)
+            )
             if not wanted.n:
                 return
             for digest, fold, scores in _found_scores(self.store, source, work):
@@ -322,17 +335,20 @@ class _Grader:
         self.scorer, self.items, self.policy = scorer, run.items, policy
         self.targets = _targets(run) if scorer.by_target else None
         self.columns = dict(scorer.columns)
+        self.readers = [_ARGUMENTS[name] for name in scorer.arguments]
         one_by_one = self.grade_async if scorer.is_async else self.grade
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
         self.call: Callable[[_Unit], Any] = many if scorer.is_batch else one_by_one
 
     def grade(self, unit: _Unit) -> list[Any]:
         """One result per piece: a Score, or the error that one piece cost."""
-        return [self._ask(unit, piece) for piece in self._pieces(unit)]
+        unit.pieces = self._pieces(unit)
+        return [self._ask(unit, piece) for piece in unit.pieces]
 
     async def grade_async(self, unit: _Unit) -> list[Any]:
         results: list[Any] = []
-        for piece in self._pieces(unit):
+        unit.pieces = self._pieces(unit)
+        for piece in unit.pieces:
             try:
                 given: Any = self.scorer.score(*self._arguments(unit, piece))
                 results.append(Score.of(await given))
@@ -352,7 +368,9 @@ class _Grader:
 
     def _batch(self, unit: _Unit) -> list[list[Any]]:
         """The arguments of all pieces of all the rows of a batch, as columns."""
-        asked = [self._arguments(u, piece) for u in (unit, *unit.rest) for piece in self._pieces(u)]
+        for u in (unit, *unit.rest):
+            u.pieces = self._pieces(u)
+        asked = [self._arguments(u, piece) for u in (unit, *unit.rest) for piece in u.pieces]
         return [list(column) for column in zip(*asked, strict=True)]
 
     def line(self, unit: _Unit, outcome: Outcome) -> tuple[bytes, int]:
@@ -368,9 +386,8 @@ class _Grader:
         status, reason = self._ungradable(unit.response)
         if status:
             return [[None, target, status, reason, None, None, None, None, None] for target in self.targets or (None,)]
-        pieces = self._pieces(unit)
-        given = islice(results, len(pieces)) if results is not None else [error] * len(pieces)
-        return [self._row(piece, result) for piece, result in zip(pieces, given, strict=True)]
+        given = islice(results, len(unit.pieces)) if results is not None else [error] * len(unit.pieces)
+        return [self._row(piece, result) for piece, result in zip(unit.pieces, given, strict=True)]
 
     def _ungradable(self, response: Response) -> tuple[str | None, str | None]:
         """The status of a row that no scorer is asked about."""
@@ -420,7 +437,7 @@ class _Grader:
             raise error
 
     def _arguments(self, unit: _Unit, piece: _Piece) -> list[Any]:
-        return [_ARGUMENTS[name](unit, piece) for name in self.scorer.arguments]
+        return [read(unit, piece) for read in self.readers]
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:
         if not isinstance(result, BaseException):
@@ -440,7 +457,8 @@ class _Grader:
         if score.label is not None and not isinstance(score.label, str):
             raise DataError(f"a label is text, not a {type(score.label).__name__}")
         data = None if score.data is None else Fragment(ids.encode(score.data))
-        columns = {n: self._own(n, kind, (score.columns or {}).get(n)) for n, kind in self.columns.items()} or None
+        given = score.columns or {}
+        columns = {n: self._own(n, kind, given.get(n)) for n, kind in self.columns.items()} if self.columns else None
         return [
             piece.number,
             piece.target,
@@ -599,5 +617,3 @@ def _exists(store: Store, id: str) -> bool:
     except NotFound:
         return False
     return True
-
-

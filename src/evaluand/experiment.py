@@ -535,7 +535,8 @@ def _executed(path: Path) -> Any:
     if loaded is not None and getattr(loaded, "__file__", None) == str(path) and _TEXTS.get(name) == text:
         return loaded
     made = importlib.util.spec_from_file_location(name, path)
-    assert made is not None and made.loader is not None
+    assert made is not None
+    assert made.loader is not None
     module = importlib.util.module_from_spec(made)
     sys.modules[name] = module
     made.loader.exec_module(module)

@@ -20,6 +20,7 @@ import hashlib
 import math
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -74,6 +75,15 @@ def digest_of_digests(parts: Iterable[bytes]) -> bytes:
     return state.digest()
 
 
+def digest_of_file(path: Path) -> str:
+    """32 hexadecimal digits that stand for a file's bytes."""
+    state = hashlib.blake2b(digest_size=DIGEST_SIZE)
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            state.update(chunk)
+    return state.hexdigest()
+
+
 def artifact_id(kind: str, spec: Mapping[str, Any], attempt: int = 0) -> str:
     """The id of an artifact: 32 hexadecimal digits made from its kind, what was asked and which attempt it is.
 
@@ -94,6 +104,9 @@ def seed_of(seed: int, example: bytes, replication: int) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little") >> 1
 
 
+_AS_IT_IS = frozenset((str, bool, type(None)))
+
+
 def _plain(value: Any, path: str) -> Any:
     kind = type(value)
     if kind is str or value is None or kind is bool:
@@ -103,7 +116,7 @@ def _plain(value: Any, path: str) -> Any:
     if kind is float:
         return value if math.isfinite(value) else {"$float": _float_name(value)}
     if kind is list or kind is tuple:
-        return [_plain(item, f"{path}[{i}]") for i, item in enumerate(value)]
+        return [item if type(item) in _AS_IT_IS else _plain(item, f"{path}[{i}]") for i, item in enumerate(value)]
     if kind is dict:
         return _plain_object(value, path)
     return _plain_other(value, path)
@@ -118,7 +131,7 @@ def _plain_object(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
     for key, item in value.items():
         if not isinstance(key, str):
             raise DataError(f"{path}: the key {key!r} is a {type(key).__name__}; JSON keys are text")
-        result[str(key)] = _plain(item, f"{path}.{key}")
+        result[str(key)] = item if type(item) in _AS_IT_IS else _plain(item, f"{path}.{key}")
     if len(result) == 1:
         (key,) = result
         if key.startswith("$"):
@@ -147,7 +160,10 @@ def _plain_other(value: Any, path: str) -> Any:
         return _plain_array(value, path)
     if type(value).__module__.startswith("pyarrow") and hasattr(value, "as_py"):
         return _plain(value.as_py(), path)
-    raise DataError(f"{path}: a {type(value).__qualname__} is not data and cannot be stored; return text, numbers, lists or dictionaries")
+    raise DataError(
+        f"{path}: a {type(value).__qualname__} is not data and cannot be stored;"
+        " return text, numbers, lists or dictionaries"
+    )
 
 
 def _plain_array(value: Any, path: str) -> Any:

@@ -46,6 +46,4 @@ def _git(folder: str) -> dict[str, Any] | None:
 
 
 def _ask_git(folder: str, *arguments: str) -> str:
-    return subprocess.run(
-        ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True, timeout=5
-    ).stdout
+    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True, timeout=5).stdout

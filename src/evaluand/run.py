@@ -225,13 +225,14 @@ class Runner:
                 "attempt": attempt,
                 "work": [ids.digest(core).hex()] if identity.pinned else [],
                 "pinned": identity.pinned,
+                "fresh": fresh,
                 "created": now(),
                 "provenance": provenance(origin)
                 | {"parts": dict(identity.parts), "unpinned": list(identity.unpinned), "policy": _policy(self.policy)},
             }
         )
         job = _Job(self, task, stored, manifest, asked, replications, seed)
-        receipt = job.perform(reuse=identity.pinned and not fresh)
+        receipt = job.perform(reuse=identity.pinned and not manifest["fresh"])
         if not identity.pinned:
             explained = f"unpinned, so never reused: {'; '.join(identity.unpinned)}"
         if attempt and retry_failed and previous:
@@ -313,13 +314,18 @@ class _Job:
                 self.runner.policy,
                 self.runner.engine,
                 self.tally,
+                sealed=self.is_sealed,
             )
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
                 work.perform()
-            _seal_run(self.store, self.manifest, self.lane, self.dataset.indices, self.replications)
+            if not self.is_sealed():
+                _seal_run(self.store, self.manifest, self.lane, self.dataset.indices, self.replications)
         finally:
             self.lane.close()
         return Receipt(self.lane.slots, self.tally.called, self.tally.reused, self.tally.kept)
+
+    def is_sealed(self) -> bool:
+        return self.store.is_sealed("runs", self.id)
 
     def _units(self, start: int, stop: int) -> Iterator[_Unit]:
         times = self.replications
@@ -505,29 +511,19 @@ def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int],
     state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
     try:
         draft.append("responses", pa.RecordBatch.from_pylist([], rows.RESPONSES))
-        responses, spans = Columns(rows.RESPONSES), Columns(rows.SPANS)
+        responses, spans = Rows(rows.RESPONSES), Rows(rows.SPANS)
         for line in lane.lines():
-            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = orjson.loads(line)
+            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = orjson.loads(
+                line
+            )
             index, replication = indices[slot // replications], slot % replications
             failure = error and dict(zip(("type", "message", "code"), error, strict=True))
             texts = None if values is None else [(n, _text(value)) for n, value in values]
             state.update(row_digest(index, replication, fold, _content(status, failure, texts)))
             counts[status] = counts.get(status, 0) + 1
             items = None if texts is None else [{"_response_index_": n, "value": text} for n, text in texts]
-            responses.add(
-                index,
-                replication,
-                fold,
-                bytes.fromhex(digest),
-                status,
-                failure,
-                items,
-                count,
-                attempts,
-                usage,
-                started,
-                duration,
-            )
+            head = (index, replication, fold, bytes.fromhex(digest), status, failure, items, count)
+            responses.add((*head, attempts, usage, started, duration))
             for span in traced or ():
                 _add_span(spans, index, replication, span)
             if len(responses) >= BATCH or len(spans) >= BATCH * 4:
@@ -547,31 +543,29 @@ def row_digest(index: int, replication: int, fold: int | None, content: bytes) -
     return orjson.dumps([index, replication, fold]) + content
 
 
-class Columns:
-    """Rows gathered by column until they make a batch."""
+class Rows:
+    """Rows gathered until they make a batch."""
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._columns: list[list[Any]] = [[] for _ in schema]
+        self._rows: list[tuple[Any, ...]] = []
+        self.add: Callable[[tuple[Any, ...]], None] = self._rows.append
 
     def __len__(self) -> int:
-        return len(self._columns[0])
-
-    def add(self, *values: Any) -> None:
-        for column, value in zip(self._columns, values, strict=True):
-            column.append(value)
+        return len(self._rows)
 
     def flush(self, draft: Any, table: str) -> None:
-        if self._columns[0]:
-            arrays = [pa.array(c, f.type) for c, f in zip(self._columns, self._schema, strict=True)]
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
             draft.append(table, pa.RecordBatch.from_arrays(arrays, schema=self._schema))
-            self._columns = [[] for _ in self._schema]
+            self._rows.clear()
 
 
-def _add_span(spans: Columns, index: int, replication: int, span: list[Any]) -> None:
+def _add_span(spans: Rows, index: int, replication: int, span: list[Any]) -> None:
     number, parent, name, kind, start, duration, status, *values = span
-    texts = [None if value is None else _text(value) for value in values]
-    spans.add(index, replication, number, parent, name, kind, start, duration, _SPAN_STATUSES[status], *texts)
+    texts = [value if value is None else _text(value) for value in values]
+    spans.add((index, replication, number, parent, name, kind, start, duration, _SPAN_STATUSES[status], *texts))
 
 
 def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, int]:
@@ -614,5 +608,3 @@ def _error(error: BaseException) -> list[Any]:
 
 def _policy(policy: Policy) -> dict[str, Any]:
     return {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
-
-

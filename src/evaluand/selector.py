@@ -45,7 +45,9 @@ class Selector:
         while place < len(self.text):
             found = _STEP.match(self.text, place)
             if not found or (steps and found["name"] is not None and self.text[place] != "."):
-                raise SpecError(f"{self.text!r} is no path at {self.text[place:]!r}; write it like a.b[0] or $['a.b'].c")
+                raise SpecError(
+                    f"{self.text!r} is no path at {self.text[place:]!r}; write it like a.b[0] or $['a.b'].c"
+                )
             place = found.end()
             name, index, key = found["name"], found["index"], found["key"]
             steps.append(int(index) if index is not None else key if name is None else name)
@@ -60,12 +62,11 @@ class Selector:
             DataError: there is none; says how far the path goes and what is there instead.
         """
         for depth, step in enumerate(self.steps):
-            if isinstance(step, str) and isinstance(value, Mapping) and step in value:
-                value = value[step]
-            elif isinstance(step, int) and _is_list(value) and -len(value) <= step < len(value):
-                value = value[step]
-            else:
+            by_key = isinstance(step, str) and isinstance(value, Mapping) and step in value
+            by_place = isinstance(step, int) and _is_list(value) and -len(value) <= step < len(value)
+            if not (by_key or by_place):
                 raise DataError(self._missing(depth, value))
+            value = value[step]
         return value
 
     def _missing(self, depth: int, value: Any) -> str:

@@ -103,9 +103,7 @@ class Faults:
 # Objects: JSON lines, JSON arrays, Python rows
 
 
-def _from_objects(
-    name: str, records: Callable[[], Iterable[tuple[int, Any]]], where: Callable[[int], str]
-) -> Source:
+def _from_objects(name: str, records: Callable[[], Iterable[tuple[int, Any]]], where: Callable[[int], str]) -> Source:
     guesses: dict[str, _Guess] = {}
     faults = Faults()
     lines: list[int] = []

@@ -43,19 +43,11 @@ from evaluand.errors import DataError, Fault, SpecError
 from evaluand.ids import decode, encode
 
 STATUSES = ("unset", "ok", "error")
+# fmt: off
 ROW_FIELDS = (
-    "number",
-    "parent",
-    "name",
-    "kind",
-    "start",
-    "duration",
-    "status",
-    "input",
-    "output",
-    "attributes",
-    "events",
+    "number", "parent", "name", "kind", "start", "duration", "status", "input", "output", "attributes", "events",
 )
+# fmt: on
 
 
 class Event(NamedTuple):
@@ -262,7 +254,13 @@ class Span(Tracer):
             self._attributes[key] = self._kept(value, "attributes", key)
 
     def _kept(self, value: Any, where: str, name: str = "") -> Any:
-        """The value as it will be written: itself if orjson writes it canonically and it cannot change, else its text."""
+        """The value as it will be written: itself if it cannot change and orjson writes it canonically, else its text.
+
+        Args:
+            value: anything.
+            where: what it is to the span, for the attribute that tells why it could not be stored.
+            name: its name there.
+        """
         kind = type(value)
         if kind is str:
             if value.isascii():  # other text may hold lone surrogates
@@ -395,13 +393,13 @@ class Trace:
         trace = cls.start(name, input)
         root = trace.root
         root._output, root._status, root.start_ns, root.end_ns = output, _status_code(status), start_ns, end_ns
-        known = {0}
+        numbers = {0}
         for place, row in enumerate(rows):
             try:
-                _restore(trace, row, known)
+                _restore(trace, row, numbers)
             except (TypeError, ValueError) as error:
                 raise DataError(Fault(f"spans[{place}]", f"not the row of a span: {error}")) from None
-        trace._next_number = itertools.count(max(known) + 1).__next__
+        trace._next_number = itertools.count(max(numbers) + 1).__next__
         return trace
 
     @property
@@ -532,19 +530,20 @@ def _object(kept: Mapping[str, Any]) -> Fragment:
     return Fragment(text.decode())
 
 
-def _restore(trace: Trace, row: Sequence[Any], known: set[int]) -> None:
+def _restore(trace: Trace, row: Sequence[Any], numbers: set[int]) -> None:
     if isinstance(row, str) or len(row) != len(ROW_FIELDS):
         raise ValueError(f"it needs the {len(ROW_FIELDS)} values {', '.join(ROW_FIELDS)}")
     number, parent, name, kind, start, duration, status, input, output, attributes, events = row
     if not (isinstance(name, str) and isinstance(kind, str)):
         raise ValueError("name and kind must be text")
-    if not all(type(n) is int for n in (number, start, status)) or type(duration) not in (int, type(None)):
-        raise ValueError("number, start, duration and status must be integers")
+    whole = [number, start, status] + [n for n in (parent, duration) if n is not None]
+    if any(type(n) is not int for n in whole):
+        raise ValueError("number, parent, start, duration and status must be integers")
     if not 0 <= status < len(STATUSES):
         raise ValueError(f"status must be 0 to {len(STATUSES) - 1}, not {status}")
     span: Span = trace.root
     if parent is not None:
-        if number <= max(known) or parent not in known:
+        if number <= trace._spans[-1].number or parent not in numbers:
             raise ValueError(f"its number {number} must be above those before it, and its parent {parent} one of them")
         span = (TaskSpan if kind == "task" else Span)(trace, parent, name, kind, None, {})
         span.start_ns = trace.root.start_ns + start * 1000
@@ -555,10 +554,10 @@ def _restore(trace: Trace, row: Sequence[Any], known: set[int]) -> None:
     span.end_ns = None if duration is None else span.start_ns + duration * 1000
     span._attributes = _restored_object(attributes)
     span._events = [_restored_event(trace, *event) for event in _plain(events) or ()]
-    known.add(number)
+    numbers.add(number)
 
 
-def _restored_event(trace: Trace, name: str, time: int, body: Any) -> tuple[str, int, Any]:
+def _restored_event(trace: Trace, name: Any, time: Any, body: Any) -> tuple[str, int, Any]:
     if not isinstance(name, str) or type(time) is not int:
         raise ValueError("an event needs a name, a time in whole microseconds and a value")
     return name, trace.root.start_ns + time * 1000, _stored(body)

@@ -97,6 +97,7 @@ class KeyedWork(Generic[U]):
         call: what is done with one; may be a coroutine function.
         line: the journal lines of a unit and its outcome, and how many of its slots failed.
         gather: lines written at once, for work so quick that doing a few again costs less.
+        sealed: whether another process has ended the work.
     """
 
     lane: Lane
@@ -107,6 +108,7 @@ class KeyedWork(Generic[U]):
     engine: Engine = field(default_factory=LocalEngine)
     tally: Tally = field(default_factory=Tally)
     gather: int = 1
+    sealed: Callable[[], bool] = lambda: False
 
     def __post_init__(self) -> None:
         self._pending: dict[int, int] = {}
@@ -114,20 +116,20 @@ class KeyedWork(Generic[U]):
         self._lock = threading.Lock()
 
     def perform(self) -> None:
-        """Does what is missing; afterwards every slot is done.
+        """Does what is missing; afterwards every slot is done, or another process has sealed the artifact.
 
         Raises:
             KeyboardInterrupt: the user stopped it; what was finished stays.
             Aborted: the policy stops at the first failure.
             EngineError: units are missing although every shard was worked on.
         """
-        while True:
+        while not self.sealed():
             self.engine.map(self._claimed(), self.call, self._done, self.policy)
             if not self.lane.leases.busy():
                 break
             time.sleep(_PATIENCE)  # another process holds the last shards; if it dies, they come free
         self.lane.refresh()
-        if self.lane.n_done < self.lane.slots:
+        if self.lane.n_done < self.lane.slots and not self.sealed():
             missing = self.lane.slots - self.lane.n_done
             raise EngineError(f"{missing} of {self.lane.slots} units are not done although every shard was; resume")
 

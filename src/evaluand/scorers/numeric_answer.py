@@ -6,8 +6,9 @@ number and a fraction (`2 1/2`, `2½`). Currency signs, a trailing `.` and `%` a
 
 What does not: digits that continue a word (`H2O`, `covid19`). A minus after a letter, digit or bracket is a dash or a
 subtraction: `10-5` holds 10 and 5, `covid-19` holds 19. Groups must be complete: `1,2,3` are three numbers, and so are
-`1,2,345`; yet `100,200,300` can only be read as one. Decimal commas, number words (`-1.8 billion` is read as -1.8),
-`× 10^5` and LaTeX's `\frac` are not understood: where answers look like that, extract them first.
+`1,2,345`; yet `100,200,300` can only be read as one. Decimal commas, points between thousands, number words
+(`-1.8 billion` is read as -1.8), `× 10^5` and LaTeX's `\frac` are not understood: where answers look like that, extract
+them first.
 
 Numbers are compared exactly, as decimals, never as floats: long integers and `0.1` are what they say.
 """
@@ -97,7 +98,7 @@ class NumericAnswer(Scorer):
         (label, value), (wanted, target) = answer, truth
         if value == target or self._close(value, target):
             return Score(1.0, label)
-        return Score(0.0, label, None, f"{label} ≠ {wanted}")
+        return Score(0.0, label, None, f"{label[:_SHOWN]} ≠ {wanted[:_SHOWN]}")
 
     def _found(self, value: Any, marker: str | None) -> _Number | str:
         """The number in a value, or why there is none."""
@@ -153,6 +154,7 @@ _Number = tuple[str, Decimal]
 # Exact for whatever people write, and bounded for what they do not: 1e999999999 minus 1 must not fill the memory.
 _ARITHMETIC: Final = Context(prec=1000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[])
 _LONGEST_EXPONENT: Final = 9
+_SHOWN: Final = 80
 
 
 def _decimal(value: int | float | Decimal) -> Decimal:
@@ -179,10 +181,10 @@ def _bounded(exponent: str) -> str:
     return sign + (size if len(size) <= _LONGEST_EXPONENT else "9" * _LONGEST_EXPONENT)
 
 
-_GROUPING: Final = ",_\u00a0\u2009\u202f"
+_GROUPING: Final = ",_\u00a0"
 _UNGROUPED: Final = dict.fromkeys(map(ord, _GROUPING))
 _VULGAR: Final = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"
-_PLAIN: Final = {ord("−"): "-", ord("⁄"): "/"} | {
+_PLAIN: Final = {ord("−"): "-", ord("⁄"): "/", ord("\u2009"): "\u00a0", ord("\u202f"): "\u00a0"} | {
     ord(c): " " + unicodedata.normalize("NFKC", c).replace("⁄", "/") for c in _VULGAR
 }
 

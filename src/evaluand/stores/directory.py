@@ -16,6 +16,7 @@ import os
 import re
 import secrets
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from evaluand.stores import tables
 
 _ID = re.compile(r"[0-9a-f]{32}")
+_ABANDONED = 3600  # seconds after which a file being written has no writer
 
 
 class DirectoryStore:
@@ -97,7 +99,7 @@ class DirectoryStore:
             path = folder / _plain_file(entry["file"])
             if not path.is_file():
                 faults.append(Fault(str(path), "the file is missing"))
-            elif _tables().file_digest(path) != entry["digest"]:
+            elif ids.digest_of_file(path) != entry["digest"]:
                 faults.append(Fault(str(path), "the file is not what was written: its digest differs"))
         return faults
 
@@ -144,10 +146,11 @@ class _DirectoryDraft:
             writer.discard()
 
     def _sweep(self, kept: set[str]) -> None:
-        """Removes what the artifact no longer needs: its journal, and files of drafts that did not win."""
+        """Removes what a whole artifact no longer needs; leaves the files of other drafts that are being written."""
         shutil.rmtree(self._folder / "journal", ignore_errors=True)
         for path in self._folder.iterdir():
-            if path.name != "manifest.json" and path.name not in kept:
+            being_written = path.suffix == ".tmp" and time.time() - path.stat().st_mtime < _ABANDONED
+            if path.name != "manifest.json" and path.name not in kept and not being_written:
                 path.unlink(missing_ok=True)
 
 

@@ -38,7 +38,10 @@ class FileLog:
             os.fdatasync(self._own) if hasattr(os, "fdatasync") else os.fsync(self._own)
 
     def segments(self) -> Sequence[str]:
-        return sorted(entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".jsonl"))
+        try:
+            return sorted(entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".jsonl"))
+        except FileNotFoundError:  # another process has sealed the artifact meanwhile
+            return sorted(self._readers)
 
     def read(self, segment: str, offset: int, size: int) -> bytes:
         handle = self._readers.get(segment)
@@ -67,6 +70,8 @@ class SqliteLeases:
         self._held: set[int] = set()
         self._low = 0  # every shard below is done
         self._beating: threading.Event | None = None
+        self._lock = threading.Lock()
+        self._db: sqlite3.Connection | None = None
 
     def claim(self, shards: int) -> tuple[int, int] | None:
         with self._transaction() as db:
@@ -101,6 +106,10 @@ class SqliteLeases:
             with self._transaction() as db:
                 db.execute("UPDATE lease SET holder = NULL WHERE holder = ? AND done = 0", (self._me,))
             self._held.clear()
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
 
     def busy(self) -> bool:
         with self._transaction() as db:
@@ -126,17 +135,28 @@ class SqliteLeases:
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        db = sqlite3.connect(self._path, timeout=30, isolation_level=None)
-        try:
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS lease"
-                " (shard INTEGER PRIMARY KEY, done INTEGER, holder TEXT, until REAL, takers INTEGER)"
-            )
-            db.execute("BEGIN IMMEDIATE")
-            yield db
-            db.execute("COMMIT")
-        finally:
-            db.close()
+        with self._lock:
+            if self._db is None:
+                self._db = _connect(self._path)
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+            except BaseException:
+                self._db.execute("ROLLBACK")
+                raise
+            self._db.execute("COMMIT")
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """Leases need not survive the machine, so nothing waits for the disk."""
+    db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute("PRAGMA synchronous = OFF")
+    db.execute(
+        "CREATE TABLE IF NOT EXISTS lease"
+        " (shard INTEGER PRIMARY KEY, done INTEGER, holder TEXT, until REAL, takers INTEGER)"
+    )
+    return db
 
 
 def _is_alive(pid: int) -> bool:

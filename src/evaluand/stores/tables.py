@@ -76,15 +76,6 @@ def read_table(path: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch
         raise EngineError(f"{path}: cannot be read: {error}; `evaluand verify` tells what is damaged") from error
 
 
-def file_digest(path: Path) -> str:
-    """The digest of a file's bytes."""
-    state = hashlib.blake2b(digest_size=DIGEST_SIZE)
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            state.update(chunk)
-    return state.hexdigest()
-
-
 class _HashingFile:
     """A file that hashes what is written to it."""
 

@@ -13,7 +13,6 @@ from evaluand import ids, rows
 from evaluand.errors import DataError, TaskError
 from evaluand.selector import Selector
 from evaluand.source import Faults, Source, open_file
-from evaluand.stores.tables import file_digest
 from evaluand.task import Identity, Request, Task
 from evaluand.trace import TaskSpan
 
@@ -69,7 +68,7 @@ class RecordedTask(Task[Any, Any]):
         spec: dict[str, Any] = {
             "kind": self.kind,
             "version": self.behaviour,
-            "file": file_digest(self._file),
+            "file": ids.digest_of_file(self._file),
             "response": self.response,
             "by": self.by,
             "key": self.key,

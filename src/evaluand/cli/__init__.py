@@ -1,0 +1,84 @@
+"""The command line: `evaluand run | list | show | resume | verify`.
+
+Help and the version must answer at once, and `list` needs no Arrow. So this module imports click and nothing else, the
+texts of the overview stand here, and the module of a command is imported when the command is called.
+
+Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+from click.exceptions import Exit
+
+from evaluand._version import __version__
+from evaluand.errors import EvaluandError
+
+INTERRUPTED = 130
+
+_COMMANDS = {
+    "run": "Run an experiment file: call, grade, summarise.",
+    "list": "List what is stored, newest first.",
+    "show": "Show a run, an evaluation, an aggregation or a dataset.",
+    "resume": "Continue what was interrupted.",
+    "verify": "Check that what is stored still is what was written.",
+}
+
+
+class _Commands(click.Group):
+    """Commands that are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            ctx.fail(f"no command is called {cmd_name!r}; there are {', '.join(_COMMANDS)}")
+        command: click.Command = importlib.import_module(f"evaluand.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except EvaluandError as error:
+            _tell(error, str(error))
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            raise Exit(INTERRUPTED) from None
+        except OSError as error:
+            if error.filename is None or isinstance(error, BrokenPipeError):
+                raise
+            _tell(error, f"{error.filename}: {error.strerror}")
+        raise Exit(1)
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, message="evaluand %(version)s")
+def main() -> None:
+    """Evaluate any ML or AI system on one reproducible path: run → evaluate → aggregate.
+
+    Every step is stored below --store DIR, or $EVALUAND_STORE, or .evaluand, and nothing is computed twice.
+
+    \b
+    Examples:
+      evaluand run experiment.yaml --limit 20    try it on the first 20 examples
+      evaluand run experiment.yaml               do the rest
+      evaluand list                              what there is
+      evaluand show NAME --failed                what went wrong
+      evaluand COMMAND --help                    more about a command
+    """
+
+
+def _tell(error: BaseException, message: str) -> None:
+    """Says what went wrong; what comes from data and files can do nothing to the terminal."""
+    from evaluand.report import safe  # brings rich, which nobody else here needs
+
+    for line in (f"error: {message}", *getattr(error, "__notes__", ())):
+        click.echo("\n".join(safe(part) for part in line.split("\n")), err=True)

@@ -1,0 +1,58 @@
+"""What goes where: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
+from typing import Any
+
+import click
+import orjson
+from rich.console import Console
+
+NARROWEST = 72
+PIPED = 160
+
+
+def console(*, err: bool = False) -> Console:
+    """A console that takes text as it is: no markup, no highlighting, and colour on terminals only.
+
+    Piped output is wider than a terminal usually is, so that lines can be searched; COLUMNS says otherwise.
+    """
+    file = sys.stderr if err else sys.stdout
+    with suppress(AttributeError, ValueError, io.UnsupportedOperation):
+        file.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal that lacks “–” gets “?”
+    made = Console(file=file, markup=False, highlight=False, emoji=False)
+    if made.is_terminal or os.environ.get("COLUMNS"):
+        made.width = max(made.width, NARROWEST)  # below that numbers would be cut; the terminal wraps lines instead
+    else:
+        made.width = PIPED
+    return made
+
+
+def print_json(value: Any) -> None:
+    """Prints the one JSON document of a command."""
+    click.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
+
+
+@contextmanager
+def stdout_to_stderr() -> Iterator[None]:
+    """Meanwhile, what anybody prints goes to stderr: also what programs print that a task starts."""
+    sys.stdout.flush()
+    try:
+        number = sys.stdout.fileno()
+        saved = os.dup(number)
+    except (OSError, ValueError):  # not a file
+        with redirect_stdout(sys.stderr):
+            yield
+        return
+    try:
+        os.dup2(sys.stderr.fileno(), number)
+        with redirect_stdout(sys.stderr):
+            yield
+    finally:
+        os.dup2(saved, number)
+        os.close(saved)

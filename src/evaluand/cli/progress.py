@@ -1,0 +1,127 @@
+"""How far some work is, on stderr: a bar on a terminal, a line now and then elsewhere.
+
+The work only counts; a thread beside it reads the counts. So showing progress costs the work nothing, however quick
+its units are, and steps that end at once show nothing at all.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from evaluand.report import safe
+from evaluand.work import Tally
+
+_QUICK = 0.3
+_FRAME = 0.1
+
+
+class Display:
+    """Shows tallies; a `work.Progress`.
+
+    Args:
+        console: where to; nowhere if None.
+        every: seconds between two lines where the console is no terminal.
+
+    Attributes:
+        last: the tally shown last, for saying how far an interrupted step was.
+    """
+
+    def __init__(self, console: Console | None, *, every: float = 10.0) -> None:
+        self.last: Tally | None = None
+        self._console, self._every = console, every
+
+    @contextmanager
+    def __call__(self, tally: Tally) -> Iterator[None]:
+        self.last = tally
+        if self._console is None:
+            yield
+            return
+        ended = threading.Event()
+        show = self._bar if self._console.is_terminal else self._lines
+        thread = threading.Thread(target=show, args=(self._console, _Pace(tally), ended), name="progress", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _bar(self, console: Console, pace: _Pace, ended: threading.Event) -> None:
+        if ended.wait(_QUICK):
+            return
+        with Live(console=console, auto_refresh=False, transient=True, get_renderable=pace.bar) as live:
+            while not ended.wait(_FRAME):
+                live.refresh()
+
+    def _lines(self, console: Console, pace: _Pace, ended: threading.Event) -> None:
+        if ended.wait(self._every):
+            return
+        with suppress(OSError, ValueError):  # nobody reads any more; the work goes on
+            while True:
+                console.file.write(pace.line() + "\n")
+                console.file.flush()
+                if ended.is_set():
+                    return
+                ended.wait(self._every)
+
+
+class _Pace:
+    """A tally with the time it has taken."""
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally, self._started = tally, time.monotonic()
+
+    def bar(self) -> RenderableType:
+        tally = self._tally
+        grid = Table.grid(padding=(0, 1), expand=True)
+        for _ in range(2):
+            grid.add_column(no_wrap=True, ratio=None)
+        grid.columns[1].ratio = 1
+        grid.add_column(no_wrap=True)
+        bar = ProgressBar(total=tally.total or 1, completed=tally.done if tally.total else 1)
+        state = Text(f"{_done(tally)}{self._speed()}")
+        if tally.failed:
+            state.append(f"  {tally.failed:,} failed", "red")
+        grid.add_row(Text(safe(tally.label, 30)), bar, state)
+        return grid
+
+    def line(self) -> str:
+        failed = f", {self._tally.failed:,} failed" if self._tally.failed else ""
+        return f"{safe(self._tally.label, 60)}: {_done(self._tally)}{failed}{self._speed()}"
+
+    def _speed(self) -> str:
+        tally, seconds = self._tally, time.monotonic() - self._started
+        if not tally.called or seconds <= 0:
+            return ""
+        rate = tally.called / seconds
+        shown = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"
+        left = (tally.total - tally.done) / rate
+        return f"  {shown}" + (f"  {duration(left)} left" if left >= 1 else "")
+
+
+def duration(seconds: float) -> str:
+    """Some time in two figures that matter.
+
+    Example:
+        >>> duration(9.6), duration(75), duration(7384)
+        ('10 s', '1 min 15 s', '2 h 03 min')
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+
+
+def _done(tally: Tally) -> str:
+    return f"{tally.done:,} of {tally.total:,}"
