@@ -223,19 +223,19 @@ def test_arguments_that_python_only_takes_by_keyword_are_passed_so() -> None:
     assert FunctionScorer(functools.partial(judged, model="m")).score("fine") == "m: fine"
 
 
-def unknown(output: Any, question: str) -> bool: ...
+def unknown(output: Any, question: str) -> None: ...
 
 
-def unknown_keyword(output: Any, *, model: str) -> bool: ...
+def unknown_keyword(output: Any, *, model: str) -> None: ...
 
 
-def three(a: Any, b: Any, c: Any) -> bool: ...
+def three(a: Any, b: Any, c: Any) -> None: ...
 
 
-def nothing() -> bool: ...
+def nothing() -> None: ...
 
 
-def model_only(*, model: str) -> bool: ...
+def model_only(*, model: str) -> None: ...
 
 
 @pytest.mark.parametrize(
@@ -274,15 +274,15 @@ def test_the_decorator_takes_a_name_and_a_version() -> None:
         return len(output)
 
     assert length.name == "longest"
-    assert length.pinned
-    assert length.spec["version"] == "2"
+    assert length.identify().pinned
+    assert length.identify().spec["version"] == "2"
 
 
 def test_a_declared_version_is_the_identity_whatever_the_code() -> None:
     first = FunctionScorer(lambda output: 1, name="f", version="1")
     second = FunctionScorer(lambda output: 2, name="f", version="1")
-    assert first.spec == second.spec
-    assert first.spec != FunctionScorer(lambda output: 1, name="f", version="2").spec
+    assert first.identify().spec == second.identify().spec
+    assert first.identify().spec != FunctionScorer(lambda output: 1, name="f", version="2").identify().spec
 
 
 def test_an_error_of_the_function_reaches_the_caller() -> None:
@@ -301,7 +301,7 @@ def test_a_batch_function_takes_and_gives_lists() -> None:
 
     assert shares.is_batch
     assert shares.score_batch(["a", "b"], ["a", "c"]) == [1.0, 0.0]
-    assert shares.spec != FunctionScorer(shares.function, version="1").spec
+    assert shares.identify().spec != FunctionScorer(shares.function, version="1").identify().spec
 
 
 async def slow(output: Any) -> float:
@@ -338,7 +338,7 @@ def test_a_class_that_grades_batches_is_async_when_its_batches_are() -> None:
 
 
 def test_the_spec_is_kind_version_and_parameters() -> None:
-    assert Sample(choices=("space",)).spec == {
+    assert Sample(choices=("space",)).identify().spec == {
         "kind": "sample",
         "version": 3,
         "parameters": {"flag": False, "choice": "first", "choices": ("space",), "text": None, "tolerance": 0},
@@ -346,7 +346,7 @@ def test_the_spec_is_kind_version_and_parameters() -> None:
 
 
 def test_the_spec_can_be_encoded() -> None:
-    assert b'"kind":"sample"' in ids.encode(Sample().spec)
+    assert b'"kind":"sample"' in ids.encode(Sample().identify().spec)
 
 
 def test_a_selection_has_one_identity_however_it_is_written() -> None:
@@ -358,7 +358,7 @@ def test_a_class_without_fields_to_tell_says_what_to_do() -> None:
         kind = "loose"
 
     with pytest.raises(SpecError, match=r"Loose.*frozen dataclass"):
-        _ = Loose().spec
+        _ = Loose().identify().spec
 
 
 @pytest.mark.parametrize(

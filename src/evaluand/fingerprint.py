@@ -123,12 +123,9 @@ SOURCES_KEPT = 256
 _Namespace = Mapping[str, Any]
 _Chain = tuple[str, ...]  # a name and the attributes taken from it: helpers.normalise
 _Callable = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
-_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
-_SCALARS = frozenset(
-    (type(None), bool, int, float, bytes, bytearray)
-    + (dt.datetime, dt.date, dt.time, dt.timedelta, decimal.Decimal, uuid.UUID)
-)
+_TIMES = (dt.datetime, dt.date, dt.time, dt.timedelta)
+_SCALARS = frozenset((type(None), bool, int, float, bytes, bytearray, *_TIMES, decimal.Decimal, uuid.UUID))
 _PLAIN = frozenset((type(None), bool, int, float))
 _CONTAINERS = frozenset((list, tuple, dict, set, frozenset, types.MappingProxyType))
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
@@ -171,7 +168,7 @@ class _Home:
 
     @property
     def folder(self) -> str:
-        return os.path.dirname(os.path.abspath(self.file)) if self.file else os.getcwd()
+        return os.path.dirname(os.path.abspath(self.file)) if self.file else _cwd()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +205,7 @@ class _Walk:
         self.alive: list[object] = []  # an id stands for its object only while that lives
         self.labels: dict[str, int] = {}
         self.shown: dict[str, str] = {}
+        self.taken: set[str] = set()
         self.contents: dict[str, list[bytes]] = {}
         self.objects: dict[str, int] = {}
         self.constants: dict[tuple[int, str], bytes] = {}
@@ -219,6 +217,7 @@ class _Walk:
         self.homes: dict[int, _Home] = {}
         self.namespaces: dict[str, _Namespace] = {}
         self.sources: dict[str, _Source | None] = {}
+        self.cwd = _cwd()
 
     def run(self, obj: object, files: Sequence[str | os.PathLike[str]] = (), home: _Home | None = None) -> Fingerprint:
         home = home or self._home_of(obj)
@@ -231,11 +230,13 @@ class _Walk:
         return self._result(root)
 
     def _root(self, obj: object, home: _Home) -> bytes:
-        label = _name_of(obj)
-        place = _Place(label, f"{home.stem}.{label}", home)
+        name = _name_of(obj)
+        place = _Place(name, f"{home.stem}.{name}", home)
         if home.ours and isinstance(obj, types.FunctionType | type):
             return self.value(obj, place)
-        return self._part(obj, label, place.shown, home, lambda place: self.value(obj, place))
+        bound = _is_code(obj) or isinstance(obj, types.MethodType)
+        name = f"{type(obj).__name__}({name})" if bound else f"{name}()"
+        return self._part(object(), name, f"{home.stem}.{name}", home, lambda at: self.value(obj, at))
 
     def _result(self, root: bytes) -> Fingerprint:
         parts = {label: _mix("part", *contents) for label, contents in sorted(self.contents.items())}
@@ -265,12 +266,13 @@ class _Walk:
         self.labels[name] = number = self.labels.get(name, 0) + 1
         return name if number == 1 else f"{name}#{number}"
 
-    def _distinct(self, shown: str) -> str:
-        taken, number, name = set(self.shown.values()), 1, shown
-        while name in taken:
+    def _distinct(self, name: str) -> str:
+        number, shown = 1, name
+        while shown in self.taken:
             number += 1
-            name = f"{shown} ({number})"
-        return name
+            shown = f"{name} ({number})"
+        self.taken.add(shown)
+        return shown
 
     def _later(self, value: object, place: _Place, cyclic: bool = False) -> bytes:
         """Refers to an object; its content joins that of the part in which it was first reached."""
@@ -304,9 +306,10 @@ class _Walk:
         return self._code(value, place) or self._object(value, place)
 
     def _text(self, value: str, place: _Place) -> bytes:
-        self._name_files((value,), (place.home.folder, os.getcwd()), place.home)
-        portable = _portable(value, place.home.folder) if os.path.isabs(value) else value
-        return _leaf("text", portable.encode("utf-8", "surrogatepass"))
+        if _may_name_file(value):
+            self._name_files((value,), (place.home.folder, self.cwd), place.home)
+            value = _portable(value, place.home.folder) if os.path.isabs(value) else value
+        return _leaf("text", value.encode("utf-8", "surrogatepass"))
 
     def _container(self, value: Any, place: _Place) -> bytes:
         if id(value) in self.open:
@@ -363,14 +366,13 @@ class _Walk:
 
     def _object(self, value: Any, place: _Place) -> bytes:
         kind = type(value)
-        package = kind.__module__.partition(".")[0]
         if issubclass(kind, pathlib.PurePath):
             return self._path(value, place)
         if issubclass(kind, enum.Enum):
             return _mix("enum", self.value(kind, place), _leaf("name", value.name.encode()))
         if issubclass(kind, logging.Logger | logging.LoggerAdapter):
             return _leaf("logger", b"")
-        if package == "numpy" and hasattr(value, "dtype") and hasattr(value, "tobytes"):
+        if kind.__module__ == "numpy" and hasattr(value, "dtype") and hasattr(value, "tobytes"):
             return self._array(value, place)
         if issubclass(kind, random.Random) or hasattr(kind, "__next__") or kind.__module__.startswith("numpy.random"):
             return self._opaque(value, place, CHANGING)
@@ -378,11 +380,11 @@ class _Walk:
 
     def _path(self, value: pathlib.PurePath, place: _Place) -> bytes:
         text, folder = str(value), place.home.folder
-        self._name_files((text,), (folder, os.getcwd()), place.home, certain=True)
+        self._name_files((text,), (folder, self.cwd), place.home, certain=True)
         return _leaf("path", _portable(text, folder).encode("utf-8", "surrogatepass"))
 
     def _array(self, value: Any, place: _Place) -> bytes:
-        head = _leaf("array", f"{value.dtype.str}{value.shape}".encode())
+        head = _leaf("array", f"{type(value).__name__}{value.dtype.str}{value.shape}".encode())
         if value.dtype.names:  # field by field: the bytes between fields are undefined
             fields = [_leaf("field", n.encode()) + self._array(value[n], place) for n in value.dtype.names]
             return _mix("structured", head, *fields)
@@ -406,35 +408,37 @@ class _Walk:
             return _mix("set of", self.value(kind, place), self._items(frozenset(value), place))
         declared = getattr(kind, "__fingerprint__", None)
         try:
-            if declared is not None:
-                told = self.value(declared(value), place.inside(value, ".__fingerprint__()"))
-                return _mix("declared", self.value(kind, place), told)
-            return self._reduced(value, place)
-        except _Cycle:
-            raise
+            told = declared(value) if declared else _reduce(value)
         except Exception:  # whatever objects raise when asked for their state
             return self._opaque(value, place)
+        if declared:
+            told = self.value(told, place.inside(value, ".__fingerprint__()"))
+            return _mix("declared", self.value(kind, place), told)
+        if isinstance(told, str):
+            return _leaf("global", f"{self._package(value)}{told}".encode())
+        return self._reduced(value, told, place)
 
-    def _reduced(self, value: Any, place: _Place) -> bytes:
-        reducer = copyreg.dispatch_table.get(type(value))
-        reduced: Any = reducer(value) if reducer else value.__reduce_ex__(4)
-        if isinstance(reduced, str):
-            return _leaf("global", f"{getattr(value, '__module__', '')}.{reduced}".encode())
-        make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+    def _reduced(self, value: Any, reduced: tuple[Any, ...], place: _Place) -> bytes:
+        make, arguments, state, items, pairs = reduced
+        made = [self.value(make, place), self.value(tuple(arguments), place.inside(value, ""))]
+        entries = [self._item(value, item, i, place) for i, item in enumerate(items)]
+        entries += [self.value(key, place) + self._item(value, item, key, place) for key, item in pairs]
         own = self.value(type(value), place)
-        made = _mix("made", self.value(make, place), *(self.value(v, place.inside(value, "")) for v in arguments))
-        entries = [self._item(value, item, i, place) for i, item in enumerate(items or ())]
-        for key, item in pairs or ():
-            entries.append(self.value(key, place) + self._item(value, item, key, place))
-        return _mix("instance", own, made, self._attributes(value, state, place), *entries)
+        return _mix("instance", own, *made, self._attributes(value, state, place), *entries)
+
+    def _package(self, value: Any) -> str:
+        """The module of something known by name, without the name under which one of ours was loaded."""
+        name = getattr(value, "__module__", None) or ""
+        module = sys.modules.get(name)
+        return f"{name}." if module and not self._home(vars(module)).ours else ""
 
     def _attributes(self, value: Any, state: Any, place: _Place) -> bytes:
-        attributes = _state_by_name(state)
-        if attributes is None:
+        tables = _tables_of(state)
+        if tables is None:
             return self.value(state, place.inside(value, ""))
-        cached = _cached_properties(type(value))
-        names = sorted(name for name in attributes if name not in _UNSTATED and name not in cached)
-        return _mix("attributes", *(self._attribute(value, name, attributes[name], place) for name in names))
+        cached = _cached_properties(type(value)) | _UNSTATED
+        rows = [(name, table[name]) for table in tables for name in sorted(table.keys() - cached)]
+        return _mix("attributes", *(self._attribute(value, name, item, place) for name, item in rows))
 
     def _attribute(self, owner: object, name: str, value: Any, place: _Place) -> bytes:
         return _leaf("name", name.encode()) + self.value(value, place.inside(owner, f".{name}"))
@@ -449,12 +453,10 @@ class _Walk:
             return self._part(function, code.co_qualname, shown, home, lambda p: self._function_content(function, p))
         name = _leaf("name", f"{home.name}.{code.co_qualname}".encode())
         wrapped = getattr(function, "__wrapped__", None)
+        if home.name == "functools" and hasattr(function, "registry"):
+            return _mix("dispatch", name, self.value(dict(function.registry), place))
         if wrapped is not None and self._is_decorated(wrapped):
-            registry = getattr(function, "registry", None)  # functools.singledispatch
-            others = registry.items() if isinstance(registry, types.MappingProxyType) else ()
-            by_name = sorted(others, key=lambda item: _name_of(item[0]))
-            more = (self.value(kind, place) + self.value(implementation, place) for kind, implementation in by_name)
-            return _mix("decorated", name, self.value(wrapped, place), *more)
+            return _mix("decorated", name, self.value(wrapped, place))
         return self._later(function, place) if function.__closure__ or wrapped is not None else name
 
     def _is_decorated(self, function: Any) -> bool:
@@ -487,7 +489,7 @@ class _Walk:
         return _mix("function", own, *globals_, *self._defaults(function, place), *self._closure(function, place))
 
     def _node(self, function: types.FunctionType) -> _Callable | None:
-        source = self._source(function.__code__.co_filename, function.__globals__)
+        source = self._source(_file_of(function), function.__globals__)
         return source.function(function.__code__) if source else None
 
     def _defaults(self, function: types.FunctionType, place: _Place) -> Iterator[bytes]:
@@ -516,7 +518,7 @@ class _Walk:
         tokens = [
             _leaf("global", ".".join(chain).encode()) + self._global(namespace, chain, uses.stored, place)
             for chain in sorted(uses.chains)
-            if chain[0] in namespace and chain[0] not in _MODULE_NAMES
+            if chain[0] in uses.stored or (chain[0] in namespace and chain[0] not in _MODULE_NAMES)
         ]
         for level, name, chain in sorted(uses.imports):
             module = _imported(name, level, namespace)
@@ -525,12 +527,12 @@ class _Walk:
         return tokens
 
     def _global(self, namespace: _Namespace, chain: _Chain, stored: Collection[str], place: _Place) -> bytes:
-        name, value = chain[0], namespace[chain[0]]
-        if type(value) is types.ModuleType:
-            return self._taken(value, chain[1:], place)
+        name = chain[0]
         if name in stored:
             return self._constant(namespace, name, lambda at: self._start(name, namespace, at))
-        return self._named_value(namespace, name, value, place)
+        if type(namespace[name]) is types.ModuleType:
+            return self._taken(namespace[name], chain[1:], place)
+        return self._named_value(namespace, name, namespace[name], place)
 
     def _taken(self, module: types.ModuleType, chain: _Chain, place: _Place) -> bytes:
         """What an attribute chain takes out of a module."""
@@ -545,7 +547,7 @@ class _Walk:
 
     def _named_value(self, namespace: _Namespace, name: str, value: Any, place: _Place) -> bytes:
         if _is_code(value):
-            return self._code(value, place) if id(value) not in self.tokens else self.tokens[id(value)]  # type: ignore[return-value]
+            return self.value(value, place.named(f"{self._home(namespace).stem}.{name}"))
         return self._constant(namespace, name, lambda at: self.value(value, at))
 
     def _constant(self, namespace: _Namespace, name: str, content: Callable[[_Place], bytes]) -> bytes:
@@ -578,7 +580,7 @@ class _Walk:
     # -- classes
 
     def _class(self, kind: type, place: _Place) -> bytes:
-        home = self._class_home(kind, place)
+        home = self._class_home(kind)
         if not home.ours:
             version = getattr(kind, "version", None) if home.name.partition(".")[0] == "evaluand" else None
             version = version if isinstance(version, str | int) else ""
@@ -586,17 +588,19 @@ class _Walk:
         shown = f"{home.stem}.{kind.__qualname__}"
         return self._part(kind, kind.__qualname__, shown, home, lambda p: self._class_content(kind, p))
 
-    def _class_home(self, kind: type, place: _Place) -> _Home:
-        for value in vars(kind).values():
-            for function in _functions_in(value):
-                if function.__module__ == kind.__module__ == function.__globals__.get("__name__"):
-                    return self._home_of(function)
-        module = sys.modules.get(kind.__module__)
+    def _class_home(self, kind: type) -> _Home:
+        for function in _own_functions(kind):
+            return self._home_of(function)
+        namespace = self._class_namespace(kind)
+        return self._home(namespace) if namespace else _Home(kind.__module__, kind.__module__, None, True)
+
+    def _class_namespace(self, kind: type) -> _Namespace:
+        for function in _own_functions(kind):
+            return function.__globals__
         if kind.__module__ in self.namespaces:  # may be loaded from a path, and unknown to sys.modules
-            return self._home(self.namespaces[kind.__module__])
-        if module is not None:
-            return self._home(vars(module))
-        return _Home(kind.__module__, place.home.stem, None, True)
+            return self.namespaces[kind.__module__]
+        module = sys.modules.get(kind.__module__)
+        return vars(module) if module else {}
 
     def _class_content(self, kind: type, place: _Place) -> bytes:
         namespace = self._class_namespace(kind)
@@ -606,26 +610,15 @@ class _Walk:
         rest = [_without_methods(node, covered) for node in nodes]
         text = "\n".join(ast.unparse(node) for node in rest)
         uses = _Uses(set().union(*(_chains_of([node]) for node in rest)))
-        folders = (place.home.folder, os.getcwd())
+        folders = (place.home.folder, self.cwd)
         self._name_files(set().union(*(_strings_of(node) for node in rest)), folders, place.home)
         bases = [self.value(base, place) for base in (*kind.__bases__, type(kind))]
         return _mix(
             "class", _leaf("source", text.encode()), *bases, *self._uses_tokens(uses, namespace, place), *members
         )
 
-    def _class_namespace(self, kind: type) -> _Namespace:
-        for value in vars(kind).values():
-            for function in _functions_in(value):
-                if function.__module__ == kind.__module__ == function.__globals__.get("__name__"):
-                    return function.__globals__
-        module = sys.modules.get(kind.__module__)
-        return self.namespaces.get(kind.__module__) or (vars(module) if module else {})
-
     def _class_file(self, kind: type, home: _Home) -> str | None:
-        if home.file:
-            return home.file
-        functions = (function for value in vars(kind).values() for function in _functions_in(value))
-        return next((f.__code__.co_filename for f in functions), None)
+        return home.file or next((_file_of(function) for function in _own_functions(kind)), None)
 
     def _members(self, kind: type, sourced: bool, place: _Place) -> tuple[list[bytes], set[str]]:
         """Tokens of a class's attributes, and the names of the methods whose text they cover."""
@@ -638,7 +631,7 @@ class _Walk:
                 tokens.append(_leaf("member", name.encode()) + self.value(member._value_, at))
         for name, value in sorted(vars(kind).items()):
             functions = _functions_in(value)
-            written = bool(functions) and all(f.__code__.co_filename == file for f in functions)
+            written = bool(functions) and all(_file_of(f) == file for f in functions)
             if not written and (_is_machinery(name, value, sourced) or issubclass(kind, enum.Enum)):
                 continue
             if written:
@@ -657,12 +650,11 @@ class _Walk:
         if isinstance(obj, types.FunctionType):
             home = self._home(obj.__globals__)
             typed = obj.__code__.co_filename.startswith(("<doctest", "<stdin"))
-            return _Home(home.name, home.stem, home.file, True) if typed else home
+            return _Home(home.name, home.stem, None, True) if typed else home
         if isinstance(obj, types.ModuleType):
             return self._home(vars(obj))
         kind = obj if isinstance(obj, type) else type(obj)
-        nowhere = _Place("", "", _Home(kind.__module__, kind.__module__, None, True))
-        return self._class_home(kind, nowhere)
+        return self._class_home(kind)
 
     def _home(self, namespace: _Namespace) -> _Home:
         home = self.homes.get(id(namespace))
@@ -684,7 +676,7 @@ class _Walk:
 
     def _folders(self, uses: _Uses, namespace: _Namespace, home: _Home) -> list[str]:
         """Where a function may look for the files it names."""
-        folders = [home.folder, os.getcwd()]
+        folders = [home.folder, self.cwd]
         for chain in sorted(uses.chains):
             value = namespace.get(chain[0])
             if isinstance(value, str | pathlib.Path) and os.path.isabs(value) and os.path.isdir(value):
@@ -712,7 +704,7 @@ class _Walk:
         self._record(_portable(text, home.folder), content)
 
     def _declared_file(self, name: str, home: _Home) -> None:
-        tried = [os.path.join(folder, name) for folder in dict.fromkeys((os.getcwd(), home.folder))]
+        tried = [os.path.join(folder, name) for folder in dict.fromkeys((self.cwd, home.folder))]
         path = next((path for path in tried if os.path.exists(path)), None)
         if path is None:
             raise SpecError(f"files: {name} does not exist (looked for {' and '.join(dict.fromkeys(tried))})")
@@ -778,6 +770,8 @@ def _wrapped(value: Any) -> tuple[Any, ...] | None:
         return (value.func,)
     if kind is functools.partial or kind is functools.partialmethod:
         return value.func, value.args, value.keywords
+    if kind is functools.singledispatchmethod:
+        return value.func, dict(value.dispatcher.registry)
     if kind.__module__ == "functools" and hasattr(value, "cache_parameters"):
         return value.__wrapped__, value.cache_parameters()
     if kind.__module__.startswith("evaluand.") and kind.__name__ in ("FunctionTask", "FunctionScorer"):
@@ -807,6 +801,20 @@ def _functions_in(value: Any) -> list[types.FunctionType]:
     return []
 
 
+def _own_functions(kind: type) -> Iterator[types.FunctionType]:
+    """The functions of a class that were written in the class's module."""
+    for value in vars(kind).values():
+        for function in _functions_in(value):
+            if function.__module__ == kind.__module__ == function.__globals__.get("__name__"):
+                yield function
+
+
+def _file_of(function: types.FunctionType) -> str:
+    """The file of a function; where the code has a relative path, it is the module that knows the folder."""
+    named, file = function.__code__.co_filename, function.__globals__.get("__file__")
+    return file if isinstance(file, str) and os.path.basename(file) == os.path.basename(named) else named
+
+
 def _is_machinery(name: str, value: Any, sourced: bool) -> bool:
     """Whether a class's attribute was put there by Python or a library, not by whoever wrote the class."""
     if isinstance(value, _SLOTS) or name == "_abc_impl":
@@ -819,13 +827,26 @@ def _cached_properties(kind: type) -> set[str]:
     return {name for base in kind.__mro__ for name, v in vars(base).items() if type(v) is functools.cached_property}
 
 
-def _state_by_name(state: Any) -> dict[str, Any] | None:
-    """State as attributes, where it is that: a dictionary, or one beside the slots."""
-    if isinstance(state, tuple) and len(state) == 2 and all(isinstance(s, dict | None) for s in state):
-        state = (state[0] or {}) | (state[1] or {})
-    if not isinstance(state, dict) or not all(isinstance(name, str) for name in state):
+def _reduce(value: Any) -> str | tuple[Any, ...]:
+    """What an object would be copied from: maker, its arguments, state, items, pairs; or the name of a global."""
+    reducer = copyreg.dispatch_table.get(type(value))
+    reduced: Any = reducer(value) if reducer else value.__reduce_ex__(4)
+    if isinstance(reduced, str):
+        return reduced
+    make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
+    return make, arguments, state, list(items or ()), list(pairs or ())
+
+
+def _tables_of(state: Any) -> list[dict[str, Any]] | None:
+    """State as attributes, where it is that: those of the object and those of its slots."""
+    tables = list(state) if isinstance(state, tuple) and len(state) == 2 else [state]
+    if not all(isinstance(table, dict | None) for table in tables):
         return None
-    return state | (state["__dict__"] or {}) | {"__dict__": None} if "__dict__" in state else state
+    found = [table for table in tables if table]
+    found += [inner for table in found if isinstance(inner := table.get("__dict__"), dict)]
+    if not all(isinstance(name, str) for table in found for name in table):
+        return None
+    return [{name: value for name, value in table.items() if name != "__dict__"} for table in found]
 
 
 # -- modules
@@ -909,8 +930,8 @@ class _Source:
     def _definition(self, code: types.CodeType) -> _Callable | None:
         nodes = self.functions.get((code.co_firstlineno, code.co_name), [])
         if len(nodes) > 1:
-            nodes = [node for node in nodes if isinstance(node, ast.Lambda) and _encloses(node.body, _span(code))]
-            nodes.sort(key=lambda node: _extent(node)[0], reverse=True)  # the innermost begins last
+            around = [n for n in nodes if isinstance(n, ast.Lambda) and _encloses(n.body, _span(code))]
+            return max(around, key=lambda n: _extent(n)[0], default=None)  # the innermost begins last
         return nodes[0] if nodes else None
 
     def statement(self, name: str) -> str:
@@ -947,7 +968,7 @@ def _parse(text: bytes, file: str) -> _Source | None:
     source = _Source(text, tree)
     for code in _nested(compiled):
         source.codes.setdefault(code.co_qualname, []).append(code)
-    _index(tree, "", source)
+    _index(tree, source)
     return source
 
 
@@ -958,18 +979,19 @@ def _nested(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _nested(constant)
 
 
-def _index(node: ast.AST, prefix: str, source: _Source) -> None:
-    for child in ast.iter_child_nodes(node):
-        inner = prefix
-        if isinstance(child, ast.ClassDef):
-            source.classes.setdefault(prefix + child.name, []).append(child)
-            inner = f"{prefix}{child.name}."
-        elif isinstance(child, _Callable):
-            name = "<lambda>" if isinstance(child, ast.Lambda) else child.name
-            line = min([child.lineno, *(d.lineno for d in getattr(child, "decorator_list", ()))])
-            source.functions.setdefault((line, name), []).append(child)
-            inner = f"{prefix}{name}.<locals>."
-        _index(child, inner, source)
+def _index(tree: ast.Module, source: _Source) -> None:
+    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
+    while waiting:
+        node, prefix = waiting.pop()
+        if isinstance(node, ast.ClassDef):
+            source.classes.setdefault(prefix + node.name, []).append(node)
+            prefix = f"{prefix}{node.name}."
+        elif isinstance(node, _Callable):
+            name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+            line = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+            source.functions.setdefault((line, name), []).append(node)
+            prefix = f"{prefix}{name}.<locals>."
+        waiting.extend((child, prefix) for child in ast.iter_child_nodes(node))
 
 
 _Span = tuple[tuple[int, int], tuple[int, int]]
@@ -1219,14 +1241,21 @@ def _portable(text: str, folder: str) -> str:
     if not os.path.isabs(text):
         return pathlib.PurePath(text).as_posix() if text else text
     path, home = os.path.normpath(text), os.path.expanduser("~")
-    common = os.path.commonpath([folder, path])
-    relative = os.path.relpath(path, folder)
-    if common not in (os.path.sep, home) and relative.split(os.sep).count(os.pardir) <= MAX_CLIMB:
+    common, relative = os.path.commonpath([folder, path]), os.path.relpath(path, folder)
+    climbed = relative.split(os.sep).count(os.pardir)
+    if not climbed or (climbed <= MAX_CLIMB and common not in (os.sep, home)):
         return pathlib.PurePath(relative).as_posix()
-    for base, mark in ((os.getcwd(), "."), (home, "~")):
-        if base != os.path.sep and os.path.commonpath([base, path]) == base:
+    for base, mark in ((_cwd(), "."), (home, "~")):
+        if base != os.sep and os.path.commonpath([base, path]) == base:
             return f"{mark}/{pathlib.PurePath(os.path.relpath(path, base)).as_posix()}"
     return text
+
+
+def _cwd() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # it has been removed
+        return os.sep
 
 
 BLOCK = 1 << 20

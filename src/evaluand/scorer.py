@@ -21,7 +21,6 @@ from decimal import Decimal
 from typing import Any, ClassVar, Final, NamedTuple, overload
 
 from evaluand.errors import SpecError
-from evaluand.fingerprint import Fingerprint, fingerprint
 from evaluand.registry import nearest
 from evaluand.task import Identity, code_identity
 
@@ -130,21 +129,11 @@ class Scorer(ABC):
         """Whether the scorer grades many responses at a time, with `score_batch`."""
         return hasattr(self, "score_batch")
 
-    @property
-    def spec(self) -> dict[str, Any]:
-        """What identifies this scorer: kind, behaviour version and parameters."""
-        return {"kind": self.kind, "version": self.version, "parameters": _parameters(self)}
-
-    @property
-    def pinned(self) -> bool:
-        """Whether the spec fully says how it grades, so that its scores may be reused."""
-        return True
-
     def identify(self) -> Identity:
         """The scorer's identity as it is now: by its version where the class declares one, else by fingerprint."""
         if "version" in vars(type(self)):
-            return Identity(self.spec)
-        return code_identity("scorer", self, None, (), {})
+            return Identity({"kind": self.kind, "version": self.version, "parameters": _parameters(self)})
+        return code_identity("scorer", self, type(self).__qualname__)
 
 
 class FunctionScorer(Scorer):
@@ -155,7 +144,7 @@ class FunctionScorer(Scorer):
             the output and what was expected. Returns a number, bool, text, data, None or a `Score`. Further
             parameters need defaults. With `batch=True` each argument is a list and so is the result.
         name: shown in tables; the function's name if not given.
-        version: declare one to pin the scorer yourself instead of by fingerprint.
+        version: with the name, pins the scorer instead of its fingerprint.
         files: further files whose content it depends on.
 
     Raises:
@@ -179,7 +168,6 @@ class FunctionScorer(Scorer):
         self.files = tuple(files)
         self.batch = batch
         self._positional, self._keywords = _binding(function, self.name)
-        self._fingerprint: Fingerprint | None = None
         if batch:
             self.score_batch = self.score
 
@@ -191,24 +179,10 @@ class FunctionScorer(Scorer):
     def is_async(self) -> bool:
         return _is_async(self.function)
 
-    @property
-    def fingerprint(self) -> Fingerprint:
-        if self._fingerprint is None:
-            self._fingerprint = fingerprint(self.function, files=self.files)
-        return self._fingerprint
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        declared = self.declared is not None
-        pin = {"version": self.declared} if declared else {"fingerprint": self.fingerprint.digest}
-        return {"kind": self.kind, "name": self.name, "batch": self.batch, **pin}
-
-    @property
-    def pinned(self) -> bool:
-        return self.declared is not None or self.fingerprint.pinned
-
     def identify(self) -> Identity:
-        return code_identity("function", self.function, self.declared, self.files, {"batch": self.batch})
+        return code_identity(
+            "function", self.function, self.name, version=self.declared, files=self.files, batch=self.batch
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)

@@ -120,7 +120,7 @@ class Task(ABC, Generic[Input, Output]):
 
     def identify(self) -> Identity:
         """The task's identity as it is now."""
-        return code_identity("task", self, self.version, self.files, {"items": self.items})
+        return code_identity("task", self, self.name, version=self.version, files=self.files, items=self.items)
 
 
 class FunctionTask(Task[Any, Any]):
@@ -159,7 +159,9 @@ class FunctionTask(Task[Any, Any]):
         return self.function(request.input, **extras)
 
     def identify(self) -> Identity:
-        return code_identity("function", self.function, self.version, self.files, {"items": self.items})
+        return code_identity(
+            "function", self.function, self.name, version=self.version, files=self.files, items=self.items
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -220,11 +222,16 @@ def as_task(value: Any) -> Task[Any, Any]:
 
 
 def code_identity(
-    kind: str, code: Any, version: str | None, files: Sequence[str | os.PathLike[str]], more: Mapping[str, Any]
+    kind: str,
+    code: Any,
+    name: str,
+    *,
+    version: str | None = None,
+    files: Sequence[str | os.PathLike[str]] = (),
+    **more: Any,
 ) -> Identity:
-    """The identity of something written in code: by declared version, else by fingerprint."""
+    """The identity of something written in code: by name and declared version, else by fingerprint."""
     if version is not None:
-        name = getattr(code, "__qualname__", type(code).__qualname__)
         return Identity({"kind": kind, "name": name, "version": version, **more})
     print_ = fingerprint(code, files=files)
     parts = {**print_.parts, **print_.files}
@@ -251,7 +258,7 @@ class _DuckTask(Task[Any, Any]):
         return self.inner.do_run(input, task_span)
 
     def identify(self) -> Identity:
-        return code_identity("task", self.inner, self.version, self.files, {"items": self.items})
+        return code_identity("task", self.inner, self.name, version=self.version, files=self.files, items=self.items)
 
 
 _EXTRAS = frozenset(("task_span", "seed", "index", "id", "replication"))

@@ -228,9 +228,12 @@ class Span(Tracer):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if error is not None and self.end_ns is None:
-            self._fail(error)
-        self.close()
+        if self.end_ns is None:
+            if error is not None:
+                self._fail(error)
+            elif self._status == 0:
+                self._status = 1
+            self.end_ns = perf_counter_ns() + self._trace._clock_offset
         # Not by token: a generator may be left in another context or order than it was entered in.
         if _current.get() is self:
             _current.set(self._outer)
@@ -243,11 +246,9 @@ class Span(Tracer):
             raise SpecError(f"cannot {what} the span {self.name!r}: it is closed; do so inside its `with` block")
 
     def _fail(self, error: BaseException) -> None:
-        if isinstance(error, GeneratorExit):  # dropped by its reader: neither done nor wrong
-            self.end_ns = perf_counter_ns() + self._trace._clock_offset
-            return
-        self.log("exception", {"type": type(error).__qualname__, "message": _text(error)})
-        self._status = 2
+        if not isinstance(error, GeneratorExit):  # that is: dropped by its reader, neither done nor wrong
+            self.log("exception", {"type": type(error).__qualname__, "message": _text(error)})
+            self._status = 2
 
     def _put(self, attributes: dict[str, Any]) -> None:
         for key, value in attributes.items():

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 import orjson
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 NARROWEST = 72
 PIPED = 160
@@ -31,6 +31,16 @@ def console(*, err: bool = False) -> Console:
     else:
         made.width = PIPED
     return made
+
+
+def show(renderable: RenderableType) -> None:
+    """Prints tables to stdout; piped, without the spaces that fill lines up."""
+    out = console()
+    if out.is_terminal:
+        return out.print(renderable)
+    with out.capture() as captured:
+        out.print(renderable)
+    click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
 
 
 def print_json(value: Any) -> None:

@@ -1,0 +1,48 @@
+"""`evaluand list`: what is stored. Reads the catalog and nothing else, so it stays quick however much there is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+
+import click
+import orjson
+
+from evaluand.cli.options import json_option, store_option
+from evaluand.cli.output import console, print_json
+from evaluand.report import Facts, listing_table
+from evaluand.store import KINDS
+from evaluand.stores.directory import DirectoryStore
+
+
+@click.command("list")
+@click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[KIND]")
+@store_option
+@json_option
+def command(kind: str | None, folder: Path, as_json: bool) -> None:
+    """List what is stored, newest first.
+
+    KIND is runs, evaluations, aggregations or datasets; everything if not given. A name in parentheses has gone to a
+    later artifact. What is open was interrupted or is being worked on.
+
+    \b
+    Examples:
+      evaluand list
+      evaluand list runs
+      evaluand list runs --json
+    """
+    entries = _entries(DirectoryStore(folder), kind)
+    if as_json:
+        return print_json(entries)
+    if not entries:
+        return click.echo(f"nothing is stored in {folder} yet; `evaluand run FILE` stores the first", err=True)
+    console().print(listing_table(entries))
+
+
+def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:
+    refs = store.refs()
+    return [
+        {name: entry[name] for name in ("kind", "id", "name", "status", "created")}
+        | {"names": names_of(refs, entry), "counts": orjson.loads(entry["counts"])}
+        for entry in store.catalog.entries(kind)
+    ]

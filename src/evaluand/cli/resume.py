@@ -1,0 +1,66 @@
+"""`evaluand resume`: what was interrupted, continued by the experiment file that began it."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evaluand.cli.options import json_option, store_option
+from evaluand.cli.output import stdout_to_stderr
+from evaluand.cli.run import WatchedStore, carry_out, display, print_results
+from evaluand.errors import SpecError
+from evaluand.experiment import Experiment
+from evaluand.report import SHORT_ID, safe
+from evaluand.store import resolve
+
+
+@click.command("resume")
+@click.argument("artifact", metavar="ID|NAME")
+@store_option
+@json_option
+def command(artifact: str, folder: Path, as_json: bool) -> None:
+    """Continue a run or an evaluation that was interrupted, and summarise.
+
+    The experiment file that began it is read again. What was asked must still be the same: the task, the dataset and
+    the seed; how calls are made (concurrency, timeout, retries) may have changed.
+
+    \b
+    Examples:
+      evaluand resume arithmetic/mine
+      evaluand resume 3f2a9c
+    """
+    store = WatchedStore(folder)
+    kind, id = resolve(store, artifact)
+    what = f"{kind[:-1]} {id[:SHORT_ID]}"
+    if store.is_sealed(kind, id):
+        return click.echo(f"nothing to resume: {what} is complete", err=True)
+    origin = store.manifest(kind, id)["provenance"].get("origin") or {}
+    path = _file(origin, what)
+    with stdout_to_stderr():
+        experiment = Experiment.from_file(path)
+        options = {"only": origin["task"], "limit": origin["limit"], "resume": (kind, id)}
+        try:
+            results = carry_out(experiment, store, display(as_json, quiet=False), **options)
+        except SpecError as error:
+            if _is_changed(path, origin):
+                error.add_note(f"{path} has been changed since")
+            raise
+    print_results(results, as_json=as_json)
+
+
+def _file(origin: dict[str, Any], what: str) -> Path:
+    if "experiment" not in origin:
+        raise SpecError(
+            f"{what} was not begun from an experiment file; continue it from Python, by the same call of the same task"
+        )
+    path = Path(origin["experiment"])
+    if not path.is_file():
+        raise SpecError(f"{what} was begun by {safe(path)}, which is gone; put the file back, or run another one")
+    return path
+
+
+def _is_changed(path: Path, origin: dict[str, Any]) -> bool:
+    return hashlib.blake2b(path.read_bytes()).hexdigest()[:32] != origin.get("digest")

@@ -1,0 +1,125 @@
+"""`evaluand run`: an experiment file from beginning to end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+import click
+from click.exceptions import Exit
+
+from evaluand.cli import INTERRUPTED
+from evaluand.cli.options import json_option, store_option
+from evaluand.cli.output import console, print_json, stdout_to_stderr
+from evaluand.cli.progress import Display
+from evaluand.engine import Aborted
+from evaluand.errors import EngineError, SpecError
+from evaluand.experiment import Experiment, Results
+from evaluand.registry import nearest
+from evaluand.report import SHORT_ID, results_facts, results_table, safe
+from evaluand.store import Manifest
+from evaluand.stores.directory import DirectoryStore
+
+
+@click.command("run")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N examples.")
+@click.option("--task", metavar="NAME", help="Only this task of the experiment.")
+@click.option("--fresh", is_flag=True, help="Make every call and grade anew.")
+@click.option("--retry-failed", is_flag=True, help="Make the calls anew that failed.")
+@store_option
+@json_option
+@click.option("--quiet", is_flag=True, help="Print the values and nothing else.")
+def command(
+    file: Path,
+    limit: int | None,
+    task: str | None,
+    fresh: bool,
+    retry_failed: bool,
+    folder: Path,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run the experiment in FILE: call every task, grade every response, summarise.
+
+    Only what is not stored yet is done: run it again after a change, with a higher limit, or after it was interrupted.
+    What tasks print goes to stderr.
+
+    \b
+    Examples:
+      evaluand run experiment.yaml --limit 20
+      evaluand run experiment.yaml --task mine --retry-failed
+      evaluand run experiment.yaml --json > results.json
+    """
+    store = WatchedStore(folder)
+    with stdout_to_stderr():
+        experiment = Experiment.from_file(file)
+        options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed}
+        results = carry_out(experiment, store, display(as_json, quiet), **options)
+    print_results(results, as_json=as_json, quiet=quiet)
+
+
+class WatchedStore(DirectoryStore):
+    """A store that knows what was opened last, so that an interruption can say what to resume."""
+
+    opened: Manifest | None = None
+
+    def open(self, manifest: Manifest) -> Manifest:
+        self.opened = super().open(manifest)
+        return self.opened
+
+
+def display(as_json: bool, quiet: bool) -> Display:
+    """Progress on stderr; none when asked to be quiet, or when a program reads the results and nobody watches."""
+    watched = console(err=True)
+    return Display(None if quiet or (as_json and not watched.is_terminal) else watched)
+
+
+def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **options: Any) -> Results:
+    """Runs an experiment; if it stops half-way, says how far it is and how to go on.
+
+    Raises:
+        Exit: it was interrupted.
+    """
+    only = options.get("only")
+    if only is not None and only not in experiment.tasks:
+        known = ", ".join(experiment.tasks)
+        raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
+    try:
+        return experiment.run(store, progress=progress, **options)
+    except KeyboardInterrupt:
+        click.echo(safe(f"interrupted{_how_far(progress)}; {_how_to_go_on(store)}"), err=True)
+        raise Exit(INTERRUPTED) from None
+    except (Aborted, EngineError) as error:
+        error.add_note(f"{_how_far(progress)[2:]}; {_how_to_go_on(store)}".removeprefix("; "))
+        raise
+
+
+def print_results(results: Results, *, as_json: bool, quiet: bool = False) -> None:
+    """Prints what an experiment came to."""
+    facts = results_facts(results.tasks, results.aggregation)
+    if as_json:
+        return print_json(facts)
+    out = console()
+    out.print(results_table(facts, quiet=quiet))
+    if not quiet:
+        aggregation = facts["aggregation"]
+        out.print(f"\naggregation {aggregation['id'][:SHORT_ID]}; more: evaluand show {_shown(aggregation)}")
+
+
+def _how_far(progress: Display) -> str:
+    tally = progress.last
+    return f": {tally.done:,} of {tally.total:,} done ({tally.label})" if tally else ""
+
+
+def _how_to_go_on(store: WatchedStore) -> str:
+    opened = store.opened
+    if opened is None or store.is_sealed(opened["kind"], opened["id"]):
+        return "run the same command again to continue"
+    return f"continue with: evaluand resume {opened['id'][:SHORT_ID]}"
+
+
+def _shown(aggregation: dict[str, Any]) -> str:
+    name = aggregation["name"]
+    return quote(safe(name)) if name else aggregation["id"][:SHORT_ID]

@@ -1,0 +1,132 @@
+"""`evaluand show`: one artifact, with what it was made from and what was made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evaluand.aggregation import Aggregation
+from evaluand.cli.options import json_option, store_option
+from evaluand.cli.output import console, print_json
+from evaluand.dataset import Dataset
+from evaluand.errors import NotFound
+from evaluand.evaluation import Evaluation
+from evaluand.report import (
+    Facts,
+    artifact_table,
+    dataset_facts,
+    evaluation_facts,
+    metrics_facts,
+    run_facts,
+)
+from evaluand.run import LANE, Run
+from evaluand.store import Manifest, resolve
+from evaluand.stores.directory import DirectoryStore
+
+_PATH = ("datasets", "runs", "evaluations", "aggregations")
+_AT_MOST = 2000
+
+
+@click.command("show")
+@click.argument("artifact", metavar="ID|NAME")
+@click.option("--examples", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
+@click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
+@store_option
+@json_option
+def command(artifact: str, examples: int, failed: bool, folder: Path, as_json: bool) -> None:
+    """Show a run, an evaluation, an aggregation or a dataset.
+
+    A name, an id or its first digits (four at least) say which; a name of several stands for the run. Rows that failed
+    come first.
+
+    \b
+    Examples:
+      evaluand show arithmetic
+      evaluand show arithmetic/mine --failed --examples 20
+      evaluand show 3f2a9c --json
+    """
+    store = DirectoryStore(folder)
+    kind, id = resolve(store, artifact)
+    facts = _facts(store, kind, id, examples, failed)
+    if as_json:
+        return print_json(facts)
+    console().print(artifact_table(facts))
+
+
+def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: bool) -> Facts:
+    manifest = store.manifest(kind, id)
+    facts: Facts = {
+        "kind": kind,
+        "id": id,
+        "names": sorted({ref.name for ref in store.refs() if (ref.kind, ref.id) == (kind, id)}),
+        "status": "sealed" if store.is_sealed(kind, id) else "open",
+        "manifest": manifest,
+        "made_from": [_other(store, *origin) for origin in _origins(kind, manifest)],
+        "used_by": _uses(store, kind, id),
+    }
+    if facts["status"] == "open":
+        return facts | {"progress": list(_progress(store, manifest))}
+    if kind == "runs":
+        return facts | run_facts(Run(store, id), examples, failed=failed)
+    if kind == "evaluations":
+        return facts | evaluation_facts(Evaluation(store, id), examples, failed=failed)
+    if kind == "aggregations":
+        return facts | {"metrics": metrics_facts(Aggregation(store, id), _tasks(facts["made_from"]))}
+    return facts | dataset_facts(Dataset.stored(store, id), examples)
+
+
+def _origins(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """What an artifact was made from."""
+    spec, provenance = manifest["spec"], manifest.get("provenance") or {}
+    if kind == "runs":
+        yield "datasets", spec["dataset"]
+    elif kind == "evaluations":
+        yield "runs", provenance["run"]
+    elif kind == "aggregations":
+        yield from (("evaluations", id) for id in provenance["evaluations"])
+
+
+def _uses(store: DirectoryStore, kind: str, id: str) -> list[Facts] | None:
+    """What was made of an artifact; None where finding out would take long."""
+    following = dict(pairwise(_PATH)).get(kind)
+    others = store.ids(following) if following else []
+    if following is None or len(others) > _AT_MOST:
+        return None if following else []
+    manifests = ((other, store.manifest(following, other)) for other in others)
+    return [_other(store, following, other) for other, m in manifests if (kind, id) in _origins(following, m)]
+
+
+def _other(store: DirectoryStore, kind: str, id: str) -> Facts:
+    try:
+        name = store.manifest(kind, id).get("name")
+    except NotFound:
+        name = "(not in this store)"
+    return {"kind": kind, "id": id, "name": name}
+
+
+def _tasks(evaluations: list[Facts]) -> list[str]:
+    return [str(e["name"] or f"evaluation {e['id'][:12]}") for e in evaluations]
+
+
+def _progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """How far the work on an open artifact is."""
+    kind, spec = manifest["kind"], manifest["spec"]
+    if kind == "runs":
+        yield _lane(store, manifest, LANE, "calls", spec["examples"] * spec["replications"])
+    elif kind == "evaluations":
+        rows = sum(store.manifest("runs", manifest["provenance"]["run"])["counts"].values())
+        for number, scorer in enumerate(spec["scorers"]):
+            yield _lane(store, manifest, f"scorer{number}", f"graded by {scorer}", rows)
+
+
+def _lane(store: DirectoryStore, manifest: Manifest, name: str, label: str, slots: int) -> dict[str, Any]:
+    lane = store.lane(manifest["kind"], manifest["id"], name, slots)
+    try:
+        lane.refresh()
+        return {"label": label, "done": lane.n_done, "total": slots}
+    finally:
+        lane.close()

@@ -1,0 +1,73 @@
+"""`evaluand verify`: whether what is stored still is what was written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from click.exceptions import Exit
+from rich.console import Console
+from rich.text import Text
+
+from evaluand.cli.options import json_option, store_option
+from evaluand.cli.output import console, print_json
+from evaluand.cli.run import display
+from evaluand.errors import Fault
+from evaluand.report import SHORT_ID, Facts, safe
+from evaluand.store import KINDS, resolve
+from evaluand.stores.directory import DirectoryStore
+from evaluand.verification import verify
+from evaluand.work import Tally
+
+
+@click.command("verify")
+@click.argument("artifacts", metavar="[ID|NAME]...", nargs=-1)
+@store_option
+@json_option
+def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
+    """Check files, digests, counts and ids of some artifacts, or of all that are stored.
+
+    Says which file is damaged and how; exits 1 if anything is.
+
+    \b
+    Examples:
+      evaluand verify
+      evaluand verify arithmetic 3f2a9c
+    """
+    store = DirectoryStore(folder)
+    asked = [resolve(store, artifact) for artifact in artifacts]
+    keys = asked or [(kind, id) for kind in KINDS for id in store.ids(kind)]
+    tally = Tally("verify", len(keys))
+    found = []
+    with display(as_json, quiet=False)(tally):
+        for kind, id in keys:
+            found.append(_facts(store, kind, id, verify(store, kind, id)))
+            tally.called += 1
+            tally.failed += bool(found[-1]["faults"])
+    if as_json:
+        print_json({"ok": not tally.failed, "artifacts": found})
+    else:
+        _print(console(), found)
+    if tally.failed:
+        raise Exit(1)
+
+
+def _facts(store: DirectoryStore, kind: str, id: str, faults: list[Fault]) -> Facts:
+    return {
+        "kind": kind,
+        "id": id,
+        "status": "sealed" if store.is_sealed(kind, id) else "open",
+        "faults": [{"where": fault.where, "message": fault.message} for fault in faults],
+    }
+
+
+def _print(out: Console, found: list[Facts]) -> None:
+    for artifact in found:
+        what = f"{artifact['kind'][:-1]} {artifact['id'][:SHORT_ID]}"
+        if not artifact["faults"]:
+            out.print(Text.assemble(("ok     ", "green"), what, "" if artifact["status"] == "sealed" else "  (open)"))
+        for fault in artifact["faults"]:
+            place = f"{fault['where']}: " if fault["where"] else ""
+            out.print(Text.assemble(("fault  ", "red"), what, f"  {safe(place)}{safe(fault['message'])}"))
+    bad = sum(bool(artifact["faults"]) for artifact in found)
+    out.print(f"{len(found):,} checked, {bad:,} with faults")

@@ -1,0 +1,517 @@
+"""What an open artifact keeps: which lines count, whatever was cut short, and who works on what."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluand import journal, work
+from evaluand.engine import Outcome, Policy
+from evaluand.errors import EngineError
+from evaluand.journal import SHARD_SLOTS, Lane, Leases, MemoryLeases, MemoryLog
+from evaluand.stores.files import FileLog, SqliteLeases
+from evaluand.work import KeyedWork
+
+PATIENCE = 30.0
+SLOTS = 12
+
+
+def lane(folder: Path, slots: int = SLOTS) -> Lane:
+    return Lane(FileLog(folder), MemoryLeases(), slots)
+
+
+@contextmanager
+def closing(*lanes: Lane) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for one in lanes:
+            one.close()
+
+
+def line(slot: int, body: str = "") -> bytes:
+    return f'[{slot},"{body}"]\n'.encode()
+
+
+def done(one: Lane) -> set[int]:
+    return {slot for slot in range(one.slots) if one.is_done(slot)}
+
+
+# Which lines count
+
+
+@dataclass
+class Segments:
+    """What is known of the segments in a folder, told without the code under test.
+
+    Attributes:
+        first: of each slot, the line that counts for a reader that looks when `look` is called.
+    """
+
+    folder: Path
+    first: dict[int, bytes] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
+
+    def look(self) -> None:
+        for name in sorted(os.listdir(self.folder)):
+            whole = (self.folder / name).read_bytes().split(b"\n")[:-1]  # what follows the last line feed is torn
+            for text in whole[self.seen.get(name, 0) :]:
+                self.first.setdefault(int(text[1:].split(b",")[0]), text + b"\n")
+            self.seen[name] = len(whole)
+
+
+APPEND = st.tuples(st.just("append"), st.integers(0, 3), st.lists(st.integers(0, SLOTS - 1), min_size=1, max_size=4))
+TORN = st.tuples(st.just("torn"), st.integers(0, 3), st.integers(0, SLOTS - 1), st.integers(1, 9))
+REFRESH = st.tuples(st.just("refresh"))
+
+
+@settings(max_examples=100)
+@given(steps=st.lists(st.one_of(APPEND, APPEND, TORN, REFRESH), max_size=40), chunk=st.sampled_from([1, 7, 64, 1 << 20]))
+def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_first_counts(
+    steps: list[Any], chunk: int
+) -> None:
+    folder = Path(tempfile.mkdtemp())
+    logs: list[FileLog] = []
+    writers: dict[int, FileLog] = {}
+
+    def log() -> FileLog:
+        logs.append(FileLog(folder))
+        return logs[-1]
+
+    reader, expected = Lane(log(), MemoryLeases(), SLOTS), Segments(folder)
+    try:
+        with patch.object(journal, "CHUNK_BYTES", chunk):
+            for count, step in enumerate([*steps, ("refresh",)]):
+                if step[0] == "refresh":
+                    reader.refresh()
+                    expected.look()
+                    assert done(reader) == set(expected.first)
+                    assert reader.n_done == len(expected.first)
+                    assert list(reader.lines()) == [expected.first[slot] for slot in sorted(expected.first)]
+                    continue
+                if step[1] not in writers:
+                    writers[step[1]] = log()
+                if step[0] == "append":
+                    body = f"{step[1]}-{count}-" + "x" * (count % 5 * 9)
+                    Lane(writers[step[1]], MemoryLeases(), SLOTS).append(b"".join(line(slot, body) for slot in step[2]))
+                else:  # this writer dies while it writes; another takes its number
+                    writers.pop(step[1]).append(line(step[2], f"torn-{count}")[: -step[3]])
+
+            newcomer, told = Lane(log(), MemoryLeases(), SLOTS), Segments(folder)
+            newcomer.refresh()
+            told.look()
+            assert list(newcomer.lines()) == [told.first[slot] for slot in sorted(told.first)]
+            assert done(newcomer) == done(reader)
+    finally:
+        for one in logs:
+            one.close()
+        shutil.rmtree(folder)
+
+
+def test_a_line_counts_once_its_end_is_written(tmp_path: Path) -> None:
+    segment = tmp_path / "00000000000000000001-aaaaaaaa.jsonl"
+    segment.write_bytes(line(0) + b'[1,"half')
+    reader = lane(tmp_path)
+    with closing(reader):
+        reader.refresh()
+        assert done(reader) == {0}
+        with segment.open("ab") as file:
+            file.write(b' and the rest"]\n')
+        reader.refresh()
+        assert done(reader) == {0, 1}
+        assert list(reader.lines()) == [line(0), line(1, "half and the rest")]
+
+
+def test_a_line_longer_than_what_is_read_at_once_is_read_whole(tmp_path: Path) -> None:
+    long = line(3, "x" * (3 * journal.CHUNK_BYTES))
+    writer, reader = lane(tmp_path), lane(tmp_path)
+    with closing(writer, reader):
+        writer.append(line(1) + long + line(5))
+        reader.refresh()
+        assert list(reader.lines()) == [line(1), long, line(5)]
+
+
+def test_a_long_line_that_was_never_finished_counts_for_nothing(tmp_path: Path) -> None:
+    (tmp_path / "1.jsonl").write_bytes(line(1) + line(3, "x" * (3 * journal.CHUNK_BYTES))[:-2])
+    reader = lane(tmp_path)
+    with closing(reader):
+        reader.refresh()
+        assert done(reader) == {1}
+
+
+def test_files_that_are_no_segments_are_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "leases.db").write_bytes(b"not lines")
+    (tmp_path / "notes.txt").write_bytes(b"[1,]\n")
+    reader = lane(tmp_path)
+    with closing(reader):
+        reader.refresh()
+        assert reader.n_done == 0
+
+
+def test_a_writer_that_wrote_nothing_leaves_no_segment(tmp_path: Path) -> None:
+    lane(tmp_path).close()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_log_in_memory_counts_lines_like_one_on_disk(tmp_path: Path) -> None:
+    for log in (MemoryLog(), FileLog(tmp_path)):
+        one = Lane(log, MemoryLeases(), SLOTS)
+        with closing(one):
+            one.append(line(4, "first") + line(2))
+            one.append(line(4, "second"))
+            one.refresh()
+            assert list(one.lines()) == [line(2), line(4, "first")]
+            assert one.n_done == 2
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(b"\n", id="an empty line"),
+        pytest.param(b"\x00\x00\x00\x00\n", id="zeros"),
+        pytest.param(b"[x,1]\n", id="no number"),
+        pytest.param(b"[1]\n", id="no fields"),
+        pytest.param(b"1,2]\n[", id="cut at the front"),
+        pytest.param(b"[1.5,2]\n", id="a fraction"),
+        pytest.param(b"[-1,2]\n", id="a slot below the first"),
+        pytest.param(b"[12,2]\n", id="a slot beyond the last"),
+        pytest.param(b"[99999999999999999999,2]\n", id="a slot far beyond the last"),
+    ],
+)
+def test_a_damaged_segment_is_an_error_that_names_it(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "0007.jsonl").write_bytes(line(0) + damage + line(2))
+    reader = lane(tmp_path)
+    with closing(reader), pytest.raises(EngineError, match=r"0007\.jsonl"):
+        reader.refresh()
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from evaluand.stores.files import FileLog
+
+log = FileLog(Path(sys.argv[1]))
+log.append(b'[0,"before"]\\n')
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
+for slot in (1, 2):
+    try:
+        log.append(b'[%d,"while the disk is full"]\\n' % slot)
+    except OSError as error:
+        print("refused", slot)
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+log.append(b'[3,"after"]\\n')
+log.close()
+"""
+
+
+def test_a_line_cut_short_by_a_full_disk_spoils_no_line_after_it(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert result.stdout.split() == ["refused", "1", "refused", "2"]
+    reader = lane(tmp_path)
+    with closing(reader):
+        reader.refresh()
+        assert list(reader.lines()) == [line(0, "before"), line(3, "after")]
+
+
+# Who works on what
+
+
+CLAIMS = """
+import os, sys
+from pathlib import Path
+from evaluand.stores.files import SqliteLeases
+
+folder, shards, finishes = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "finish"
+leases = SqliteLeases(folder / "leases.db")
+taken = os.open(folder / "taken", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+print("ready", flush=True)
+sys.stdin.readline()
+while claim := leases.claim(shards):
+    os.write(taken, b"%d %d\\n" % (claim[0], os.getpid()))
+    if finishes:
+        leases.finish(claim[0])
+print("all taken", flush=True)
+sys.stdin.readline()
+"""
+
+HOLDS = """
+import sys
+from pathlib import Path
+
+files.LEASE_SECONDS = float(sys.argv[2])
+leases = files.SqliteLeases(Path(sys.argv[1]))
+print(*leases.claim(1), flush=True)
+sys.stdin.readline()
+"""
+
+
+class Process:
+    """A Python process that is told to go on by a line."""
+
+    def __init__(self, code: str, *arguments: object) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", code, *map(str, arguments)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+
+    def told(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def go(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("go\n")
+        self.process.stdin.flush()
+
+    def stop(self) -> None:
+        """Halts it without ending it: it lives, and its heart does not beat."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+@contextmanager
+def processes(*started: Process) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for one in started:
+            one.kill()
+
+
+def until(found: Callable[[], Any]) -> Any:
+    """What a function finds, once it finds something."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        value = found()
+        if value is not None:
+            return value
+        time.sleep(0.02)
+    raise AssertionError("waited in vain")
+
+
+@pytest.mark.parametrize("finishes", ["hold", "finish"])
+def test_no_shard_is_ever_held_by_two_processes(tmp_path: Path, finishes: str) -> None:
+    started = [Process(CLAIMS, tmp_path, 60, finishes) for _ in range(3)]
+    with processes(*started):
+        assert [one.told() for one in started] == ["ready"] * 3
+        for one in started:
+            one.go()
+        assert [one.told() for one in started] == ["all taken"] * 3  # all still live and hold what they took
+        taken = [int(text.split()[0]) for text in (tmp_path / "taken").read_text().splitlines()]
+    assert sorted(taken) == list(range(60))
+
+
+def test_a_dead_process_holds_nothing_however_long_its_lease(tmp_path: Path) -> None:
+    holder = Process(HOLDS, tmp_path / "leases.db", 1e9)
+    with processes(holder):
+        assert holder.told() == "0 0"
+        mine = SqliteLeases(tmp_path / "leases.db")
+        assert mine.claim(1) is None
+        assert mine.busy()
+        holder.kill()
+        assert not mine.busy()
+        assert mine.claim(1) == (0, 1)
+        mine.release()
+
+
+def test_a_living_process_keeps_its_lease_by_its_heartbeat(tmp_path: Path) -> None:
+    holder = Process(HOLDS, tmp_path / "leases.db", 0.6)
+
+    def ends() -> float:
+        with sqlite3.connect(tmp_path / "leases.db") as db:
+            return float(db.execute("SELECT until FROM lease").fetchone()[0])
+
+    with processes(holder):
+        assert holder.told() == "0 0"
+        first = ends()
+        assert until(lambda: True if ends() > first else None)
+
+
+def test_a_process_whose_heart_stopped_loses_its_lease_when_it_runs_out(tmp_path: Path) -> None:
+    holder = Process(HOLDS, tmp_path / "leases.db", 0.3)
+    with processes(holder):
+        assert holder.told() == "0 0"
+        holder.stop()
+        mine = SqliteLeases(tmp_path / "leases.db")
+        assert until(lambda: mine.claim(1)) == (0, 1)
+        mine.release()
+
+
+def run_out(path: Path) -> None:
+    """Ends every lease, as time would where hearts do not beat."""
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE lease SET until = 0")
+
+
+def test_who_lost_a_lease_cannot_finish_the_shard_or_take_it_back(tmp_path: Path) -> None:
+    path = tmp_path / "leases.db"
+    slow, quick, last = SqliteLeases(path), SqliteLeases(path), SqliteLeases(path)
+    assert slow.claim(1) == (0, 0)
+    run_out(path)
+    assert quick.claim(1) == (0, 1)
+    slow.finish(0)
+    slow.release()
+    assert last.claim(1) is None
+    quick.release()
+    assert last.claim(1) == (0, 2)
+    last.release()
+
+
+def test_a_worker_is_not_given_a_shard_twice_because_its_own_lease_ran_out(tmp_path: Path) -> None:
+    mine = SqliteLeases(tmp_path / "leases.db")
+    assert mine.claim(2) == (0, 0)
+    run_out(tmp_path / "leases.db")
+    assert mine.claim(2) == (1, 0)
+    run_out(tmp_path / "leases.db")
+    assert mine.claim(2) is None
+    mine.release()
+
+
+def new_leases(kind: str, folder: Path) -> Leases:
+    return MemoryLeases() if kind == "memory" else SqliteLeases(folder / "leases.db")
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_shards_are_given_in_order_and_each_once(tmp_path: Path, kind: str) -> None:
+    leases = new_leases(kind, tmp_path)
+    assert [leases.claim(3) for _ in range(4)] == [(0, 0), (1, 0), (2, 0), None]
+    leases.release()
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite"])
+def test_a_worker_alone_is_not_kept_waiting_by_itself(tmp_path: Path, kind: str) -> None:
+    leases = new_leases(kind, tmp_path)
+    leases.claim(2)
+    assert not leases.busy()
+    leases.release()
+
+
+def test_what_is_given_back_is_free_and_what_is_done_is_not(tmp_path: Path) -> None:
+    first, second = SqliteLeases(tmp_path / "leases.db"), SqliteLeases(tmp_path / "leases.db")
+    assert (first.claim(3), first.claim(3)) == ((0, 0), (1, 0))
+    first.finish(0)
+    first.release()
+    assert [second.claim(3) for _ in range(3)] == [(1, 1), (2, 0), None]
+    second.release()
+
+
+# Work on lanes
+
+
+@dataclass
+class Unit:
+    slot: int
+    size: int = 1
+
+
+def units(start: int, stop: int) -> Iterator[Unit]:
+    return (Unit(slot) for slot in range(start, stop))
+
+
+def written(unit: Unit, outcome: Outcome) -> tuple[bytes, int]:
+    return line(unit.slot, "failed" if outcome.error else "done"), int(outcome.error is not None)
+
+
+@pytest.mark.parametrize("slots", [0, 1, SHARD_SLOTS, SHARD_SLOTS + 1, 2 * SHARD_SLOTS + 7])
+def test_work_is_done_once_whatever_the_number_of_units(tmp_path: Path, slots: int) -> None:
+    called: list[int] = []
+    one = Lane(FileLog(tmp_path), SqliteLeases(tmp_path / "leases.db"), slots)
+    with closing(one):
+        KeyedWork(one, units, lambda unit: called.append(unit.slot), written).perform()
+        assert sorted(called) == list(range(slots))
+        assert list(one.lines()) == [line(slot, "done") for slot in range(slots)]
+
+
+class SlowLog(MemoryLog):
+    """Takes a while over the line of slot 0, and tells that it has begun."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun = threading.Event()
+
+    def append(self, data: bytes) -> None:
+        if data.startswith(b"[0,"):
+            self.begun.set()
+            time.sleep(0.2)
+        super().append(data)
+
+
+@dataclass
+class LateFirst:
+    """An engine that hands over the first unit last, while it already asks for more units."""
+
+    log: SlowLog
+
+    def map(self, units: Any, call: Any, done: Any, policy: Policy) -> None:
+        taken = [next(units) for _ in range(4)]
+        for unit in taken[1:]:
+            done(unit, Outcome(None, None, 1, 0, 0))
+        late = threading.Thread(target=done, args=(taken[0], Outcome(None, None, 1, 0, 0)))
+        late.start()
+        assert self.log.begun.wait(PATIENCE)
+        assert next(units, None) is None
+        late.join()
+
+
+def test_a_shard_that_ends_while_another_line_is_written_does_not_touch_that_line() -> None:
+    log = SlowLog()
+    with patch.object(work, "SHARD_SLOTS", 2), patch.object(journal, "SHARD_SLOTS", 2):
+        one = Lane(log, MemoryLeases(), 4)
+        KeyedWork(one, units, lambda unit: None, written, engine=LateFirst(log)).perform()
+    appended = log.read("memory", 0, 1 << 20).splitlines(keepends=True)
+    assert sorted(appended) == [line(slot, "done") for slot in range(4)]
+
+
+def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_path: Path) -> None:
+    """It dies while the other has claimed all that was free and waits for its own last call."""
+    database = tmp_path / "leases.db"
+    holder = Process(HOLDS, database, 1e9)
+    last_runs, died = threading.Event(), threading.Event()
+    called: list[int] = []
+
+    def call(unit: Unit) -> None:
+        called.append(unit.slot)
+        if unit.slot == 2 * SHARD_SLOTS - 1:
+            last_runs.set()
+            assert died.wait(PATIENCE)
+
+    class Watched(SqliteLeases):
+        """Lets the other die only after it was asked for and refused its shard."""
+
+        def claim(self, shards: int) -> tuple[int, int] | None:
+            claimed = super().claim(shards)
+            if claimed is None and not died.is_set():
+                assert last_runs.wait(PATIENCE)
+                holder.kill()
+                died.set()
+            return claimed
+
+    with processes(holder):
+        assert holder.told() == "0 0"
+        one = Lane(FileLog(tmp_path), Watched(database), 2 * SHARD_SLOTS)
+        with closing(one):
+            KeyedWork(one, units, call, written, Policy(concurrency=4)).perform()
+            assert sorted(called) == list(range(2 * SHARD_SLOTS))
+            assert one.n_done == 2 * SHARD_SLOTS

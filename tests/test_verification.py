@@ -1,0 +1,96 @@
+"""Whatever is changed in a store is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+
+from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Measure, Runner
+from evaluand.errors import Fault
+from evaluand.store import KINDS
+from evaluand.verification import verify
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> DirectoryStore:
+    made = DirectoryStore(tmp_path / "store")
+    rows = [{"input": str(i), "expected": str(i % 4), "group": "ab"[i % 2]} for i in range(50)]
+    run = Runner(made).run(str.strip, Dataset.from_rows(rows, attributes=["group"]))
+    evaluation = Evaluator(made).evaluate(run, {"same": lambda output, expected: output == expected})
+    Aggregator(made).aggregate([evaluation], [Measure("same", Accuracy(), (("group",),))])
+    return made
+
+
+def faults(store: DirectoryStore) -> list[Fault]:
+    return [fault for kind in KINDS for id in store.ids(kind) for fault in verify(store, kind, id)]
+
+
+def the_file(store: DirectoryStore, kind: str, pattern: str) -> Path:
+    [path] = (store.root / kind).glob(f"*/{pattern}")
+    return path
+
+
+def test_what_nobody_touched_is_whole(store: DirectoryStore) -> None:
+    assert {kind: len(store.ids(kind)) for kind in KINDS} == dict.fromkeys(KINDS, 1)
+    assert faults(store) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_flipped_bit_names_the_file(store: DirectoryStore, kind: str) -> None:
+    path = the_file(store, kind, "*.parquet")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    assert [fault.where for fault in faults(store)] == [str(path)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_missing_file_is_named(store: DirectoryStore, kind: str) -> None:
+    path = the_file(store, kind, "*.parquet")
+    path.unlink()
+    assert [fault.where for fault in faults(store)] == [str(path)]
+
+
+def forge(path: Path, **changes: object) -> None:
+    manifest = orjson.loads(path.read_bytes())
+    path.write_bytes(orjson.dumps(manifest | changes))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_changed_spec_no_longer_fits_the_id(store: DirectoryStore, kind: str) -> None:
+    path = the_file(store, kind, "manifest.json")
+    spec = orjson.loads(path.read_bytes())["spec"]
+    forge(path, spec=spec | {"note": "better"})
+    assert any("spec" in fault.message for fault in faults(store))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_changed_digest_no_longer_fits_the_rows(store: DirectoryStore, kind: str) -> None:
+    forge(the_file(store, kind, "manifest.json"), digest="0" * 32)
+    assert any("digest" in fault.message for fault in faults(store))
+
+
+def test_changed_counts_no_longer_fit_the_rows(store: DirectoryStore) -> None:
+    forge(the_file(store, "runs", "manifest.json"), counts={"completed": 49, "failed": 1})
+    assert any("count" in fault.message for fault in faults(store))
+
+
+def test_tables_swapped_with_their_digests_no_longer_fit(store: DirectoryStore) -> None:
+    other = Runner(store).run(str.upper, Dataset.from_rows([{"input": f"x{i}"} for i in range(50)]))
+    [mine] = [id for id in store.ids("runs") if id != other.id]
+    theirs = store.root / "runs" / other.id
+    path = store.root / "runs" / mine / "manifest.json"
+    for table in theirs.glob("*.parquet"):
+        (path.parent / table.name).write_bytes(table.read_bytes())
+    forge(path, tables=other.manifest["tables"])
+    assert any("digest" in fault.message for fault in verify(store, "runs", mine))
+
+
+def test_a_missing_origin_is_named(store: DirectoryStore) -> None:
+    [id] = store.ids("datasets")
+    (store.root / "datasets" / id / "manifest.json").unlink()
+    assert any(
+        id in fault.message for kind in ("runs", "evaluations") for fault in verify(store, kind, store.ids(kind)[0])
+    )
