@@ -7,6 +7,7 @@ since that is what a disk is full of.
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import sys
@@ -16,6 +17,7 @@ from contextlib import contextmanager
 from typing import Any
 
 BLOCK = 4096
+LOOPS = 20_000
 
 
 def cpu() -> float:
@@ -52,6 +54,14 @@ def disk(folder: str) -> tuple[int, int]:
     return size, files
 
 
+def speed() -> float:
+    """Seconds of CPU time for a fixed piece of work: how fast the machine is just now, busy as it may be."""
+    started = time.process_time()
+    for number in range(LOOPS):
+        json.dumps([number, "text", {"key": number}])
+    return time.process_time() - started
+
+
 class Phases:
     """CPU and wall time of the steps of some work."""
 
@@ -76,6 +86,7 @@ class Phases:
             "memory": peak_memory(),
             "bytes": size,
             "files": files,
+            "speed": speed(),
         }
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from meter import DiskPeak, Phases
+from meter import DiskPeak, Phases, speed
 from workload import LENGTH, example
 
 from evaluand import (
@@ -139,7 +139,7 @@ def measure_spans(n: int) -> dict[str, Any]:
             empty = cost(nothing)
             yield (cost(two) - empty) / n / 2
 
-    return {"cpu": sorted(differences())[2]}
+    return {"cpu": sorted(differences())[2], "speed": speed()}
 
 
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {

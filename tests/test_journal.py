@@ -83,7 +83,9 @@ REFRESH = st.tuples(st.just("refresh"))
 
 
 @settings(max_examples=100)
-@given(steps=st.lists(st.one_of(APPEND, APPEND, TORN, REFRESH), max_size=40), chunk=st.sampled_from([1, 7, 64, 1 << 20]))
+@given(
+    steps=st.lists(st.one_of(APPEND, APPEND, TORN, REFRESH), max_size=40), chunk=st.sampled_from([1, 7, 64, 1 << 20])
+)
 def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_first_counts(
     steps: list[Any], chunk: int
 ) -> None:
@@ -257,6 +259,7 @@ sys.stdin.readline()
 HOLDS = """
 import sys
 from pathlib import Path
+from evaluand.stores import files
 
 files.LEASE_SECONDS = float(sys.argv[2])
 leases = files.SqliteLeases(Path(sys.argv[1]))

@@ -356,6 +356,7 @@ def test_a_selection_has_one_identity_however_it_is_written() -> None:
 def test_a_class_without_fields_to_tell_says_what_to_do() -> None:
     class Loose(Scorer):
         kind = "loose"
+        version = 1
 
     with pytest.raises(SpecError, match=r"Loose.*frozen dataclass"):
         _ = Loose().identify().spec

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluand import ids
@@ -307,6 +307,7 @@ def equal(one: Any, other: Any) -> bool:
     return type(one) is type(other) and ids.encode(one) == ids.encode(other)
 
 
+@settings(max_examples=50)
 @given(ROWS.filter(any))
 def test_rows_of_any_json_come_out_as_they_went_in_on_every_pass(rows: list[dict[str, Any]]) -> None:
     source = from_rows(rows)
@@ -401,7 +402,15 @@ def test_large_batches_are_cut(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.feather"])
-@pytest.mark.parametrize("content", [b"", b"x" * 100, b"PAR1" + b"\0" * 50 + b"PAR1", b"ARROW1\0\0" + b"\0" * 100])
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(b"x" * 100, id="anything"),
+        pytest.param(b"PAR1" + b"\0" * 50 + b"PAR1", id="framed as Parquet"),
+        pytest.param(b"ARROW1\0\0" + b"\0" * 100, id="begun as Arrow"),
+    ],
+)
 def test_a_columnar_file_that_is_none_is_refused_by_name(tmp_path: Path, name: str, content: bytes) -> None:
     with pytest.raises(DataError) as refused:
         open_file(file(tmp_path, name, content))

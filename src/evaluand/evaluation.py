@@ -22,13 +22,13 @@ from orjson import Fragment
 from evaluand import ids, rows
 from evaluand.dataset import Example
 from evaluand.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy
-from evaluand.errors import DataError, NotFound, SpecError
+from evaluand.errors import DataError, SpecError
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
-from evaluand.run import Response, Rows, Run, Wanted
+from evaluand.run import Response, Rows, Run, Wanted, message_of
 from evaluand.scorer import FunctionScorer, Score, Scorer
-from evaluand.store import FORMAT, Manifest, Store, check_name, now
+from evaluand.store import FORMAT, Manifest, Store, attempt_for, check_name, now
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
 BATCH = 4096
@@ -138,6 +138,7 @@ class Evaluator:
         *,
         name: str | None = None,
         fresh: bool = False,
+        retry_failed: bool = False,
         resume: str | None = None,
         origin: dict[str, Any] | None = None,
     ) -> Evaluation:
@@ -148,6 +149,7 @@ class Evaluator:
             scorers: name → scorer or function.
             name: a name for the evaluation.
             fresh: grade everything anew, as a further attempt.
+            retry_failed: grade anew what a scorer failed on, as a further attempt.
             resume: the id of an open evaluation that this must continue.
             origin: where the request came from, for provenance.
 
@@ -166,7 +168,13 @@ class Evaluator:
             "scorers": {n: identity.spec for n, identity in identities.items()},
         }
         pinned = all(identity.pinned for identity in identities.values())
-        id, attempt = self._choose(store, spec, pinned and not fresh, resume)
+        id, attempt = attempt_for(
+            store,
+            "evaluations",
+            spec,
+            again=lambda last: fresh or not pinned or (retry_failed and _has_failures(store, last, run)),
+            resume=resume,
+        )
         total = sum(run.counts.values()) * len(kinds)
         if name is not None:
             store.refer(name, "evaluations", id)
@@ -201,18 +209,11 @@ class Evaluator:
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
         return Evaluation(store, id, Receipt(total, job.called, job.reused, job.kept, why))
 
-    def _choose(self, store: Store, spec: dict[str, Any], again: bool, resume: str | None) -> tuple[str, int]:
-        attempt, latest = 0, None
-        while _exists(store, id := ids.artifact_id("evaluations", spec, attempt)):
-            if resume == id:
-                return id, attempt
-            attempt, latest = attempt + 1, id
-        if resume:
-            raise SpecError(
-                f"evaluation {resume} cannot be resumed: the run, the dataset or the scorers are not what they were"
-                " when it began; start it again with `evaluand run`"
-            )
-        return (id, attempt) if latest is None or not again else (latest, attempt - 1)
+
+def _has_failures(store: Store, id: str, run: Run) -> bool:
+    """Whether a scorer failed where the task had not."""
+    counts = store.manifest("evaluations", id).get("counts", {})
+    return any(tally.get(FAILED, 0) > run.counts.get(FAILED, 0) for tally in counts.values())
 
 
 def row_digest(row: Sequence[Any]) -> bytes:
@@ -379,7 +380,7 @@ class _Grader:
         for u in (unit, *unit.rest):
             scores = self._rows(u, results, outcome.error)
             failed += any(row[2] == FAILED for row in scores)
-            lines.append(orjson.dumps([u.slot, u.digest.hex(), u.response.fold, scores]) + b"\n")
+            lines.append(_line(u, scores))
         return b"".join(lines), failed
 
     def _rows(self, unit: _Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
@@ -423,7 +424,11 @@ class _Grader:
             raise DataError(f"column {name} holds {kind}, but the scorer gave {value!r}")
         if kind == "double" and not math.isfinite(value):
             raise DataError(f"column {name} is {value}; give a finite number or nothing")
-        return value
+        if kind == "int64" and not -(2**63) <= value < 2**63:
+            raise DataError(f"column {name} is {value}, which does not fit in 64 bits")
+        if kind == "string":
+            _check_text(name, value)
+        return float(value) if kind == "double" else value
 
     def _ask(self, unit: _Unit, piece: _Piece) -> Any:
         try:
@@ -443,9 +448,9 @@ class _Grader:
         if not isinstance(result, BaseException):
             try:
                 return self._scored(piece, Score.of(result))
-            except (DataError, TypeError, ValueError) as error:
+            except (DataError, TypeError, ValueError, OverflowError) as error:
                 result = error
-        reason = f"scorer: {type(result).__name__}: {result}"[:_REASON].encode("utf-8", "replace").decode()
+        reason = f"scorer: {type(result).__name__}: {message_of(result)}"[:_REASON]
         return [piece.number, piece.target, FAILED, reason, None, None, None, None, None]
 
     def _scored(self, piece: _Piece, score: Score) -> list[Any]:
@@ -454,8 +459,8 @@ class _Grader:
         value = None if score.value is None else float(score.value)
         if value is not None and not math.isfinite(value):
             raise DataError(f"the score is {value}; give a finite number, or Score.abstained(reason)")
-        if score.label is not None and not isinstance(score.label, str):
-            raise DataError(f"a label is text, not a {type(score.label).__name__}")
+        for name in ("label", "reason", "explanation"):
+            _check_text(name, getattr(score, name))
         data = None if score.data is None else Fragment(ids.encode(score.data))
         given = score.columns or {}
         columns = {n: self._own(n, kind, given.get(n)) for n, kind in self.columns.items()} if self.columns else None
@@ -470,6 +475,23 @@ class _Grader:
             score.explanation,
             columns,
         ]
+
+
+def _line(unit: _Unit, scores: list[list[Any]]) -> bytes:
+    return orjson.dumps([unit.slot, unit.digest.hex(), unit.response.fold, scores]) + b"\n"
+
+
+def _check_text(name: str, value: Any) -> None:
+    if value is None or (type(value) is str and value.isascii()):
+        return
+    if not isinstance(value, str):
+        raise DataError(f"{name} is text, not a {type(value).__name__}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{name} holds half a character (a lone surrogate) at {error.start}; it cannot be stored"
+        ) from None
 
 
 def _one_each(columns: list[list[Any]], results: Any) -> list[Any]:
@@ -609,11 +631,3 @@ def _work(scorer: Mapping[str, Any]) -> str:
 
 def _lane(number: int) -> str:
     return f"scorer{number}"
-
-
-def _exists(store: Store, id: str) -> bool:
-    try:
-        store.manifest("evaluations", id)
-    except NotFound:
-        return False
-    return True

@@ -233,7 +233,7 @@ class Experiment:
             store: where everything is kept; in memory if not given.
             limit: only the first examples.
             fresh: make all calls and grades anew.
-            retry_failed: make the calls anew that failed.
+            retry_failed: make the calls and grades anew that failed.
             only: the one task to run.
             resume: the (kind, id) of an open run or evaluation of that task that must be continued.
             progress: shows how far each step is.
@@ -260,7 +260,13 @@ class Experiment:
                 origin=origin,
             )
             evaluation = evaluator.evaluate(
-                run, self.scorers, name=full, fresh=fresh, resume=_resumed(resume, "evaluations"), origin=origin
+                run,
+                self.scorers,
+                name=full,
+                fresh=fresh,
+                retry_failed=retry_failed,
+                resume=_resumed(resume, "evaluations"),
+                origin=origin,
             )
             results.append(Result(name, run, evaluation))
         evaluations = [result.evaluation for result in results]

@@ -232,10 +232,13 @@ class _Walk:
     def _root(self, obj: object, home: _Home) -> bytes:
         name = _name_of(obj)
         place = _Place(name, f"{home.stem}.{name}", home)
-        if home.ours and isinstance(obj, types.FunctionType | type):
-            return self.value(obj, place)
-        bound = _is_code(obj) or isinstance(obj, types.MethodType)
-        name = f"{type(obj).__name__}({name})" if bound else f"{name}()"
+        if isinstance(obj, types.FunctionType | type):
+            if home.ours:
+                return self.value(obj, place)
+        elif _is_code(obj) or isinstance(obj, types.MethodType):
+            name = f"{type(obj).__name__}({name})"
+        elif not isinstance(obj, types.BuiltinFunctionType):
+            name = f"{name}()"
         return self._part(object(), name, f"{home.stem}.{name}", home, lambda at: self.value(obj, at))
 
     def _result(self, root: bytes) -> Fingerprint:
@@ -362,6 +365,8 @@ class _Walk:
         inner = _wrapped(value)
         if inner is None:
             return None
+        for file in _files_of(value):
+            self._declared_file(os.fspath(file), self._home_of(value))
         return _mix(kind.__qualname__, *(self.value(item, place) for item in inner))
 
     def _object(self, value: Any, place: _Place) -> bytes:
@@ -369,12 +374,12 @@ class _Walk:
         if issubclass(kind, pathlib.PurePath):
             return self._path(value, place)
         if issubclass(kind, enum.Enum):
-            return _mix("enum", self.value(kind, place), _leaf("name", value.name.encode()))
+            return _mix("enum", self.value(kind, place), self.value(value._value_, place))
         if issubclass(kind, logging.Logger | logging.LoggerAdapter):
             return _leaf("logger", b"")
-        if kind.__module__ == "numpy" and hasattr(value, "dtype") and hasattr(value, "tobytes"):
+        if _module_of(kind) == "numpy" and hasattr(value, "dtype") and hasattr(value, "tobytes"):
             return self._array(value, place)
-        if issubclass(kind, random.Random) or hasattr(kind, "__next__") or kind.__module__.startswith("numpy.random"):
+        if issubclass(kind, random.Random) or hasattr(kind, "__next__") or _module_of(kind).startswith("numpy.random"):
             return self._opaque(value, place, CHANGING)
         return self._later(value, place)
 
@@ -466,7 +471,9 @@ class _Walk:
         if type(function) is not types.FunctionType or not self._home_of(function).ours:
             return False
         node = self._node(function)
-        return bool(getattr(node, "decorator_list", ()))
+        return node is not None and bool(
+            getattr(_without_our_decorators(node, function.__globals__), "decorator_list", ())
+        )
 
     def _foreign_closure(self, function: types.FunctionType, place: _Place) -> bytes:
         home = self._home_of(function)
@@ -483,7 +490,7 @@ class _Walk:
         else:
             node = _without_our_decorators(node, namespace)
             uses.chains |= _chains_of(_signature_of(node))
-            own, strings = _leaf("source", ast.unparse(node).encode()), _strings_of(node)
+            own, strings = _leaf("source", _text_of(node).encode()), _strings_of(node)
         globals_ = self._uses_tokens(uses, namespace, place)
         self._name_files(strings, self._folders(uses, namespace, place.home), place.home)
         return _mix("function", own, *globals_, *self._defaults(function, place), *self._closure(function, place))
@@ -572,7 +579,7 @@ class _Walk:
     def _whole(self, module: types.ModuleType, place: _Place) -> bytes:
         """A module that is used as a value, so that anything in it may be."""
         source = self._source(place.home.file, vars(module)) if place.home.file else None
-        text = ast.unparse(source.tree) if source else ""
+        text = _text_of(source.tree) if source else ""
         inside = sorted((name, value) for name, value in vars(module).items() if _is_code(value))
         tokens = (_leaf("name", name.encode()) + self.value(value, place) for name, value in inside)
         return _mix("module", _leaf("source", text.encode()), *tokens)
@@ -608,7 +615,7 @@ class _Walk:
         nodes = source.classes.get(kind.__qualname__, []) if source else []
         members, covered = self._members(kind, bool(nodes), place)
         rest = [_without_methods(node, covered) for node in nodes]
-        text = "\n".join(ast.unparse(node) for node in rest)
+        text = "\n".join(_text_of(node) for node in rest)
         uses = _Uses(set().union(*(_chains_of([node]) for node in rest)))
         folders = (place.home.folder, self.cwd)
         self._name_files(set().union(*(_strings_of(node) for node in rest)), folders, place.home)
@@ -693,7 +700,7 @@ class _Walk:
             for folder in dict.fromkeys(folders):
                 path = os.path.join(folder, text)
                 if _is_file(path):
-                    self._implicit_file(path, text, home)
+                    self._implicit_file(path, text if folder in (home.folder, self.cwd) else path, home)
 
     def _implicit_file(self, path: str, text: str, home: _Home) -> None:
         try:
@@ -772,14 +779,26 @@ def _wrapped(value: Any) -> tuple[Any, ...] | None:
         return value.func, value.args, value.keywords
     if kind is functools.singledispatchmethod:
         return value.func, dict(value.dispatcher.registry)
-    if kind.__module__ == "functools" and hasattr(value, "cache_parameters"):
+    if _module_of(kind) == "functools" and hasattr(value, "cache_parameters"):
         return value.__wrapped__, value.cache_parameters()
-    if kind.__module__.startswith("evaluand.") and kind.__name__ in ("FunctionTask", "FunctionScorer"):
-        declared = value.declared if kind.__name__ == "FunctionScorer" else value.version
-        if declared is None:
-            return value.function, tuple(map(pathlib.Path, value.files))
-        return _name_of(value.function), declared
+    if _is_function_kind(kind):
+        declared = getattr(value, "declared", value.version)  # a scorer's `version` is that of its kind
+        return (value.function,) if declared is None else (_name_of(value.function), declared)
     return None
+
+
+def _is_function_kind(kind: type) -> bool:
+    return _module_of(kind).startswith("evaluand.") and kind.__name__ in ("FunctionTask", "FunctionScorer")
+
+
+def _files_of(value: Any) -> Sequence[str | os.PathLike[str]]:
+    """The files that a task or scorer made of a function declares."""
+    return value.files if _is_function_kind(type(value)) else ()
+
+
+def _module_of(kind: type) -> str:
+    name: Any = kind.__module__
+    return name if isinstance(name, str) else ""  # some extension types have a property there
 
 
 def _is_wrapper(value: Any) -> bool:
@@ -857,7 +876,7 @@ def _home(namespace: _Namespace) -> _Home:
     if not isinstance(file, str):
         return _Home(name, name, None, name.partition(".")[0] not in sys.stdlib_module_names)
     path = pathlib.PurePath(file)
-    stem = path.parent.name if path.stem == "__init__" else path.stem
+    stem = path.parent.name if path.stem == "__init__" else path.name.partition(".")[0]
     return _Home(name, stem, file, _is_first_party(file))
 
 
@@ -936,7 +955,7 @@ class _Source:
 
     def statement(self, name: str) -> str:
         """The statements at the top of the file that set a name."""
-        return "\n".join(ast.unparse(node) for node in self.tree.body if name in _assigned(node))
+        return "\n".join(_text_of(node) for node in self.tree.body if name in _assigned(node))
 
 
 _sources: dict[str, _Source | None] = {}
@@ -1023,6 +1042,19 @@ def _assigned(node: ast.stmt) -> set[str]:
 
 
 # -- what a definition says
+
+
+def _text_of(node: ast.AST) -> str:
+    try:
+        return ast.unparse(node)
+    except RecursionError:  # a sum of some hundred terms is that deep
+        return repr([(type(n).__name__, [_shape_of(value) for _, value in ast.iter_fields(n)]) for n in ast.walk(node)])
+
+
+def _shape_of(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_shape_of(item) for item in value]
+    return "node" if isinstance(value, ast.AST) else value
 
 
 def _without_our_decorators(node: _Callable, namespace: _Namespace) -> _Callable:

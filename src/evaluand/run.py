@@ -22,12 +22,12 @@ from orjson import Fragment
 from evaluand import ids, rows
 from evaluand.dataset import Dataset, Example, ExampleStream
 from evaluand.engine import Engine, LocalEngine, Outcome, Policy
-from evaluand.errors import DataError, NotFound, SpecError
+from evaluand.errors import DataError, SpecError
 from evaluand.fingerprint import explain
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import COMPLETED, FAILED, INDEX
-from evaluand.store import FORMAT, Manifest, MemoryStore, Store, now
+from evaluand.store import FORMAT, Manifest, MemoryStore, Store, attempt_for, exists, now
 from evaluand.task import Alternatives, Identity, Request, Task, as_task
 from evaluand.trace import TaskSpan, Trace
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
@@ -204,7 +204,13 @@ class Runner:
         asked = min(limit or len(stored), len(stored))
         core = {"task": identity.spec, "seed": seed}
         spec = core | {"dataset": stored.id, "examples": asked, "replications": replications}
-        id, attempt, previous = self._choose(spec, identity, fresh, retry_failed, resume)
+        id, attempt = attempt_for(
+            self.store,
+            "runs",
+            spec,
+            again=lambda last: self._wants_another(last, fresh, identity.pinned, retry_failed),
+            resume=resume,
+        )
         if name is not None:
             explained = self._changes(name, identity, id)
             self.store.refer(name, "runs", id)
@@ -235,44 +241,20 @@ class Runner:
         receipt = job.perform(reuse=identity.pinned and not manifest["fresh"])
         if not identity.pinned:
             explained = f"unpinned, so never reused: {'; '.join(identity.unpinned)}"
-        if attempt and retry_failed and previous:
-            explained = f"failures of attempt {attempt - 1} tried again"
+        elif retry_failed and attempt:
+            explained = "failures tried again"
         return Run(self.store, id, Receipt(total, receipt.called, receipt.reused, receipt.kept, explained))
 
-    def _choose(
-        self, spec: dict[str, Any], identity: Identity, fresh: bool, retry_failed: bool, resume: str | None
-    ) -> tuple[str, int, str | None]:
-        """The id and attempt to work on, and the id of the attempt before."""
-        attempt, latest = 0, None
-        while self._exists(id := ids.artifact_id("runs", spec, attempt)):
-            if resume == id:
-                return id, attempt, latest
-            attempt, latest = attempt + 1, id
-        if resume:
-            raise SpecError(
-                f"run {resume} cannot be resumed: the task, the dataset or the seed are not what they were when it"
-                " began; start it again with `evaluand run`"
-            )
-        if latest is None:
-            return id, 0, None
-        if not self.store.is_sealed("runs", latest) and identity.pinned and not fresh:
-            return latest, attempt - 1, None
-        failed = retry_failed and self.store.manifest("runs", latest)["counts"].get(FAILED, 0) > 0
-        if fresh or failed or not identity.pinned:
-            return id, attempt, latest
-        return latest, attempt - 1, None
-
-    def _exists(self, id: str) -> bool:
-        try:
-            self.store.manifest("runs", id)
-        except NotFound:
-            return False
-        return True
+    def _wants_another(self, last: str, fresh: bool, pinned: bool, retry_failed: bool) -> bool:
+        """Whether there is to be a further attempt after the last."""
+        if fresh or not pinned:
+            return True
+        return retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
 
     def _changes(self, name: str, identity: Identity, id: str) -> str:
         """What changed since the run that had this name, in words."""
         before = next((ref.id for ref in self.store.refs() if ref.name == name and ref.kind == "runs"), None)
-        if before in (None, id) or before is None or not self._exists(before):
+        if before is None or before == id or not exists(self.store, "runs", before):
             return ""
         earlier = self.store.manifest("runs", before)
         changes = explain(earlier["provenance"].get("parts", {}), identity.parts)
@@ -360,7 +342,6 @@ class _Job:
                 texts, n = _texts(outcome.value, self.task.items)
             except DataError as refused:
                 error = refused
-        usage = unit.trace.root.attributes.get("usage") if unit.trace else None
         record = [
             unit.slot,
             unit.digest.hex(),
@@ -372,7 +353,7 @@ class _Job:
             outcome.attempts,
             outcome.started // 1000,
             outcome.duration // 1000,
-            usage,
+            _usage(unit.trace),
             (unit.trace.rows() or None) if unit.trace else None,
         ]
         return orjson.dumps(record) + b"\n", error is not None
@@ -600,10 +581,28 @@ def _content(status: str, error: dict[str, Any] | None, texts: list[tuple[int, s
     return hashlib.blake2b(orjson.dumps([status, kind, texts]), digest_size=ids.DIGEST_SIZE).digest()
 
 
+_USAGE: dict[str, Any] = {"input_tokens": int, "output_tokens": int, "cost": int | float, "currency": str, "model": str}
+
+
+def _usage(trace: Trace | None) -> dict[str, Any] | None:
+    """What the task says a call used: the attribute `usage` of its span, as far as it has the known parts."""
+    told = trace.root.attributes.get("usage") if trace else None
+    if not isinstance(told, dict):
+        return None
+    return {name: told[name] for name, kind in _USAGE.items() if isinstance(told.get(name), kind)} or None
+
+
 def _error(error: BaseException) -> list[Any]:
     code = getattr(error, "code", None)
-    message = str(error).encode("utf-8", "replace").decode()
-    return [type(error).__name__, message[:_MESSAGE], None if code is None else str(code)]
+    return [type(error).__name__, message_of(error), None if code is None else message_of(code)]
+
+
+def message_of(said: object) -> str:
+    """Text of an error that can be stored, whatever the error is like."""
+    try:
+        return str(said)[:_MESSAGE].encode("utf-8", "replace").decode()
+    except Exception:  # a __str__ that fails
+        return f"a {type(said).__name__} that cannot be shown"
 
 
 def _policy(policy: Policy) -> dict[str, Any]:

@@ -8,10 +8,11 @@ stand on other backends.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evaluand.errors import Fault, NotFound, SpecError
+from evaluand.ids import artifact_id
 from evaluand.journal import Lane, MemoryLeases, MemoryLog
 
 if TYPE_CHECKING:
@@ -198,6 +199,40 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
     if found:
         raise NotFound(f"{text!r} stands for several: {', '.join(f'{k} {id}' for k, id in found)}; give more digits")
     raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids")
+
+
+def exists(store: Store, kind: str, id: str) -> bool:
+    """Whether the store has the artifact, open or sealed."""
+    try:
+        store.manifest(kind, id)
+    except NotFound:
+        return False
+    return True
+
+
+def attempt_for(
+    store: Store, kind: str, spec: Mapping[str, Any], *, again: Callable[[str], bool], resume: str | None = None
+) -> tuple[str, int]:
+    """The id and number of the attempt at a spec that is to be worked on.
+
+    Args:
+        again: whether a further attempt is wanted, given the id of the last.
+        resume: the id of the one attempt that must be continued.
+
+    Raises:
+        SpecError: `resume` is no attempt at this spec.
+    """
+    number, last = 0, None
+    while exists(store, kind, id := artifact_id(kind, spec, number)):
+        if id == resume:
+            return id, number
+        number, last = number + 1, id
+    if resume:
+        raise SpecError(
+            f"{kind} {resume} cannot be resumed: its code, data or settings are not what they were when it began;"
+            " start it again with `evaluand run`"
+        )
+    return (id, number) if last is None or again(last) else (last, number - 1)
 
 
 def now() -> str:

@@ -136,7 +136,7 @@ class FunctionTask(Task[Any, Any]):
         files: Sequence[str | os.PathLike[str]] = (),
     ) -> None:
         self.function = function
-        self._name: str = name or getattr(function, "__name__", type(function).__name__)
+        self._name = name or str(getattr(function, "__name__", type(function).__name__))
         self.version, self.items, self.files = version, items, files
         self._extras, self._spread = _parameters(function, self._name)
 

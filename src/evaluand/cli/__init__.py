@@ -1,6 +1,6 @@
 """The command line: `evaluand run | list | show | resume | verify`.
 
-Help and the version must answer at once, and `list` needs no Arrow. So this module imports click and nothing else, the
+Help and the version must answer at once, and `list` needs no Arrow. So this module imports click and little else, the
 texts of the overview stand here, and the module of a command is imported when the command is called.
 
 Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 130 interrupted.
@@ -16,6 +16,7 @@ from click.exceptions import Exit
 
 from evaluand._version import __version__
 from evaluand.errors import EvaluandError
+from evaluand.report.text import safe
 
 INTERRUPTED = 130
 
@@ -26,6 +27,15 @@ _COMMANDS = {
     "resume": "Continue what was interrupted.",
     "verify": "Check that what is stored still is what was written.",
 }
+
+_EXAMPLES = """\b
+Examples:
+  evaluand run experiment.yaml --limit 20    try it on the first 20 examples
+  evaluand run experiment.yaml               do the rest
+  evaluand list                              what there is
+  evaluand show NAME --failed                what went wrong
+  evaluand COMMAND --help                    more about a command
+"""
 
 
 class _Commands(click.Group):
@@ -59,26 +69,18 @@ class _Commands(click.Group):
         raise Exit(1)
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, message="evaluand %(version)s")
 def main() -> None:
     """Evaluate any ML or AI system on one reproducible path: run → evaluate → aggregate.
 
     Every step is stored below --store DIR, or $EVALUAND_STORE, or .evaluand, and nothing is computed twice.
-
-    \b
-    Examples:
-      evaluand run experiment.yaml --limit 20    try it on the first 20 examples
-      evaluand run experiment.yaml               do the rest
-      evaluand list                              what there is
-      evaluand show NAME --failed                what went wrong
-      evaluand COMMAND --help                    more about a command
     """
 
 
 def _tell(error: BaseException, message: str) -> None:
     """Says what went wrong; what comes from data and files can do nothing to the terminal."""
-    from evaluand.report import safe  # brings rich, which nobody else here needs
-
     for line in (f"error: {message}", *getattr(error, "__notes__", ())):
         click.echo("\n".join(safe(part) for part in line.split("\n")), err=True)

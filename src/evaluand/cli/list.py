@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import Path
 
 import click
 import orjson
 
 from evaluand.cli.options import json_option, store_option
-from evaluand.cli.output import console, print_json
-from evaluand.report import Facts, listing_table
+from evaluand.cli.output import print_json, show
+from evaluand.report.facts import Facts, names_of
+from evaluand.report.terminal import listing_table
 from evaluand.store import KINDS
 from evaluand.stores.directory import DirectoryStore
 
+_EXAMPLES = """\b
+Examples:
+  evaluand list
+  evaluand list runs
+  evaluand list runs --json
+"""
 
-@click.command("list")
+
+@click.command("list", epilog=_EXAMPLES)
 @click.argument("kind", required=False, type=click.Choice(KINDS), metavar="[KIND]")
 @store_option
 @json_option
@@ -24,25 +31,19 @@ def command(kind: str | None, folder: Path, as_json: bool) -> None:
 
     KIND is runs, evaluations, aggregations or datasets; everything if not given. A name in parentheses has gone to a
     later artifact. What is open was interrupted or is being worked on.
-
-    \b
-    Examples:
-      evaluand list
-      evaluand list runs
-      evaluand list runs --json
     """
     entries = _entries(DirectoryStore(folder), kind)
     if as_json:
         return print_json(entries)
     if not entries:
         return click.echo(f"nothing is stored in {folder} yet; `evaluand run FILE` stores the first", err=True)
-    console().print(listing_table(entries))
+    show(listing_table(entries))
 
 
 def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:
     refs = store.refs()
     return [
         {name: entry[name] for name in ("kind", "id", "name", "status", "created")}
-        | {"names": names_of(refs, entry), "counts": orjson.loads(entry["counts"])}
+        | {"names": names_of(refs, entry["kind"], entry["id"], entry["name"]), "counts": orjson.loads(entry["counts"])}
         for entry in store.catalog.entries(kind)
     ]

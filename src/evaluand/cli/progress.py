@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.report import safe
+from evaluand.report.text import safe, seconds
 from evaluand.work import Tally
 
 _QUICK = 0.3
@@ -83,9 +83,8 @@ class _Pace:
     def bar(self) -> RenderableType:
         tally = self._tally
         grid = Table.grid(padding=(0, 1), expand=True)
-        for _ in range(2):
-            grid.add_column(no_wrap=True, ratio=None)
-        grid.columns[1].ratio = 1
+        grid.add_column(no_wrap=True)
+        grid.add_column(ratio=1)
         grid.add_column(no_wrap=True)
         bar = ProgressBar(total=tally.total or 1, completed=tally.done if tally.total else 1)
         state = Text(f"{_done(tally)}{self._speed()}")
@@ -99,28 +98,13 @@ class _Pace:
         return f"{safe(self._tally.label, 60)}: {_done(self._tally)}{failed}{self._speed()}"
 
     def _speed(self) -> str:
-        tally, seconds = self._tally, time.monotonic() - self._started
-        if not tally.called or seconds <= 0:
+        tally, passed = self._tally, time.monotonic() - self._started
+        if not tally.called or passed <= 0:
             return ""
-        rate = tally.called / seconds
+        rate = tally.called / passed
         shown = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"
         left = (tally.total - tally.done) / rate
-        return f"  {shown}" + (f"  {duration(left)} left" if left >= 1 else "")
-
-
-def duration(seconds: float) -> str:
-    """Some time in two figures that matter.
-
-    Example:
-        >>> duration(9.6), duration(75), duration(7384)
-        ('10 s', '1 min 15 s', '2 h 03 min')
-    """
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} min {whole % 60:02} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+        return f"  {shown}" + (f"  {seconds(left)} left" if left >= 1 else "")
 
 
 def _done(tally: Tally) -> str:

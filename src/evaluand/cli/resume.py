@@ -13,11 +13,17 @@ from evaluand.cli.output import stdout_to_stderr
 from evaluand.cli.run import WatchedStore, carry_out, display, print_results
 from evaluand.errors import SpecError
 from evaluand.experiment import Experiment
-from evaluand.report import SHORT_ID, safe
+from evaluand.report.text import SHORT_ID, safe
 from evaluand.store import resolve
 
+_EXAMPLES = """\b
+Examples:
+  evaluand resume arithmetic/mine
+  evaluand resume 3f2a9c
+"""
 
-@click.command("resume")
+
+@click.command("resume", epilog=_EXAMPLES)
 @click.argument("artifact", metavar="ID|NAME")
 @store_option
 @json_option
@@ -26,11 +32,6 @@ def command(artifact: str, folder: Path, as_json: bool) -> None:
 
     The experiment file that began it is read again. What was asked must still be the same: the task, the dataset and
     the seed; how calls are made (concurrency, timeout, retries) may have changed.
-
-    \b
-    Examples:
-      evaluand resume arithmetic/mine
-      evaluand resume 3f2a9c
     """
     store = WatchedStore(folder)
     kind, id = resolve(store, artifact)

@@ -11,18 +11,27 @@ from click.exceptions import Exit
 
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.options import json_option, store_option
-from evaluand.cli.output import console, print_json, stdout_to_stderr
+from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
 from evaluand.engine import Aborted
 from evaluand.errors import EngineError, SpecError
 from evaluand.experiment import Experiment, Results
 from evaluand.registry import nearest
-from evaluand.report import SHORT_ID, results_facts, results_table, safe
+from evaluand.report.facts import results_facts
+from evaluand.report.terminal import results_table
+from evaluand.report.text import SHORT_ID, safe
 from evaluand.store import Manifest
 from evaluand.stores.directory import DirectoryStore
 
+_EXAMPLES = """\b
+Examples:
+  evaluand run experiment.yaml --limit 20
+  evaluand run experiment.yaml --task mine --retry-failed
+  evaluand run experiment.yaml --json > results.json
+"""
 
-@click.command("run")
+
+@click.command("run", epilog=_EXAMPLES)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N examples.")
 @click.option("--task", metavar="NAME", help="Only this task of the experiment.")
@@ -45,12 +54,6 @@ def command(
 
     Only what is not stored yet is done: run it again after a change, with a higher limit, or after it was interrupted.
     What tasks print goes to stderr.
-
-    \b
-    Examples:
-      evaluand run experiment.yaml --limit 20
-      evaluand run experiment.yaml --task mine --retry-failed
-      evaluand run experiment.yaml --json > results.json
     """
     store = WatchedStore(folder)
     with stdout_to_stderr():
@@ -101,11 +104,10 @@ def print_results(results: Results, *, as_json: bool, quiet: bool = False) -> No
     facts = results_facts(results.tasks, results.aggregation)
     if as_json:
         return print_json(facts)
-    out = console()
-    out.print(results_table(facts, quiet=quiet))
+    show(results_table(facts, quiet=quiet))
     if not quiet:
         aggregation = facts["aggregation"]
-        out.print(f"\naggregation {aggregation['id'][:SHORT_ID]}; more: evaluand show {_shown(aggregation)}")
+        click.echo(f"\naggregation {aggregation['id'][:SHORT_ID]}; more: evaluand show {_shown(aggregation)}")
 
 
 def _how_far(progress: Display) -> str:

@@ -11,18 +11,12 @@ import click
 
 from evaluand.aggregation import Aggregation
 from evaluand.cli.options import json_option, store_option
-from evaluand.cli.output import console, print_json
+from evaluand.cli.output import print_json, show
 from evaluand.dataset import Dataset
 from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
-from evaluand.report import (
-    Facts,
-    artifact_table,
-    dataset_facts,
-    evaluation_facts,
-    metrics_facts,
-    run_facts,
-)
+from evaluand.report.facts import Facts, dataset_facts, evaluation_facts, metrics_facts, names_of, run_facts
+from evaluand.report.terminal import artifact_table
 from evaluand.run import LANE, Run
 from evaluand.store import Manifest, resolve
 from evaluand.stores.directory import DirectoryStore
@@ -31,7 +25,15 @@ _PATH = ("datasets", "runs", "evaluations", "aggregations")
 _AT_MOST = 2000
 
 
-@click.command("show")
+_EXAMPLES = """\b
+Examples:
+  evaluand show arithmetic
+  evaluand show arithmetic/mine --failed --examples 20
+  evaluand show 3f2a9c --json
+"""
+
+
+@click.command("show", epilog=_EXAMPLES)
 @click.argument("artifact", metavar="ID|NAME")
 @click.option("--examples", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
 @click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
@@ -42,19 +44,13 @@ def command(artifact: str, examples: int, failed: bool, folder: Path, as_json: b
 
     A name, an id or its first digits (four at least) say which; a name of several stands for the run. Rows that failed
     come first.
-
-    \b
-    Examples:
-      evaluand show arithmetic
-      evaluand show arithmetic/mine --failed --examples 20
-      evaluand show 3f2a9c --json
     """
     store = DirectoryStore(folder)
     kind, id = resolve(store, artifact)
     facts = _facts(store, kind, id, examples, failed)
     if as_json:
         return print_json(facts)
-    console().print(artifact_table(facts))
+    show(artifact_table(facts))
 
 
 def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: bool) -> Facts:
@@ -62,7 +58,7 @@ def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: boo
     facts: Facts = {
         "kind": kind,
         "id": id,
-        "names": sorted({ref.name for ref in store.refs() if (ref.kind, ref.id) == (kind, id)}),
+        "names": names_of(store.refs(), kind, id, manifest.get("name")),
         "status": "sealed" if store.is_sealed(kind, id) else "open",
         "manifest": manifest,
         "made_from": [_other(store, *origin) for origin in _origins(kind, manifest)],

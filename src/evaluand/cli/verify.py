@@ -13,14 +13,21 @@ from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import console, print_json
 from evaluand.cli.run import display
 from evaluand.errors import Fault
-from evaluand.report import SHORT_ID, Facts, safe
+from evaluand.report.facts import Facts
+from evaluand.report.text import SHORT_ID, safe
 from evaluand.store import KINDS, resolve
 from evaluand.stores.directory import DirectoryStore
 from evaluand.verification import verify
 from evaluand.work import Tally
 
+_EXAMPLES = """\b
+Examples:
+  evaluand verify
+  evaluand verify arithmetic 3f2a9c
+"""
 
-@click.command("verify")
+
+@click.command("verify", epilog=_EXAMPLES)
 @click.argument("artifacts", metavar="[ID|NAME]...", nargs=-1)
 @store_option
 @json_option
@@ -28,11 +35,6 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
     """Check files, digests, counts and ids of some artifacts, or of all that are stored.
 
     Says which file is damaged and how; exits 1 if anything is.
-
-    \b
-    Examples:
-      evaluand verify
-      evaluand verify arithmetic 3f2a9c
     """
     store = DirectoryStore(folder)
     asked = [resolve(store, artifact) for artifact in artifacts]

@@ -123,7 +123,7 @@ class RecordedTask(Task[Any, Any]):
             try:
                 key = self._key(number, row, source)
                 if self.fold_key:
-                    folds[key] = _whole(self.fold_key, Selector(self.fold_key).get(row))
+                    folds[key] = _number(self.fold_key, Selector(self.fold_key).get(row))
             except DataError as error:
                 faults.add(source.where(number), str(error))
                 continue
@@ -143,7 +143,7 @@ class RecordedTask(Task[Any, Any]):
 
     def _key(self, number: int, row: Mapping[str, Any], source: Source) -> tuple[Hashable, int]:
         column = self.key or (rows.INDEX if self.by == "index" else "id")
-        replication = _whole(self.replication, Selector(self.replication).get(row)) if self.replication else 0
+        replication = _number(self.replication, Selector(self.replication).get(row)) if self.replication else 0
         if self.by == "index":
             if self.key is None and rows.INDEX not in source.schema.names:
                 return number, replication
@@ -160,6 +160,13 @@ def _whole(column: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise DataError(f"{column} is {value!r}, not a whole number")
     return value
+
+
+def _number(column: str, value: Any) -> int:
+    """The number of a repeat or fold."""
+    if not 0 <= _whole(column, value) < 2**31:
+        raise DataError(f"{column} is {value}; repeats and folds are numbered from 0")
+    return int(value)
 
 
 def _rows(source: Source) -> Iterator[dict[str, Any]]:

@@ -1,25 +1,11 @@
-"""Reports: what is stored, first as plain facts, then as tables for the terminal.
-
-The facts are JSON-like and complete; `--json` prints them. The tables are made from the facts alone, so both always
-say the same. Three rules hold for every table:
-
-- No value stands without its counts: how many rows it comes from, how many failed, how many were abstained from.
-- What failed or was abstained from is told by reason, with its number and the first `_index_`.
-- Text that comes from data is made harmless (`safe`) and is never read as markup.
-
-Nothing here needs NumPy or Arrow to be imported, so a list of thousands of artifacts costs only the catalog.
-"""
+"""Tables for the terminal, made from facts alone, so that they and `--json` always say the same."""
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
-import math
-import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any
 
 import orjson
 from orjson import Fragment
@@ -27,290 +13,18 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from evaluand import ids
-from evaluand.errors import NotFound
+from evaluand.report.facts import Facts
+from evaluand.report.text import SHORT_ID, minute, number_format, numbers, safe, seconds, took
+from evaluand.store import Manifest
 from evaluand.trace import STATUSES, Trace
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from evaluand.aggregation import Aggregation
-    from evaluand.dataset import Dataset
-    from evaluand.evaluation import Evaluation
-    from evaluand.run import Run
-    from evaluand.store import Manifest
-    from evaluand.work import Receipt
-
-Facts = dict[str, Any]
-
-SHORT_ID = 12
 _WIDE = 104
 _REASONS = 3
-_KINDS_OF_REASONS = 1000
 _CELL = 60
 _TEXT = 600
 _LINES = 12
-_STATUSES = "completed scored failed abstained skipped"
-_JOINERS = "\u200c\u200d"
-
-
-class TaskResult(Protocol):
-    """What an experiment came to for one task."""
-
-    @property
-    def task(self) -> str: ...
-    @property
-    def run(self) -> Run: ...
-    @property
-    def evaluation(self) -> Evaluation: ...
-
-
-# Facts
-
-
-def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Facts:
-    """What an experiment came to: what each step had to do, every value, and why rows are missing."""
-    return {
-        "tasks": [
-            {
-                "task": result.task,
-                "run": _step(result.run),
-                "evaluation": _step(result.evaluation),
-                "missing": missing_facts(result.run, result.evaluation),
-            }
-            for result in tasks
-        ],
-        "aggregation": {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]},
-        "metrics": metrics_facts(aggregation, [result.task for result in tasks]),
-    }
-
-
-def metrics_facts(aggregation: Aggregation, tasks: Sequence[str]) -> list[Facts]:
-    """Every value of an aggregation.
-
-    Args:
-        tasks: what each of the aggregated evaluations is called, in their order.
-    """
-    return [
-        {"task": tasks[row.pop("evaluation")]}
-        | row
-        | {"by": dict(row["by"]), "data": None if row["data"] is None else orjson.loads(row["data"])}
-        for row in aggregation.table().to_pylist()
-    ]
-
-
-def missing_facts(run: Run | None, evaluation: Evaluation | None) -> list[Facts]:
-    """Why rows failed or were abstained from, most frequent first; a failed call is told once, not by each scorer."""
-    found = [] if run is None else [{"scorer": None} | reason for reason in _failures(run)]
-    for scorer in [] if evaluation is None else evaluation.scorers:
-        reasons = _reasons(_ungraded(evaluation, scorer)) if evaluation else []
-        found += [
-            {"scorer": scorer} | reason
-            for reason in reasons
-            if run is None or not reason["reason"].startswith(("task: ", "the task was not asked"))
-        ]
-    return found
-
-
-def run_facts(run: Run, examples: int = 0, *, failed: bool = False) -> Facts:
-    """A run: why calls failed, and the first rows, failed ones first.
-
-    Args:
-        examples: how many rows.
-        failed: only failed ones.
-    """
-    return {"missing": missing_facts(run, None), "rows": _response_rows(run, examples, failed)}
-
-
-def evaluation_facts(evaluation: Evaluation, examples: int = 0, *, failed: bool = False) -> Facts:
-    """An evaluation: why rows of each scorer have no score, and the first rows, those first."""
-    return {
-        "missing": missing_facts(None, evaluation),
-        "rows": {
-            scorer: [
-                _plain_row(row)
-                for row in _chosen(evaluation.batches(scorer), evaluation.counts[scorer], "scored", examples, failed)
-            ]
-            for scorer in evaluation.scorers
-        },
-    }
-
-
-def dataset_facts(dataset: Dataset, examples: int = 0) -> Facts:
-    """A dataset: its roles, its columns and its first rows."""
-    first = itertools.islice(dataset.examples(0, examples), examples)
-    return {
-        "roles": _plain(dataset.spec["roles"]),
-        "columns": {field.name: str(field.type) for field in dataset.schema if field.name not in ("_index_", "_digest_")},
-        "rows": [
-            {"_index_": e.index, "id": e.id, "input": _plain(e.input), "expected": _plain(e.expected)}
-            | _plain({"attributes": e.attributes, "weight": e.weight, "cluster": e.cluster, "metadata": e.metadata})
-            for e in first
-        ],
-    }
-
-
-def _step(made: Run | Evaluation) -> Facts:
-    return {
-        "id": made.id,
-        "digest": made.digest,
-        "name": made.name,
-        "counts": made.counts,
-        "receipt": None if made.receipt is None else _receipt(made.receipt),
-    }
-
-
-def _receipt(receipt: Receipt) -> Facts:
-    return {name: getattr(receipt, name) for name in ("total", "called", "reused", "kept", "why")}
-
-
-def _failures(run: Run) -> list[Facts]:
-    if not run.counts.get("failed"):
-        return []
-    found = (
-        (row["_index_"], "failed", f"{row['error']['type']}: {row['error']['message']}")
-        for batch in run.batches(["_index_", "error"])
-        for row in batch.filter(batch.column("error").is_valid()).to_pylist()
-    )
-    return _reasons(found)
-
-
-def _ungraded(evaluation: Evaluation, scorer: str) -> Iterator[tuple[int, str, str]]:
-    if set(evaluation.counts[scorer]) <= {"scored"}:
-        return
-    for batch in evaluation.batches(scorer, ["_index_", "status", "reason"]):
-        for row in batch.filter(batch.column("reason").is_valid()).to_pylist():
-            yield row["_index_"], row["status"], row["reason"]
-
-
-def _reasons(found: Iterable[tuple[int, str, str]]) -> list[Facts]:
-    """Reasons with their number and first row; those that differ only in their figures are one."""
-    first: dict[tuple[str, str], tuple[int, str]] = {}
-    counts: Counter[tuple[str, str]] = Counter()
-    for index, status, reason in found:
-        key = (status, re.sub(r"\d+", "0", reason))
-        if key not in first and len(first) >= _KINDS_OF_REASONS:
-            key, reason = (status, ""), "other reasons"
-        first.setdefault(key, (index, reason))
-        counts[key] += 1
-    return [
-        {"status": key[0], "count": count, "reason": first[key][1], "first": first[key][0]}
-        for key, count in counts.most_common()
-    ]
-
-
-def _chosen(
-    batches: Iterable[pa.RecordBatch], counts: Mapping[str, int], good: str, n: int, failed: bool
-) -> list[dict[str, Any]]:
-    """The first rows of a table: those without a result first, then (unless only these are wanted) the others."""
-    bad_left = min(n, sum(count for status, count in counts.items() if status != good))
-    good_left = 0 if failed else min(n - bad_left, counts.get(good, 0))
-    bad_rows, good_rows = [], []
-    for batch in batches:
-        if not bad_left and not good_left:
-            break
-        for i, status in enumerate(batch.column("status").to_pylist()):
-            if status != good and bad_left:
-                bad_rows.append(batch.slice(i, 1).to_pylist()[0])
-                bad_left -= 1
-            elif status == good and good_left:
-                good_rows.append(batch.slice(i, 1).to_pylist()[0])
-                good_left -= 1
-    return bad_rows + good_rows
-
-
-def _response_rows(run: Run, n: int, failed: bool) -> list[Facts]:
-    chosen = _chosen(run.batches(), run.counts, "completed", n, failed)
-    examples = _examples(run, sorted({row["_index_"] for row in chosen}))
-    spans = _spans(run, {(row["_index_"], row["replication"]) for row in chosen})
-    return [
-        _plain_row(row)
-        | {"responses": _answers(row["responses"], run.items)}
-        | examples.get(row["_index_"], {})
-        | {"spans": spans.get((row["_index_"], row["replication"]), [])}
-        for row in chosen
-    ]
-
-
-def _examples(run: Run, indices: Sequence[int]) -> dict[int, Facts]:
-    """Input and expected of some examples, or nothing where the store lacks the dataset."""
-    try:
-        dataset = run.dataset
-    except NotFound:
-        return {}
-    positions = [bisect_left(dataset.indices, index) for index in indices]
-    found = {}
-    for start, stop in _stretches(positions):
-        for e in dataset.examples(start, stop):
-            found[e.index] = {"id": e.id, "input": _plain(e.input), "expected": _plain(e.expected)}
-    return found
-
-
-def _stretches(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Start and stop of each stretch of ascending positions without a gap."""
-    start = stop = -1
-    for position in positions:
-        if position != stop:
-            if start >= 0:
-                yield start, stop
-            start = position
-        stop = position + 1
-    if start >= 0:
-        yield start, stop
-
-
-def _answers(items: list[dict[str, Any]] | None, in_lists: bool) -> list[Any] | None:
-    """The responses of a row, best first; a list of items each where the task declares items."""
-    if items is None:
-        return None
-    values = [(item["_response_index_"], orjson.loads(item["value"])) for item in items]
-    if not in_lists:
-        return [value for _, value in values]
-    return [[value for _, value in group] for _, group in itertools.groupby(values, lambda pair: pair[0])]
-
-
-def _spans(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Facts]]:
-    found: dict[tuple[int, int], list[Facts]] = {}
-    last = max((index for index, _ in keys), default=-1)
-    for batch in run.spans() if keys else ():
-        indices, replications = batch.column("_index_").to_pylist(), batch.column("replication").to_pylist()
-        for i, key in enumerate(zip(indices, replications, strict=True)):
-            if key in keys:
-                found.setdefault(key, []).append(_span(batch.slice(i, 1).to_pylist()[0]))
-        if indices and indices[-1] > last:
-            break
-    return found
-
-
-def _span(row: dict[str, Any]) -> Facts:
-    """A span with times in microseconds; values stay canonical text."""
-    times = {name: None if row[name] is None else _microseconds(row[name]) for name in ("start", "duration")}
-    return {name: row[name] for name in row if name not in ("_index_", "replication")} | times
-
-
-def _microseconds(time: dt.timedelta) -> int:
-    return time // dt.timedelta(microseconds=1)
-
-
-def _plain_row(row: dict[str, Any]) -> Facts:
-    """A row of a table as JSON: times in seconds and UTC, digests in hexadecimal digits."""
-    return {name: _plain_cell(value) for name, value in row.items() if name != "fold" or value is not None}
-
-
-def _plain_cell(value: Any) -> Any:
-    if isinstance(value, dt.timedelta):
-        return value.total_seconds()
-    if isinstance(value, dt.datetime):
-        return value.isoformat()
-    return value.hex() if isinstance(value, bytes) else value
-
-
-def _plain(value: Any) -> Any:
-    """Any data as JSON, as they are written for digests."""
-    return orjson.loads(ids.encode(value))
-
-
-# Tables
+_NUMBERS = ("value", "low", "high", "worst", "best")
+_ORDER = ("completed", "scored", "failed", "abstained", "skipped")
 
 
 def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
@@ -370,53 +84,33 @@ def artifact_table(facts: Facts) -> RenderableType:
 
 def listing_table(entries: Sequence[Facts]) -> RenderableType:
     """Artifacts, one line each."""
-    table = _table("kind", "id", "created")
-    table.add_column("name", overflow="fold", min_width=12)
-    table.add_column("counts", min_width=12)
-    for entry in entries:
-        names = Text(safe(", ".join(entry["names"]), 2 * _CELL))
-        if not entry["names"] and entry["name"]:
-            names = Text(f"({safe(entry['name'], _CELL)})", "dim")  # the name has gone to a later one
-        counts = Text(_counts(entry["counts"])) if entry["status"] == "sealed" else Text(entry["status"], "yellow")
-        table.add_row(entry["kind"], entry["id"][:SHORT_ID], _minute(entry["created"]), names, counts)
-    return table
+    return _Listing(entries)
 
 
-def safe(text: object, limit: int = 0) -> str:
-    """Text that can do nothing to a terminal: control, invisible and direction characters are written as escapes.
+class _Listing:
+    """The list of artifacts; where there is little room, the counts give way to the names, and these are folded."""
 
-    Args:
-        text: anything; its `str` is taken.
-        limit: the most characters of it to show; 0 is all.
+    _ROOM = 64  # for kind, id, time and the longest word among the counts
 
-    Example:
-        >>> print(safe("red: \x1b[31m, and long", limit=12))
-        red: \x1b[31m…
-    """
-    shown = str(text)
-    if limit and len(shown) > limit:
-        shown = shown[: limit - 1] + "…"
-    if shown.isprintable():
-        return shown
-    return "".join(c if c.isprintable() or c in _JOINERS else c.encode("unicode_escape").decode() for c in shown)
+    def __init__(self, entries: Sequence[Facts]) -> None:
+        self._entries = entries
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        names = [_names(entry) for entry in self._entries]
+        longest = max((name.cell_len for name in names), default=0)
+        table = _table("kind", "id", "created")
+        table.add_column("name", overflow="fold", width=min(longest, max(options.max_width - self._ROOM, 8)))
+        table.add_column("counts")
+        for entry, name in zip(self._entries, names, strict=True):
+            counts = Text(_counts(entry["counts"])) if entry["status"] == "sealed" else Text(entry["status"], "yellow")
+            table.add_row(entry["kind"], entry["id"][:SHORT_ID], minute(entry["created"]), name, counts)
+        yield table
 
 
-def numbers(*values: float | None) -> list[str]:
-    """Numbers that belong together, with the same number of decimals; `–` for none.
-
-    Example:
-        >>> numbers(0.8125, 0.79, None), numbers(3.0, 12.0), numbers(1234.5678)
-        (['0.812', '0.790', '–'], ['3', '12'], ['1,234.6'])
-    """
-    known = [v for v in values if v is not None]
-    if all(v.is_integer() and abs(v) < 1e15 for v in map(float, known)):
-        form = ",.0f"
-    else:
-        size = max(map(abs, known))
-        digits = math.floor(math.log10(size)) if 0 < size < math.inf else 0
-        decimals = min(max(3 - digits, 1), 3) if digits >= -1 else 2 - digits
-        form = f",.{decimals}f" if -6 <= digits < 15 else ".3e"
-    return ["–" if v is None else f"{v:{form}}" for v in values]
+def _names(entry: Facts) -> Text:
+    if not entry["names"] and entry["name"]:
+        return Text(f"({safe(entry['name'], 2 * _CELL)})", "dim")  # the name has gone to a later one
+    return Text(safe(", ".join(entry["names"]), 2 * _CELL))
 
 
 class _Metrics:
@@ -424,6 +118,10 @@ class _Metrics:
 
     def __init__(self, rows: Sequence[Facts], labels: Mapping[tuple[str, str], str]) -> None:
         self._rows, self._labels = rows, labels
+        self._formats = {
+            key: number_format(row[n] for row in rows for n in _NUMBERS if (row["scorer"], row["signature"]) == key)
+            for key in labels
+        }
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         bounded = any(row["worst"] is not None for row in self._rows)
@@ -441,7 +139,8 @@ class _Metrics:
             if row["task"] != task:
                 task = row["task"]
                 table.add_row(Text(safe(task, _CELL), "bold"))
-            value, low, high, worst, best = numbers(*(row[n] for n in ("value", "low", "high", "worst", "best")))
+            form = self._formats[row["scorer"], row["signature"]]
+            value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
             interval = "" if row["low"] is None else f"[{low} – {high}]"
             bounds = "" if row["worst"] is None or row["worst"] == row["best"] else f"{worst} … {best}"
             table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))
@@ -529,7 +228,7 @@ def _about(facts: Facts) -> Iterator[tuple[str, str | Text]]:
     for name, key in (("made from", "made_from"), ("used by", "used_by")):
         for other in facts.get(key) or ():
             yield name, f"{other['kind'][:-1]} {other['id'][:SHORT_ID]}  {safe(other['name'] or '', _CELL)}"
-    yield "created", _when(manifest)
+    yield "created", took(manifest)
     if origin.get("unpinned"):
         yield "unpinned", "; ".join(safe(why, 2 * _CELL) for why in origin["unpinned"])
     yield from _origin(origin)
@@ -578,7 +277,7 @@ def _response(row: Facts, repeated: bool) -> RenderableType:
     replication = f", replication {row['replication']}" if repeated else ""
     attempts = f" in {row['attempts']} attempts" if row["attempts"] > 1 else ""
     head = Text.assemble((f"_index_ {row['_index_']}", "bold"), f"{replication}: ", _status(row["status"]))
-    head.append(f"{attempts}, {_seconds(row['duration'])}")
+    head.append(f"{attempts}, {seconds(row['duration'])}")
     pairs: list[tuple[str, str | Text]] = [(n, _long(row[n])) for n in ("input", "expected") if row.get(n) is not None]
     if row["error"]:
         code = f" [{row['error']['code']}]" if row["error"]["code"] is not None else ""
@@ -690,12 +389,16 @@ def _status(status: str) -> Text:
 def _counts(counts: Mapping[str, Any]) -> str:
     """`7 scored, 3 failed`, by scorer where there are several statuses for each."""
     told = []
-    for name, count in sorted(counts.items(), key=lambda item: _STATUSES.find(item[0])):
+    for name, count in sorted(counts.items(), key=lambda item: _place(item[0])):
         if isinstance(count, Mapping):
             told.append(f"{safe(name, _CELL)}: {_counts(count)}")
         else:
             told.append(f"{count:,} {safe(name, _CELL)}")
     return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(told)
+
+
+def _place(status: str) -> int:
+    return _ORDER.index(status) if status in _ORDER else len(_ORDER)
 
 
 def _json(value: Any) -> str:
@@ -709,21 +412,3 @@ def _long(value: Any) -> str:
     if len(lines) > _LINES:
         lines = [*lines[:_LINES], "…"]
     return "\n".join(safe(line.rstrip("\r")) for line in lines)
-
-
-def _minute(created: str | None) -> str:
-    return safe((created or "")[:16].replace("T", " "))
-
-
-def _when(manifest: Manifest) -> str:
-    try:
-        took = dt.datetime.fromisoformat(manifest["sealed"]) - dt.datetime.fromisoformat(manifest["created"])
-    except (KeyError, ValueError):
-        return f"{_minute(manifest.get('created'))} UTC"
-    return f"{_minute(manifest['created'])} UTC, sealed after {_seconds(took.total_seconds())}"
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 1:
-        return f"{seconds * 1000:,.3g} ms"
-    return f"{seconds:,.3g} s" if seconds < 60 else f"{seconds // 60:,.0f} min {seconds % 60:.0f} s"

@@ -1,0 +1,292 @@
+"""What is stored, as plain facts: JSON-like, complete, and what every form of a report is made from."""
+
+from __future__ import annotations
+
+import datetime as dt
+import itertools
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import orjson
+
+from evaluand import ids
+from evaluand.errors import NotFound
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from evaluand.aggregation import Aggregation
+    from evaluand.dataset import Dataset
+    from evaluand.evaluation import Evaluation
+    from evaluand.run import Run
+    from evaluand.store import Ref
+    from evaluand.work import Receipt
+
+Facts = dict[str, Any]
+
+_KINDS_OF_REASONS = 1000
+
+
+class TaskResult(Protocol):
+    """What an experiment came to for one task."""
+
+    @property
+    def task(self) -> str: ...
+    @property
+    def run(self) -> Run: ...
+    @property
+    def evaluation(self) -> Evaluation: ...
+
+
+def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Facts:
+    """What an experiment came to: what each step had to do, every value, and why rows are missing."""
+    return {
+        "tasks": [
+            {
+                "task": result.task,
+                "run": _step(result.run),
+                "evaluation": _step(result.evaluation),
+                "missing": missing_facts(result.run, result.evaluation),
+            }
+            for result in tasks
+        ],
+        "aggregation": {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]},
+        "metrics": metrics_facts(aggregation, [result.task for result in tasks]),
+    }
+
+
+def metrics_facts(aggregation: Aggregation, tasks: Sequence[str]) -> list[Facts]:
+    """Every value of an aggregation.
+
+    Args:
+        tasks: what each of the aggregated evaluations is called, in their order.
+    """
+    return [
+        {"task": tasks[row.pop("evaluation")]}
+        | row
+        | {"by": dict(row["by"]), "data": None if row["data"] is None else orjson.loads(row["data"])}
+        for row in aggregation.table().to_pylist()
+    ]
+
+
+def missing_facts(run: Run | None, evaluation: Evaluation | None) -> list[Facts]:
+    """Why rows failed or were abstained from, most frequent first; a failed call is told once, not by each scorer."""
+    found: list[Facts] = [] if run is None else [{"scorer": None} | reason for reason in _failures(run)]
+    for scorer in [] if evaluation is None else evaluation.scorers:
+        reasons = _reasons(_ungraded(evaluation, scorer)) if evaluation else []
+        found += [
+            {"scorer": scorer} | reason
+            for reason in reasons
+            if run is None or not reason["reason"].startswith(("task: ", "the task was not asked"))
+        ]
+    return found
+
+
+def run_facts(run: Run, examples: int = 0, *, failed: bool = False) -> Facts:
+    """A run: why calls failed, and the first rows, failed ones first.
+
+    Args:
+        examples: how many rows.
+        failed: only failed ones.
+    """
+    return {"missing": missing_facts(run, None), "rows": _response_rows(run, examples, failed)}
+
+
+def evaluation_facts(evaluation: Evaluation, examples: int = 0, *, failed: bool = False) -> Facts:
+    """An evaluation: why rows of each scorer have no score, and the first rows, those first."""
+    return {
+        "missing": missing_facts(None, evaluation),
+        "rows": {
+            scorer: [
+                _plain_row(row)
+                for row in _chosen(evaluation.batches(scorer), evaluation.counts[scorer], "scored", examples, failed)
+            ]
+            for scorer in evaluation.scorers
+        },
+    }
+
+
+def dataset_facts(dataset: Dataset, examples: int = 0) -> Facts:
+    """A dataset: its roles, its columns and its first rows."""
+    first = itertools.islice(dataset.examples(0, examples), examples)
+    return {
+        "roles": _plain(dataset.spec["roles"]),
+        "columns": {
+            field.name: str(field.type) for field in dataset.schema if field.name not in ("_index_", "_digest_")
+        },
+        "rows": [
+            {"_index_": e.index, "id": e.id, "input": _plain(e.input), "expected": _plain(e.expected)}
+            | _plain({"attributes": e.attributes, "weight": e.weight, "cluster": e.cluster, "metadata": e.metadata})
+            for e in first
+        ],
+    }
+
+
+def names_of(refs: Sequence[Ref], kind: str, id: str, name: str | None) -> list[str]:
+    """What an artifact is called: the names that stand for it, or its own where none ever stood for its kind."""
+    names = sorted(ref.name for ref in refs if (ref.kind, ref.id) == (kind, id))
+    own = name is not None and not names and all((ref.kind, ref.name) != (kind, name) for ref in refs)
+    return [str(name)] if own else names
+
+
+def _step(made: Run | Evaluation) -> Facts:
+    return {
+        "id": made.id,
+        "digest": made.digest,
+        "name": made.name,
+        "counts": made.counts,
+        "receipt": None if made.receipt is None else _receipt(made.receipt),
+    }
+
+
+def _receipt(receipt: Receipt) -> Facts:
+    return {name: getattr(receipt, name) for name in ("total", "called", "reused", "kept", "why")}
+
+
+def _failures(run: Run) -> list[Facts]:
+    if not run.counts.get("failed"):
+        return []
+    found = (
+        (row["_index_"], "failed", f"{row['error']['type']}: {row['error']['message']}")
+        for batch in run.batches(["_index_", "error"])
+        for row in batch.filter(batch.column("error").is_valid()).to_pylist()
+    )
+    return _reasons(found)
+
+
+def _ungraded(evaluation: Evaluation, scorer: str) -> Iterator[tuple[int, str, str]]:
+    if set(evaluation.counts[scorer]) <= {"scored"}:
+        return
+    for batch in evaluation.batches(scorer, ["_index_", "status", "reason"]):
+        for row in batch.filter(batch.column("reason").is_valid()).to_pylist():
+            yield row["_index_"], row["status"], row["reason"]
+
+
+def _reasons(found: Iterable[tuple[int, str, str]]) -> list[Facts]:
+    """Reasons with their number and first row; those that differ only in their figures are one."""
+    first: dict[tuple[str, str], tuple[int, str]] = {}
+    counts: Counter[tuple[str, str]] = Counter()
+    for index, status, reason in found:
+        key = (status, re.sub(r"\d+", "0", reason))
+        if key not in first and len(first) >= _KINDS_OF_REASONS:
+            key, reason = (status, ""), "other reasons"
+        first.setdefault(key, (index, reason))
+        counts[key] += 1
+    return [
+        {"status": key[0], "count": count, "reason": first[key][1], "first": first[key][0]}
+        for key, count in counts.most_common()
+    ]
+
+
+def _chosen(
+    batches: Iterable[pa.RecordBatch], counts: Mapping[str, int], good: str, n: int, failed: bool
+) -> list[dict[str, Any]]:
+    """The first rows of a table: those without a result first, then (unless only these are wanted) the others."""
+    bad_left = min(n, sum(count for status, count in counts.items() if status != good))
+    good_left = 0 if failed else min(n - bad_left, counts.get(good, 0))
+    bad_rows, good_rows = [], []
+    for batch in batches:
+        if not bad_left and not good_left:
+            break
+        for i, status in enumerate(batch.column("status").to_pylist()):
+            if status != good and bad_left:
+                bad_rows.append(batch.slice(i, 1).to_pylist()[0])
+                bad_left -= 1
+            elif status == good and good_left:
+                good_rows.append(batch.slice(i, 1).to_pylist()[0])
+                good_left -= 1
+    return bad_rows + good_rows
+
+
+def _response_rows(run: Run, n: int, failed: bool) -> list[Facts]:
+    chosen = _chosen(run.batches(), run.counts, "completed", n, failed)
+    examples = _examples(run, sorted({row["_index_"] for row in chosen}))
+    spans = _spans(run, {(row["_index_"], row["replication"]) for row in chosen})
+    return [
+        _plain_row(row)
+        | {"responses": _answers(row["responses"], run.items)}
+        | examples.get(row["_index_"], {})
+        | {"spans": spans.get((row["_index_"], row["replication"]), [])}
+        for row in chosen
+    ]
+
+
+def _examples(run: Run, indices: Sequence[int]) -> dict[int, Facts]:
+    """Input and expected of some examples, or nothing where the store lacks the dataset."""
+    try:
+        dataset = run.dataset
+    except NotFound:
+        return {}
+    positions = [bisect_left(dataset.indices, index) for index in indices]
+    found = {}
+    for start, stop in _stretches(positions):
+        for e in dataset.examples(start, stop):
+            found[e.index] = {"id": e.id, "input": _plain(e.input), "expected": _plain(e.expected)}
+    return found
+
+
+def _stretches(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Start and stop of each stretch of ascending positions without a gap."""
+    start = stop = -1
+    for position in positions:
+        if position != stop:
+            if start >= 0:
+                yield start, stop
+            start = position
+        stop = position + 1
+    if start >= 0:
+        yield start, stop
+
+
+def _answers(items: list[dict[str, Any]] | None, in_lists: bool) -> list[Any] | None:
+    """The responses of a row, best first; a list of items each where the task declares items."""
+    if items is None:
+        return None
+    values = [(item["_response_index_"], orjson.loads(item["value"])) for item in items]
+    if not in_lists:
+        return [value for _, value in values]
+    return [[value for _, value in group] for _, group in itertools.groupby(values, lambda pair: pair[0])]
+
+
+def _spans(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Facts]]:
+    found: dict[tuple[int, int], list[Facts]] = {}
+    last = max((index for index, _ in keys), default=-1)
+    for batch in run.spans() if keys else ():
+        indices, replications = batch.column("_index_").to_pylist(), batch.column("replication").to_pylist()
+        for i, key in enumerate(zip(indices, replications, strict=True)):
+            if key in keys:
+                found.setdefault(key, []).append(_span(batch.slice(i, 1).to_pylist()[0]))
+        if indices and indices[-1] > last:
+            break
+    return found
+
+
+def _span(row: dict[str, Any]) -> Facts:
+    """A span with times in microseconds; values stay canonical text."""
+    times = {name: None if row[name] is None else _microseconds(row[name]) for name in ("start", "duration")}
+    return {name: row[name] for name in row if name not in ("_index_", "replication")} | times
+
+
+def _microseconds(time: dt.timedelta) -> int:
+    return time // dt.timedelta(microseconds=1)
+
+
+def _plain_row(row: dict[str, Any]) -> Facts:
+    """A row of a table as JSON: times in seconds and UTC, digests in hexadecimal digits."""
+    return {name: _plain_cell(value) for name, value in row.items() if name != "fold" or value is not None}
+
+
+def _plain_cell(value: Any) -> Any:
+    if isinstance(value, dt.timedelta):
+        return value.total_seconds()
+    if isinstance(value, dt.datetime):
+        return value.isoformat()
+    return value.hex() if isinstance(value, bytes) else value
+
+
+def _plain(value: Any) -> Any:
+    """Any data as JSON, as they are written for digests."""
+    return orjson.loads(ids.encode(value))

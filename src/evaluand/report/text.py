@@ -1,0 +1,91 @@
+"""Numbers, times and foreign text on their way to people's eyes."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+SHORT_ID = 12
+_HUGE = 1e15
+_JOINERS = "\u200c\u200d"
+
+
+def safe(text: object, limit: int = 0) -> str:
+    r"""Text that can do nothing to a terminal: control, invisible and direction characters are written as escapes.
+
+    Args:
+        text: anything; its `str` is taken.
+        limit: the most characters of it to show; 0 is all.
+
+    Example:
+        >>> print(safe("red: \x1b[31m, and long", limit=12))
+        red: \x1b[31m,…
+    """
+    shown = str(text)
+    if limit and len(shown) > limit:
+        shown = shown[: limit - 1] + "…"
+    if shown.isprintable():
+        return shown
+    return "".join(c if c.isprintable() or c in _JOINERS else c.encode("unicode_escape").decode() for c in shown)
+
+
+def numbers(*values: float | None) -> list[str]:
+    """Numbers that belong together, with the same number of decimals; `–` for none.
+
+    Example:
+        >>> numbers(0.8125, 0.79, None), numbers(3.0, 12.0), numbers(1234.5678)
+        (['0.812', '0.790', '–'], ['3', '12'], ['1,234.6'])
+    """
+    form = number_format(values)
+    return ["–" if v is None else format(v, form) for v in values]
+
+
+def number_format(values: Iterable[float | None]) -> str:
+    """The format in which some numbers are shown: enough decimals for the largest of them, none if all are whole."""
+    known = [float(v) for v in values if v is not None]
+    size = max(map(abs, known), default=0.0)
+    if all(v.is_integer() for v in known) and size < _HUGE:
+        return ",.0f"
+    digits = math.floor(math.log10(size)) if 0 < size < math.inf else 0
+    if not -6 <= digits or size >= _HUGE:
+        return ".3e"
+    return f",.{min(max(3 - digits, 1), 3) if digits >= -1 else 2 - digits}f"
+
+
+def minute(time: str | None) -> str:
+    """The minute of a time as manifests write it.
+
+    Example:
+        >>> minute("2026-11-21T02:10:03.123456+00:00")
+        '2026-11-21 02:10'
+    """
+    return safe((time or "")[:16].replace("T", " "))
+
+
+def took(manifest: Mapping[str, Any]) -> str:
+    """When an artifact was begun, and after what time it was whole."""
+    begun = f"{minute(manifest.get('created'))} UTC"
+    try:
+        time = dt.datetime.fromisoformat(manifest["sealed"]) - dt.datetime.fromisoformat(manifest["created"])
+    except (KeyError, ValueError):
+        return begun
+    return f"{begun}, whole after {seconds(time.total_seconds())}"
+
+
+def seconds(time: float) -> str:
+    """Some seconds in the unit that suits them.
+
+    Example:
+        >>> seconds(0.0042), seconds(9.6), seconds(75), seconds(7384)
+        ('4.2 ms', '9.6 s', '1 min 15 s', '2 h 03 min')
+    """
+    if time < 1:
+        return f"{time * 1000:.3g} ms"
+    if time < 59.95:
+        return f"{time:.3g} s"
+    whole = round(time)
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02} min"
