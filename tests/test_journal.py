@@ -23,10 +23,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluand import journal, work
-from evaluand.engine import Outcome, Policy
+from evaluand.dataset import Dataset
+from evaluand.engine import Aborted, Outcome, Policy
 from evaluand.errors import EngineError
 from evaluand.journal import SHARD_SLOTS, Lane, Leases, MemoryLeases, MemoryLog
+from evaluand.run import Run, Runner
+from evaluand.stores.directory import DirectoryStore
 from evaluand.stores.files import FileLog, SqliteLeases
+from evaluand.task import task
 from evaluand.work import KeyedWork
 
 PATIENCE = 30.0
@@ -204,6 +208,53 @@ def test_a_damaged_segment_is_an_error_that_names_it(tmp_path: Path, damage: byt
         reader.refresh()
 
 
+def open_run(store: DirectoryStore) -> Callable[[], Run]:
+    """A run that stopped half-way; gives what resumes it."""
+    stopping = True
+
+    def answer(number: int) -> int:
+        if stopping and number == 60:
+            raise ValueError("sixty")
+        return number
+
+    def resume(policy: Policy) -> Run:
+        data = Dataset.from_rows([{"input": i} for i in range(100)])
+        return Runner(store, policy).run(task(version="1")(answer), data)
+
+    with pytest.raises(Aborted):
+        resume(Policy(abort_on_error=True))
+    stopping = False
+    return lambda: resume(Policy())
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param(lambda text: text.replace(b'"', b"\x00", 1), id="a byte"),
+        pytest.param(lambda text: text[: len(text) // 2] + b"\n", id="the second half"),
+        pytest.param(lambda text: text.split(b",")[0] + b",1]\n", id="the fields"),
+        pytest.param(lambda text: text.replace(b'"completed"', b"7"), id="the status"),
+    ],
+)
+def test_a_line_damaged_within_is_an_error_and_not_a_result(
+    tmp_path: Path, damaged: Callable[[bytes], bytes]
+) -> None:
+    resume = open_run(DirectoryStore(tmp_path))
+    segment = next(path for path in tmp_path.glob("runs/*/journal/*/*.jsonl") if path.stat().st_size)
+    lines = segment.read_bytes().splitlines(keepends=True)
+    lines[10] = damaged(lines[10])
+    segment.write_bytes(b"".join(lines))
+    with pytest.raises(EngineError, match="journal"):
+        resume()
+    [id] = DirectoryStore(tmp_path).ids("runs")
+    assert not DirectoryStore(tmp_path).is_sealed("runs", id)
+
+
+def test_a_journal_that_was_not_damaged_is_resumed(tmp_path: Path) -> None:
+    run = open_run(DirectoryStore(tmp_path))()
+    assert sum(run.counts.values()) == 100
+
+
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
@@ -326,6 +377,28 @@ def test_no_shard_is_ever_held_by_two_processes(tmp_path: Path, finishes: str) -
     assert sorted(taken) == list(range(60))
 
 
+def test_who_meets_another_at_the_very_start_waits_for_it(tmp_path: Path) -> None:
+    with closing_database(tmp_path / "leases.db") as other:
+        other.execute("BEGIN IMMEDIATE")  # as a process does that has just made the file
+        end = threading.Timer(0.3, other.rollback)
+        end.start()
+        mine = SqliteLeases(tmp_path / "leases.db")
+        try:
+            assert mine.claim(1) == (0, 0)
+        finally:
+            end.join()
+            mine.release()
+
+
+@contextmanager
+def closing_database(path: Path) -> Iterator[sqlite3.Connection]:
+    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    try:
+        yield db
+    finally:
+        db.close()
+
+
 def test_a_dead_process_holds_nothing_however_long_its_lease(tmp_path: Path) -> None:
     holder = Process(HOLDS, tmp_path / "leases.db", 1e9)
     with processes(holder):
@@ -343,7 +416,7 @@ def test_a_living_process_keeps_its_lease_by_its_heartbeat(tmp_path: Path) -> No
     holder = Process(HOLDS, tmp_path / "leases.db", 0.6)
 
     def ends() -> float:
-        with sqlite3.connect(tmp_path / "leases.db") as db:
+        with closing_database(tmp_path / "leases.db") as db:
             return float(db.execute("SELECT until FROM lease").fetchone()[0])
 
     with processes(holder):
@@ -364,7 +437,7 @@ def test_a_process_whose_heart_stopped_loses_its_lease_when_it_runs_out(tmp_path
 
 def run_out(path: Path) -> None:
     """Ends every lease, as time would where hearts do not beat."""
-    with sqlite3.connect(path) as db:
+    with closing_database(path) as db:
         db.execute("UPDATE lease SET until = 0")
 
 

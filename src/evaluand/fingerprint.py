@@ -120,8 +120,11 @@ MAX_NAME = 260  # characters of a text that may name a file
 MAX_CLIMB = 3  # folders up from the code in which a path still belongs to the project
 SOURCES_KEPT = 256
 
+_LOADS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
+
 _Namespace = Mapping[str, Any]
 _Chain = tuple[str, ...]  # a name and the attributes taken from it: helpers.normalise
+_Import = tuple[int, str, _Chain]  # level, module and what is taken from it
 _Callable = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 _TIMES = (dt.datetime, dt.date, dt.time, dt.timedelta)
@@ -287,10 +290,9 @@ class _Walk:
 
     def _opaque(self, value: object, place: _Place, why: str = UNREADABLE) -> bytes:
         kind = type(value).__qualname__
-        held = place.held or kind
-        what = f" ({place.inner.lstrip('.')} is {_a(kind)})" if place.inner else ""
-        reason = why if not place.inner else UNREADABLE
-        self.unpinned.setdefault(place.shown, f"{place.shown}: {_a(held)} {reason}{what}; {PIN}")
+        sentence = f"{place.shown}: {_a(place.held or kind)} {UNREADABLE if place.inner else why}"
+        where = f" ({place.inner.lstrip('.')} is {_a(kind)})" if place.inner else ""
+        self.unpinned.setdefault(place.shown, f"{sentence}{where}; {PIN}")
         return _leaf("opaque", kind.encode())
 
     # -- values
@@ -466,14 +468,14 @@ class _Walk:
 
     def _is_decorated(self, function: Any) -> bool:
         """Whether the text of a first-party function shows what it is wrapped in, and with which settings."""
-        while hasattr(function, "__wrapped__"):
+        for _ in range(MAX_INLINE):
+            if type(function) is not types.FunctionType:
+                return False
+            if "__wrapped__" not in function.__dict__:
+                break
             function = function.__wrapped__
-        if type(function) is not types.FunctionType or not self._home_of(function).ours:
-            return False
-        node = self._node(function)
-        return node is not None and bool(
-            getattr(_without_our_decorators(node, function.__globals__), "decorator_list", ())
-        )
+        node = self._node(function) if self._home_of(function).ours else None
+        return node is not None and bool(_decorators_of(node, function.__globals__))
 
     def _foreign_closure(self, function: types.FunctionType, place: _Place) -> bytes:
         home = self._home_of(function)
@@ -490,6 +492,7 @@ class _Walk:
         else:
             node = _without_our_decorators(node, namespace)
             uses.chains |= _chains_of(_signature_of(node))
+            uses.imports = _imports_of(node)
             own, strings = _leaf("source", _text_of(node).encode()), _strings_of(node)
         globals_ = self._uses_tokens(uses, namespace, place)
         self._name_files(strings, self._folders(uses, namespace, place.home), place.home)
@@ -650,8 +653,7 @@ class _Walk:
     # -- where code comes from
 
     def _home_of(self, obj: object) -> _Home:
-        while _is_wrapper(obj):
-            obj = _wrapped(obj)[0]  # type: ignore[index]
+        obj = _innermost(obj)
         if isinstance(obj, types.MethodType):
             obj = obj.__func__
         if isinstance(obj, types.FunctionType):
@@ -758,8 +760,7 @@ def _a(name: str) -> str:
 def _name_of(obj: Any) -> str:
     if isinstance(obj, types.FunctionType):
         return obj.__code__.co_qualname
-    while _is_wrapper(obj):
-        obj = _wrapped(obj)[0]  # type: ignore[index]
+    obj = _innermost(obj)
     return getattr(obj, "__qualname__", None) or type(obj).__qualname__
 
 
@@ -801,9 +802,10 @@ def _module_of(kind: type) -> str:
     return name if isinstance(name, str) else ""  # some extension types have a property there
 
 
-def _is_wrapper(value: Any) -> bool:
-    inner = _wrapped(value)
-    return bool(inner) and not isinstance(inner[0] if inner else None, str | None)
+def _innermost(value: Any) -> Any:
+    while (inner := _wrapped(value)) and not isinstance(inner[0], str | None):
+        value = inner[0]
+    return value
 
 
 def _is_code(value: Any) -> bool:
@@ -1061,9 +1063,14 @@ def _without_our_decorators(node: _Callable, namespace: _Namespace) -> _Callable
     """Leaves out `@task` and its like: names and labels say nothing of behaviour, the rest is identified beside."""
     if isinstance(node, ast.Lambda):
         return node
-    node = copy.copy(node)
-    node.decorator_list = [d for d in node.decorator_list if not _is_evaluands(d, namespace)]
+    decorators, node = _decorators_of(node, namespace), copy.copy(node)
+    node.decorator_list = decorators
     return node
+
+
+def _decorators_of(node: _Callable, namespace: _Namespace) -> list[ast.expr]:
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    return [decorator for decorator in decorators if not _is_evaluands(decorator, namespace)]
 
 
 def _is_evaluands(decorator: ast.expr, namespace: _Namespace) -> bool:
@@ -1112,6 +1119,21 @@ def _chain(node: ast.AST) -> _Chain:
     return (node.id, *reversed(names)) if isinstance(node, ast.Name) else ()
 
 
+def _imports_of(node: ast.AST) -> set[_Import]:
+    """What a definition takes from the modules that it imports itself."""
+    bound: dict[str, _Import] = {}
+    for part in ast.walk(node):
+        if isinstance(part, ast.Import):
+            for alias in part.names:
+                top = alias.name.partition(".")[0]
+                bound[alias.asname or top] = (0, alias.name if alias.asname else top, ())
+        elif isinstance(part, ast.ImportFrom):
+            for alias in part.names:
+                bound[alias.asname or alias.name] = (part.level, part.module or "", (alias.name,))
+    taken = [(bound[name], rest) for name, *rest in _chains_of([node]) if name in bound]
+    return {(level, module, (*chain, *rest)) for (level, module, chain), rest in taken}
+
+
 def _strings_of(node: ast.AST) -> set[str]:
     """The texts in some syntax, and those it joins to a path: folder / "prompts" / "answer.txt"."""
     found: set[str] = set()
@@ -1158,59 +1180,31 @@ class _Uses:
 
     chains: set[_Chain] = field(default_factory=set)
     stored: set[str] = field(default_factory=set)
-    imports: set[tuple[int, str, _Chain]] = field(default_factory=set)
+    imports: set[_Import] = field(default_factory=set)
 
 
 def _uses(code: types.CodeType) -> _Uses:
+    """What bytecode says of it: exact for globals, only whole modules for imports."""
     uses = _Uses()
-    _collect(code, uses, {})
+    for nested in _nested(code):
+        _collect(list(dis.get_instructions(nested)), uses)
     return uses
 
 
-_Alias = tuple[int, str, _Chain]
-
-
-def _collect(code: types.CodeType, uses: _Uses, aliases: dict[str, _Alias]) -> None:
-    root: str | _Alias | None = None
-    names: list[str] = []
-    recent: list[Any] = [None, None]
-    pending: _Alias | None = None
-
-    def close() -> None:
-        if isinstance(root, str):
-            uses.chains.add((root, *names))
-        elif root is not None:
-            uses.imports.add((root[0], root[1], (*root[2], *names)))
-
-    for instruction in dis.get_instructions(code):
-        op, argument = instruction.opname, instruction.argval
-        if root is not None and op in ("LOAD_ATTR", "LOAD_METHOD"):
-            names.append(argument)
+def _collect(instructions: Sequence[dis.Instruction], uses: _Uses) -> None:
+    chain: list[str] = []
+    for i, instruction in enumerate(instructions):
+        if chain and instruction.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+            chain.append(instruction.argval)
             continue
-        close()
-        root, names = None, []
-        if op in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
-            root = aliases.get(argument, argument) if op == "LOAD_NAME" else argument
-        elif op.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLASSDEREF")):
-            root = aliases.get(argument[-1] if isinstance(argument, tuple) else argument)
-        elif op == "IMPORT_NAME":
-            level, listed = recent
-            pending = level or 0, argument, ()
-            if not listed:  # `import a.b` binds a, unless `as` follows
-                whole, pending = pending, (0, argument.partition(".")[0], ())
-        elif op == "IMPORT_FROM" and pending is not None:
-            pending = (pending[0], pending[1], (argument,)) if listed else whole
-        elif op.startswith("STORE_") and pending is not None:
-            aliases[argument] = pending
-            pending = (level or 0, pending[1], ()) if listed else None
-        if op == "STORE_GLOBAL":
-            uses.stored.add(argument)
-            uses.chains.add((argument,))
-        recent = [recent[1], argument]
-    close()
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            _collect(constant, uses, aliases)
+        if chain:
+            uses.chains.add(tuple(chain))
+        chain = [instruction.argval] if instruction.opname in _LOADS else []
+        if instruction.opname == "STORE_GLOBAL":
+            uses.stored.add(instruction.argval)
+            uses.chains.add((instruction.argval,))
+        elif instruction.opname == "IMPORT_NAME":
+            uses.imports.add((instructions[i - 2].argval or 0, instruction.argval, ()))
 
 
 def _code_token(code: types.CodeType) -> bytes:

@@ -104,7 +104,7 @@ class _Pace:
         rate = tally.called / passed
         shown = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"
         left = (tally.total - tally.done) / rate
-        return f"  {shown}" + (f"  {seconds(left)} left" if left >= 1 else "")
+        return f"  {shown}" + (f"  {seconds(round(left))} left" if left >= 1 else "")
 
 
 def _done(tally: Tally) -> str:

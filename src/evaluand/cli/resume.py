@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import click
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import stdout_to_stderr
 from evaluand.cli.run import WatchedStore, carry_out, display, print_results
-from evaluand.errors import SpecError
+from evaluand.errors import NotFound, SpecError
 from evaluand.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store import resolve
@@ -34,7 +35,7 @@ def command(artifact: str, folder: Path, as_json: bool) -> None:
     the seed; how calls are made (concurrency, timeout, retries) may have changed.
     """
     store = WatchedStore(folder)
-    kind, id = resolve(store, artifact)
+    kind, id = _found(store, artifact)
     what = f"{kind[:-1]} {id[:SHORT_ID]}"
     if store.is_sealed(kind, id):
         return click.echo(f"nothing to resume: {what} is complete", err=True)
@@ -49,7 +50,17 @@ def command(artifact: str, folder: Path, as_json: bool) -> None:
             if _is_changed(path, origin):
                 error.add_note(f"{path} has been changed since")
             raise
-    print_results(results, as_json=as_json)
+    print_results(results, store, as_json=as_json)
+
+
+def _found(store: WatchedStore, artifact: str) -> tuple[str, str]:
+    """What is meant: of a run and an evaluation that share a name, the open one."""
+    for kind in ("runs", "evaluations"):
+        with suppress(NotFound):
+            found = resolve(store, artifact, kind)
+            if not store.is_sealed(*found):
+                return found
+    return resolve(store, artifact)
 
 
 def _file(origin: dict[str, Any], what: str) -> Path:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import click
 from click.exceptions import Exit
 
 from evaluand.cli import INTERRUPTED
-from evaluand.cli.options import json_option, store_option
+from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
 from evaluand.engine import Aborted
@@ -60,7 +59,7 @@ def command(
         experiment = Experiment.from_file(file)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
-    print_results(results, as_json=as_json, quiet=quiet)
+    print_results(results, store, as_json=as_json, quiet=quiet)
 
 
 class WatchedStore(DirectoryStore):
@@ -99,15 +98,16 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
         raise
 
 
-def print_results(results: Results, *, as_json: bool, quiet: bool = False) -> None:
+def print_results(results: Results, store: WatchedStore, *, as_json: bool, quiet: bool = False) -> None:
     """Prints what an experiment came to."""
     facts = results_facts(results.tasks, results.aggregation)
     if as_json:
         return print_json(facts)
     show(results_table(facts, quiet=quiet))
     if not quiet:
-        aggregation = facts["aggregation"]
-        click.echo(f"\naggregation {aggregation['id'][:SHORT_ID]}; more: evaluand show {_shown(aggregation)}")
+        made = facts["aggregation"]
+        more = suggested("show", made["name"] or made["id"][:SHORT_ID], store.root)
+        click.echo(f"\naggregation {made['id'][:SHORT_ID]}; more: {safe(more)}")
 
 
 def _how_far(progress: Display) -> str:
@@ -119,9 +119,4 @@ def _how_to_go_on(store: WatchedStore) -> str:
     opened = store.opened
     if opened is None or store.is_sealed(opened["kind"], opened["id"]):
         return "run the same command again to continue"
-    return f"continue with: evaluand resume {opened['id'][:SHORT_ID]}"
-
-
-def _shown(aggregation: dict[str, Any]) -> str:
-    name = aggregation["name"]
-    return quote(safe(name)) if name else aggregation["id"][:SHORT_ID]
+    return f"continue with: {suggested('resume', opened['id'][:SHORT_ID], store.root)}"

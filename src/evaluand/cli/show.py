@@ -10,13 +10,14 @@ from typing import Any
 import click
 
 from evaluand.aggregation import Aggregation
-from evaluand.cli.options import json_option, store_option
+from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.dataset import Dataset
 from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
 from evaluand.report.facts import Facts, dataset_facts, evaluation_facts, metrics_facts, names_of, run_facts
 from evaluand.report.terminal import artifact_table
+from evaluand.report.text import SHORT_ID
 from evaluand.run import LANE, Run
 from evaluand.store import Manifest, resolve
 from evaluand.stores.directory import DirectoryStore
@@ -65,7 +66,10 @@ def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: boo
         "used_by": _uses(store, kind, id),
     }
     if facts["status"] == "open":
-        return facts | {"progress": list(_progress(store, manifest))}
+        return facts | {
+            "progress": list(_progress(store, manifest)),
+            "resume": suggested("resume", id[:SHORT_ID], store.root),
+        }
     if kind == "runs":
         return facts | run_facts(Run(store, id), examples, failed=failed)
     if kind == "evaluations":
@@ -105,7 +109,7 @@ def _other(store: DirectoryStore, kind: str, id: str) -> Facts:
 
 
 def _tasks(evaluations: list[Facts]) -> list[str]:
-    return [str(e["name"] or f"evaluation {e['id'][:12]}") for e in evaluations]
+    return [str(e["name"] or f"evaluation {e['id'][:SHORT_ID]}") for e in evaluations]
 
 
 def _progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[str, Any]]:

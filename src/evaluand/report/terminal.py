@@ -124,7 +124,7 @@ class _Metrics:
         }
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        bounded = any(row["worst"] is not None for row in self._rows)
+        bounded = any(row["worst"] != row["best"] for row in self._rows)
         wide = bounded and options.max_width >= _WIDE
         yield self._table(wide, any(row["n_skipped"] for row in self._rows))
 
@@ -142,7 +142,7 @@ class _Metrics:
             form = self._formats[row["scorer"], row["signature"]]
             value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
             interval = "" if row["low"] is None else f"[{low} – {high}]"
-            bounds = "" if row["worst"] is None or row["worst"] == row["best"] else f"{worst} … {best}"
+            bounds = "" if row["worst"] == row["best"] else f"{worst} … {best}"
             table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))
             indent = " " * (4 if row["by"] else 2)
             if bounds and not wide:
@@ -223,7 +223,7 @@ def _about(facts: Facts) -> Iterator[tuple[str, str | Text]]:
         yield "status", Text("open: not everything is done yet", "yellow")
         for step in facts["progress"]:
             yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], _CELL)}"
-        yield "continue", f"evaluand resume {facts['id'][:SHORT_ID]}"
+        yield "continue", safe(facts["resume"])
     yield from _specified(facts["kind"], manifest)
     for name, key in (("made from", "made_from"), ("used by", "used_by")):
         for other in facts.get(key) or ():

@@ -49,7 +49,7 @@ def number_format(values: Iterable[float | None]) -> str:
     if all(v.is_integer() for v in known) and size < _HUGE:
         return ",.0f"
     digits = math.floor(math.log10(size)) if 0 < size < math.inf else 0
-    if not -6 <= digits or size >= _HUGE:
+    if digits < -6 or size >= _HUGE:
         return ".3e"
     return f",.{min(max(3 - digits, 1), 3) if digits >= -1 else 2 - digits}f"
 

@@ -1,0 +1,326 @@
+"""A process may be killed at any moment, or have company: finished calls are never made again, and nothing else changes.
+
+Processes are forked from one that has imported everything and done nothing, since starting dozens of interpreters
+would take most of the time.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import pytest
+
+from evaluand.stores.directory import DirectoryStore
+
+EXAMPLES = 2000
+KILLS = 10
+CONCURRENCY = 8
+PATIENCE = 60.0
+
+NURSERY = """
+import asyncio, os, sys, time, traceback
+from pathlib import Path
+
+from evaluand.aggregation import Measure
+from evaluand.dataset import Dataset
+from evaluand.engine import Policy
+from evaluand.evaluation import Evaluator
+from evaluand.experiment import Experiment
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.run import Run, Runner
+from evaluand.scorer import scorer
+from evaluand.stores.directory import DirectoryStore
+from evaluand.task import task
+
+policy = Policy(concurrency=8)
+
+
+def note(kind, number):
+    path = os.path.join(os.environ["NOTES"], kind)
+    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(handle, b"%d\\n" % number)
+    os.close(handle)
+
+
+def result(number):
+    if number % 97 == 5:
+        raise ValueError(f"{number} is too hard")
+    return {"answer": number * 2}
+
+
+@task(version="1")
+def threads(number):
+    note("calls", number)
+    time.sleep(0.001)
+    return result(number)
+
+
+@task(version="1")
+async def coroutines(number):
+    note("calls", number)
+    await asyncio.sleep(0.002)
+    return result(number)
+
+
+@scorer(version="1")
+def slow(output, expected, index):
+    note("grades", index)
+    time.sleep(0.001)
+    if index % 101 == 3:
+        raise ValueError("cannot tell")
+    return output["answer"] == expected
+
+
+def data(examples):
+    return Dataset.from_rows([{"input": i, "expected": i * 2 if i % 4 else -1} for i in range(examples)])
+
+
+def run(store, kind, examples):
+    return Runner(store, policy).run({"threads": threads, "coroutines": coroutines}[kind], data(examples)).digest
+
+
+def evaluate(store, examples):
+    made = Run(store, store.ids("runs")[0])
+    return Evaluator(store, policy).evaluate(made, {"slow": slow}).digest
+
+
+def whole(store, examples):
+    while not (Path(os.environ["NOTES"]) / "go").exists():
+        time.sleep(0.001)
+    measures = [Measure("slow", Accuracy())]
+    made = Experiment("shared", data(examples), {"threads": threads}, {"slow": slow}, measures, policy).run(store)
+    [one] = made.tasks
+    return f"{one.run.id} {one.run.digest} {one.evaluation.id} {one.evaluation.digest} {made.aggregation.digest}"
+
+
+def child(folder, what, *arguments):
+    os.environ["NOTES"] = folder
+    plain = [int(a) if a.isdigit() else a for a in arguments]
+    told = globals()[what](DirectoryStore(Path(folder) / "store"), *plain)
+    (Path(folder) / f"told-{os.getpid()}").write_text(told)
+
+
+for text in sys.stdin:
+    order, *words = text.split()
+    if order == "start":
+        pid = os.fork()
+        if pid == 0:
+            try:
+                child(*words)
+                code = 0
+            except BaseException:
+                traceback.print_exc()
+                code = 1
+            sys.stderr.flush()
+            os._exit(code)
+        print(pid, flush=True)
+    else:
+        print(os.waitstatus_to_exitcode(os.waitpid(int(words[0]), 0)[1]), flush=True)
+"""
+
+
+class Nursery:
+    """Starts processes and buries them."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
+        )
+        self.living: set[int] = set()
+
+    def start(self, folder: Path, what: str, *arguments: object) -> int:
+        """The id of a new process that does something in a folder."""
+        folder.mkdir(exist_ok=True)
+        pid = int(self._ask(f"start {folder} {what} {' '.join(map(str, arguments))}"))
+        self.living.add(pid)
+        return pid
+
+    def end(self, pid: int) -> int:
+        """Waits for a process; how it ended (below 0: by which signal)."""
+        code = int(self._ask(f"end {pid}"))
+        self.living.discard(pid)
+        return code
+
+    def finish(self, folder: Path, what: str, *arguments: object) -> str:
+        """What a process that is left alone has to tell."""
+        pid = self.start(folder, what, *arguments)
+        assert self.end(pid) == 0
+        return (folder / f"told-{pid}").read_text()
+
+    def close(self) -> None:
+        for pid in self.living:
+            os.kill(pid, signal.SIGKILL)
+        self.process.kill()
+        self.process.communicate()
+
+    def _ask(self, text: str) -> str:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(text + "\n")
+        return self.process.stdout.readline()
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    one = Nursery()
+    yield one
+    one.close()
+
+
+def noted(folder: Path, kind: str) -> list[int]:
+    """The numbers of the calls made so far, in order."""
+    try:
+        return [int(text) for text in (folder / kind).read_bytes().split()]
+    except FileNotFoundError:
+        return []
+
+
+@dataclass
+class Grave:
+    """What was there when a process had been killed.
+
+    Attributes:
+        calls: how many had begun.
+        kept: the slots whose line was complete.
+        size: bytes in the journal's segments.
+        other: bytes in the journal beside them.
+    """
+
+    calls: int
+    kept: set[int]
+    size: int
+    other: int
+
+
+def looked_at(folder: Path, kind: str, notes: str) -> Grave:
+    kept: set[int] = set()
+    size = other = 0
+    for path in (folder / "store" / kind).glob("*/journal/*/*"):
+        if path.suffix == ".jsonl":
+            data = path.read_bytes()
+            size += len(data)
+            kept |= {orjson.loads(line)[0] for line in data.split(b"\n")[:-1]}
+        else:
+            other += path.stat().st_size
+    return Grave(len(noted(folder, notes)), kept, size, other)
+
+
+def killed_again_and_again(
+    nursery: Nursery, folder: Path, kind: str, notes: str, seed: int, *order: object
+) -> tuple[str, list[Grave]]:
+    """What a step has to tell in the end, and what each of its processes left that was killed.
+
+    The moments are drawn from all numbers of calls; the last lies behind the last call, while tables are written.
+    """
+    moments = random.Random(seed)
+    graves = []
+    for calls in [*sorted(moments.sample(range(EXAMPLES), KILLS - 1)), EXAMPLES]:
+        pid = nursery.start(folder, *order)
+        end = time.monotonic() + PATIENCE
+        while len(noted(folder, notes)) < calls and time.monotonic() < end:
+            time.sleep(0.002)
+        time.sleep(moments.random() * 0.01)
+        os.kill(pid, signal.SIGKILL)
+        assert nursery.end(pid) in (0, -signal.SIGKILL)
+        graves.append(looked_at(folder, kind, notes))
+    return nursery.finish(folder, *order), graves
+
+
+def check_nothing_was_repeated(calls: list[int], graves: list[Grave]) -> None:
+    assert set(calls) == set(range(EXAMPLES))
+    assert len(calls) <= EXAMPLES + KILLS * CONCURRENCY
+    for grave in graves:
+        assert grave.kept & set(calls[grave.calls :]) == set()
+
+
+def check_the_journal_is_as_long_as_the_work(graves: list[Grave]) -> None:
+    some = [grave for grave in graves if len(grave.kept) > 20]
+    assert len(some) >= 3
+    per_line = [grave.size / len(grave.kept) for grave in some]
+    assert max(per_line) < 1.5 * min(per_line)
+    assert max(per_line) < 400
+    assert max(grave.other for grave in graves) < 200_000  # leases
+
+
+def check_only_whole_files_are_left(folder: Path, kind: str) -> None:
+    [artifact] = (folder / "store" / kind).iterdir()
+    manifest = orjson.loads((artifact / "manifest.json").read_bytes())
+    tables = {entry["file"] for entry in manifest["tables"].values()}
+    assert {path.name for path in artifact.iterdir()} == {"manifest.json", *tables}
+
+
+@pytest.mark.parametrize("kind", ["threads", "coroutines"])
+def test_a_run_killed_ten_times_repeats_no_finished_call_and_ends_as_if_nothing_had_been(
+    nursery: Nursery, tmp_path: Path, kind: str
+) -> None:
+    undisturbed = nursery.finish(tmp_path / "undisturbed", "run", kind, EXAMPLES)
+    folder = tmp_path / "killed"
+    digest, graves = killed_again_and_again(nursery, folder, "runs", "calls", 20_260_101, "run", kind, EXAMPLES)
+    assert digest == undisturbed
+    check_nothing_was_repeated(noted(folder, "calls"), graves)
+    check_the_journal_is_as_long_as_the_work(graves)
+    check_only_whole_files_are_left(folder, "runs")
+    store = DirectoryStore(folder / "store")
+    [id] = store.ids("runs")
+    failed = len(range(5, EXAMPLES, 97))
+    assert store.manifest("runs", id)["counts"] == {"completed": EXAMPLES - failed, "failed": failed}
+
+
+def test_an_evaluation_killed_ten_times_repeats_no_finished_grade_and_ends_as_if_nothing_had_been(
+    nursery: Nursery, tmp_path: Path
+) -> None:
+    digests = []
+    for name in ("undisturbed", "killed"):
+        digests.append(nursery.finish(tmp_path / name, "run", "coroutines", EXAMPLES))
+    assert digests[0] == digests[1]
+    undisturbed = nursery.finish(tmp_path / "undisturbed", "evaluate", EXAMPLES)
+    folder = tmp_path / "killed"
+    digest, graves = killed_again_and_again(
+        nursery, folder, "evaluations", "grades", 20_260_202, "evaluate", EXAMPLES
+    )
+    assert digest == undisturbed
+
+    grades = noted(folder, "grades")
+    asked = {i for i in range(EXAMPLES) if i % 97 != 5}  # nobody grades what the task failed at
+    assert set(grades) == asked
+    assert len(grades) <= len(asked) + KILLS * CONCURRENCY
+    for grave in graves:
+        assert grave.kept & set(grades[grave.calls :]) == set()
+    check_the_journal_is_as_long_as_the_work(graves)
+    check_only_whole_files_are_left(folder, "evaluations")
+    store = DirectoryStore(folder / "store")
+    [id] = store.ids("evaluations")
+    failed = len({i for i in range(EXAMPLES) if i % 97 == 5 or i % 101 == 3})
+    assert store.manifest("evaluations", id)["counts"] == {"slow": {"scored": EXAMPLES - failed, "failed": failed}}
+
+
+@pytest.mark.parametrize("round", range(3))
+def test_two_processes_share_one_run_and_one_evaluation(nursery: Nursery, tmp_path: Path, round: int) -> None:
+    examples = 4 * 1024
+    pids = [nursery.start(tmp_path, "whole", examples) for _ in range(2)]
+    (tmp_path / "go").touch()
+    assert [nursery.end(pid) for pid in pids] == [0, 0]
+    one, other = ((tmp_path / f"told-{pid}").read_text() for pid in pids)
+    assert one == other
+
+    calls, grades = Counter(noted(tmp_path, "calls")), Counter(noted(tmp_path, "grades"))
+    assert calls == dict.fromkeys(range(examples), 1)
+    assert grades == {i: 1 for i in range(examples) if i % 97 != 5}
+    for kind in ("datasets", "runs", "evaluations", "aggregations"):
+        check_only_whole_files_are_left(tmp_path, kind)
+
+
+def test_a_process_that_comes_late_finds_the_work_done(nursery: Nursery, tmp_path: Path) -> None:
+    first = nursery.finish(tmp_path, "run", "threads", 100)
+    assert nursery.finish(tmp_path, "run", "threads", 100) == first
+    assert sorted(noted(tmp_path, "calls")) == list(range(100))

@@ -1,0 +1,455 @@
+"""Tasks: the forms in which a system under test can be given, what each is called with, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import random
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from evaluand.dataset import Dataset
+from evaluand.errors import DataError, SpecError, TaskError
+from evaluand.ids import digest, seed_of
+from evaluand.run import Run, Runner
+from evaluand.task import Alternatives, FunctionTask, Request, Task, as_task, task
+from evaluand.trace import TaskSpan, Trace
+
+WORDS = Dataset.from_rows([{"input": "one"}, {"input": "two"}])
+PAIRS = Dataset.from_rows([{"a": 1, "b": 2, "note": "n"}, {"a": 3, "b": 4, "note": "m"}])
+
+
+def request(input: Any, index: int = 3, id: str = "three", replication: int = 2, run_seed: int = 5) -> Request:
+    return Request(input, Trace.start("t", input).root, index, id, replication, digest(input), run_seed)
+
+
+def answers(run: Run) -> list[Any]:
+    return [response.responses for response in run]
+
+
+def failures(run: Run) -> list[str]:
+    return [f"{r.error['type']}: {r.error['message']}" for r in run if r.error]
+
+
+def shout(text: str) -> str:
+    return text.upper()
+
+
+async def shout_later(text: str) -> str:
+    await asyncio.sleep(0)
+    return text.upper()
+
+
+class Shouter:
+    """A task without a base class."""
+
+    def __init__(self, mark: str = "!") -> None:
+        self.mark = mark
+
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        task_span.log("seen", input)
+        return input.upper() + self.mark
+
+
+class AsyncShouter(Task[str, str]):
+    async def do_run(self, input: str, task_span: TaskSpan) -> str:
+        await asyncio.sleep(0)
+        return input.upper()
+
+
+class Callable_:
+    def __call__(self, text: str) -> str:
+        return text.upper()
+
+
+class AsyncCallable:
+    async def __call__(self, text: str) -> str:
+        return text.upper()
+
+
+# Forms
+
+
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [
+        (shout, "shout"),
+        (shout_later, "shout_later"),
+        (task(shout), "shout"),
+        (task(shout_later), "shout_later"),
+        (task(name="loud")(shout), "loud"),
+        (str.upper, "upper"),
+        (lambda text: text.upper(), "<lambda>"),
+        (Shouter(mark=""), "Shouter"),
+        (AsyncShouter(), "AsyncShouter"),
+        (Callable_(), "Callable_"),
+        (AsyncCallable(), "AsyncCallable"),
+        (functools.partial(shout), "partial"),
+        (Shouter(mark="").mark.__class__.upper, "upper"),
+    ],
+)
+def test_every_form_of_task_is_run_and_has_a_name(form: Any, name: str) -> None:
+    assert answers(Runner().run(form, WORDS)) == [["ONE"], ["TWO"]]
+    assert as_task(form).name == name
+
+
+@pytest.mark.parametrize(
+    ("form", "waits"),
+    [
+        (shout, False),
+        (shout_later, True),
+        (Shouter(), False),
+        (AsyncShouter(), True),
+        (AsyncCallable(), True),
+        (Callable_(), False),
+        (functools.partial(shout_later), True),
+    ],
+)
+def test_whether_a_task_waits_is_told_from_its_form(form: Any, waits: bool) -> None:
+    assert as_task(form).is_async is waits
+
+
+def test_a_decorated_function_is_still_called_as_a_function() -> None:
+    @task(version="1")
+    def add(a: int, b: int = 1) -> int:
+        return a + b
+
+    assert add(2) == 3
+    assert add(2, b=3) == 5
+    assert isinstance(add, FunctionTask)
+
+
+def test_a_task_is_its_own_task() -> None:
+    given = task(shout)
+    assert as_task(given) is given
+
+
+@pytest.mark.parametrize("form", [3, "shout", None, [shout], {"do": shout}])
+def test_what_can_not_be_called_is_no_task(form: Any) -> None:
+    with pytest.raises(SpecError, match="is no task: give a function, or an object with do_run"):
+        as_task(form)
+
+
+@pytest.mark.parametrize("form", [Shouter, AsyncShouter])
+def test_a_class_in_place_of_its_instance_is_refused_before_anything_runs(form: Any) -> None:
+    with pytest.raises(SpecError, match="instance|Shouter"):
+        Runner().run(form, WORDS)
+
+
+def test_a_task_without_do_run_can_not_be_made() -> None:
+    class Nothing(Task[str, str]):
+        pass
+
+    with pytest.raises(TypeError, match="do_run"):
+        Nothing()  # type: ignore[abstract]
+
+
+def test_preparing_comes_before_the_first_call_and_what_it_raises_stops_the_run() -> None:
+    calls: list[str] = []
+
+    class Model(Task[str, str]):
+        version = "1"
+
+        def __init__(self, weights: str | None) -> None:
+            self.weights = weights
+
+        def prepare(self) -> None:
+            calls.append("prepare")
+            if self.weights is None:
+                raise DataError("weights.bin: no such file")
+
+        def do_run(self, input: str, task_span: TaskSpan) -> str:
+            calls.append(input)
+            return input
+
+    Runner().run(Model("w"), WORDS)
+    assert calls[0] == "prepare"
+    assert sorted(calls) == ["one", "prepare", "two"]
+    calls.clear()
+    with pytest.raises(DataError, match="weights.bin"):
+        Runner().run(Model(None), WORDS)
+    assert calls == ["prepare"]
+
+
+# What a function is called with
+
+
+def test_one_parameter_is_given_the_whole_input_whatever_it_is_called() -> None:
+    for parameter in (lambda row: row, lambda task_span: task_span, lambda a, c=0: a):
+        assert answers(Runner().run(parameter, PAIRS)) == [
+            [{"a": 1, "b": 2, "note": "n"}],
+            [{"a": 3, "b": 4, "note": "m"}],
+        ]
+
+
+def test_several_parameters_take_a_mapping_input_by_name() -> None:
+    def add(b: int, a: int, scale: int = 10) -> int:
+        return scale * b + a
+
+    assert answers(Runner().run(add, PAIRS)) == [[21], [43]]
+
+
+def test_a_parameter_by_keyword_alone_is_taken_by_name() -> None:
+    def double(*, a: int) -> int:
+        return 2 * a
+
+    assert answers(Runner().run(double, PAIRS)) == [[2], [6]]
+
+
+def test_extras_are_filled_in_by_name_wherever_they_stand() -> None:
+    def everything(text: str, seed: int, *, id: str, index: int, replication: int, task_span: TaskSpan) -> list[Any]:
+        return [text, seed, id, index, replication, type(task_span) is TaskSpan]
+
+    given = request("q")
+    expected = ["q", seed_of(5, digest("q"), 2), "three", 3, 2, True]
+    assert task(everything).call(given) == expected
+
+
+def test_extras_stand_beside_inputs_taken_by_name() -> None:
+    def labelled(a: int, index: int, b: int) -> list[int]:
+        return [index, a, b]
+
+    assert answers(Runner().run(labelled, PAIRS)) == [[[0, 1, 2]], [[1, 3, 4]]]
+
+
+def test_an_extra_in_the_first_place_is_the_input() -> None:
+    def of_index(index: Any) -> Any:
+        return index
+
+    assert answers(Runner().run(of_index, WORDS)) == [["one"], ["two"]]
+
+
+def test_what_is_traced_inside_belongs_to_the_call() -> None:
+    def traced(text: str, task_span: TaskSpan) -> str:
+        with task_span.span("think", kind="llm", input=text) as span:
+            span.output = text[::-1]
+        return text
+
+    spans = [batch.to_pylist() for batch in Runner().run(traced, WORDS).spans()]
+    found = [(row["_index_"], row["name"], row["input"]) for rows in spans for row in rows if row["name"] == "think"]
+    assert found == [(0, "think", '"one"'), (1, "think", '"two"')]
+
+
+@pytest.mark.parametrize("function", [lambda: 1, lambda **rest: 1, lambda *rest: 1])
+def test_a_function_without_a_parameter_for_the_input_is_refused(function: Any) -> None:
+    with pytest.raises(SpecError, match="its first parameter is the example's input"):
+        task(function)
+
+
+def test_several_parameters_and_an_input_of_one_value_do_not_go_together() -> None:
+    def add(a: int, b: int) -> int:
+        return a + b
+
+    with pytest.raises(SpecError, match=r"declare these as input columns: input: \[a, b\]"):
+        task(add).call(request("text"))
+
+
+def test_parameters_that_the_input_has_not_are_named() -> None:
+    def add(a: int, c: int, d: int) -> int:
+        return a + c + d
+
+    with pytest.raises(SpecError, match="task 'add' takes c, d, which the input has not"):
+        task(add).call(request({"a": 1, "b": 2}))
+
+
+# Seeds
+
+
+def drawn(run: Run) -> list[Any]:
+    return [response.responses[0] for response in run if response.responses]
+
+
+def draw(text: str, seed: int) -> float:
+    return random.Random(seed).random()
+
+
+def test_seeds_belong_to_input_and_replication_whatever_the_order_and_number_of_examples() -> None:
+    rows = [{"_index_": i, "input": f"q{i}"} for i in range(20)]
+    whole = drawn(Runner().run(draw, Dataset.from_rows(rows), replications=2))
+    assert drawn(Runner().run(draw, Dataset.from_rows(rows[::-1]), replications=2)) == whole
+    assert drawn(Runner().run(draw, Dataset.from_rows(rows[5:]), replications=2)) == whole[10:]
+    assert drawn(Runner().run(draw, Dataset.from_rows(rows))) == whole[::2]
+    assert len(set(whole)) == 40
+
+
+def test_another_seed_of_the_run_gives_other_draws() -> None:
+    one, other = (drawn(Runner().run(draw, WORDS, seed=seed)) for seed in (0, 1))
+    assert not set(one) & set(other)
+
+
+def test_a_seed_is_a_whole_number_that_generators_take() -> None:
+    seed = request("q").seed
+    assert 0 <= seed < 2**63
+    assert request("q").seed == seed != request("q", replication=3).seed
+
+
+def test_an_answer_that_depends_on_the_example_is_not_taken_for_that_of_another_with_the_same_input() -> None:
+    def numbered(text: str, index: int, id: str) -> str:
+        return f"{text} {index} {id}"
+
+    rows = [{"input": "same", "id": name} for name in "abc"]
+    runner = Runner()
+    runner.run(numbered, Dataset.from_rows(rows), limit=1)
+    assert answers(runner.run(numbered, Dataset.from_rows(rows))) == [["same 0 a"], ["same 1 b"], ["same 2 c"]]
+
+
+# What a task gives
+
+
+class Pair(NamedTuple):
+    a: int
+    b: str
+
+
+@pytest.mark.parametrize(
+    ("output", "responses"),
+    [
+        ("text", ["text"]),
+        (None, None),
+        ([], [[]]),
+        ({}, [{}]),
+        ([1, None], [[1, None]]),
+        ((1, 2), [[1, 2]]),
+        (Pair(1, "x"), [[1, "x"]]),
+        (Alternatives(["a", "b"]), ["a", "b"]),
+        (Alternatives([None, {}]), [None, {}]),
+        (Alternatives([]), []),
+        (b"raw", [b"raw"]),
+    ],
+)
+def test_an_output_is_one_response_alternatives_are_several_and_none_is_no_answer(output: Any, responses: Any) -> None:
+    run = Runner().run(task(version="1")(lambda text: output), Dataset.from_rows([{"input": "q"}]))
+    assert answers(run) == [responses]
+
+
+@pytest.mark.parametrize(
+    ("output", "responses"),
+    [
+        ([], [[]]),
+        ([1, 2], [[1, 2]]),
+        (None, None),
+        (Alternatives([[1], [], [2, 3]]), [[1], [], [2, 3]]),
+        (Alternatives([]), []),
+    ],
+)
+def test_items_make_up_a_response_together(output: Any, responses: Any) -> None:
+    run = Runner().run(task(version="1", items=True)(lambda text: output), Dataset.from_rows([{"input": "q"}]))
+    assert answers(run) == [responses]
+
+
+@pytest.mark.parametrize("output", ["text", 3, {"a": 1}, Alternatives([[1], "text"])])
+def test_a_task_of_items_that_gives_no_list_fails_that_row(output: Any) -> None:
+    run = Runner().run(task(version="1", items=True)(lambda text: output), Dataset.from_rows([{"input": "q"}]))
+    assert run.counts == {"failed": 1}
+    [failure] = failures(run)
+    assert failure.startswith("DataError: the task declares items, so it must return a list of items, not a ")
+
+
+def cyclic() -> list[Any]:
+    value: list[Any] = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize("output", [{1, 2}, object(), {1: 2}, "\ud800", Shouter, dict, cyclic()])
+def test_an_output_that_is_no_data_fails_its_row_and_no_other(output: Any) -> None:
+    def give(text: str) -> Any:
+        return output if text == "one" else "fine"
+
+    run = Runner().run(task(version="1")(give), WORDS)
+    assert run.counts == {"failed": 1, "completed": 1}
+    assert answers(run) == [None, ["fine"]]
+
+
+class ModelLike:
+    """Says of itself that it can be dumped, and can not."""
+
+    def model_dump(self) -> Mapping[str, Any]:
+        raise RuntimeError("not today")
+
+
+def test_an_output_that_raises_while_it_is_written_fails_its_row_and_no_other() -> None:
+    run = Runner().run(task(version="1")(lambda text: ModelLike() if text == "one" else "fine"), WORDS)
+    assert run.counts == {"failed": 1, "completed": 1}
+
+
+def test_a_crash_is_a_row_with_type_message_and_code() -> None:
+    def crash(text: str) -> str:
+        if text == "one":
+            raise TaskError("out of tokens", code="429")
+        raise KeyError("missing")
+
+    run = Runner().run(crash, WORDS)
+    assert [response.error for response in run] == [
+        {"type": "TaskError", "message": "out of tokens", "code": "429"},
+        {"type": "KeyError", "message": "'missing'", "code": None},
+    ]
+    assert run.counts == {"failed": 2}
+
+
+# Identity
+
+
+def test_a_name_and_a_declared_version_are_the_identity_whatever_the_code() -> None:
+    one, other = (task(name="answer", version="1")(function).identify() for function in (shout, shout_later))
+    assert one.spec == other.spec
+    assert one.pinned
+    others = [
+        task(name="answer", version="2")(shout),
+        task(name="reply", version="1")(shout),
+        task(name="answer", version="1", items=True)(shout),
+    ]
+    assert all(changed.identify().spec != one.spec for changed in others)
+
+
+def test_without_a_version_other_code_or_other_state_is_another_task() -> None:
+    specs = [as_task(form).identify().spec for form in (shout, shout_later, Shouter("!"), Shouter("?"))]
+    assert all(specs.count(spec) == 1 for spec in specs)
+    assert as_task(Shouter("!")).identify().spec == specs[2]
+
+
+def test_a_file_that_a_task_names_is_part_of_it(tmp_path: Path) -> None:
+    prompt = tmp_path / "prompt.txt"
+    prompt.write_text("Answer briefly.")
+    named = task(files=[prompt])(shout)
+    before = named.identify()
+    assert named.identify().spec == before.spec
+    assert before.spec != task(shout).identify().spec
+    prompt.write_text("Answer at length.")
+    assert named.identify().spec != before.spec
+
+
+def test_a_class_that_declares_its_version_items_and_files_keeps_them() -> None:
+    class Tagger:
+        version = "3"
+        items = True
+        files: Sequence[str] = ()
+
+        def do_run(self, input: str, task_span: TaskSpan) -> list[str]:
+            return input.split()
+
+    given = as_task(Tagger())
+    assert (given.version, given.items) == ("3", True)
+    run = Runner().run(Tagger(), Dataset.from_rows([{"input": "a b"}]))
+    assert run.items
+    assert answers(run) == [[["a", "b"]]]
+
+
+def test_files_of_an_object_that_is_no_task_by_base_class_are_part_of_it_too(tmp_path: Path) -> None:
+    prompt = tmp_path / "prompt.txt"
+
+    class Prompted:
+        def __init__(self) -> None:
+            self.files = [str(prompt)]
+
+        def do_run(self, input: str, task_span: TaskSpan) -> str:
+            return input
+
+    specs = []
+    for text in ("Answer briefly.", "Answer at length."):
+        prompt.write_text(text)
+        specs.append(as_task(Prompted()).identify().spec)
+    assert specs[0] != specs[1]
