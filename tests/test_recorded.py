@@ -44,7 +44,9 @@ NOT_RECORDED = ("TaskError", "not_recorded")
 
 
 def test_rows_are_joined_by_index_in_whatever_order(tmp_path: Path) -> None:
-    path = file(tmp_path, [{"_index_": 9, "text": "nine"}, {"_index_": 1, "text": "one"}, {"_index_": 7, "text": "no one's"}])
+    path = file(
+        tmp_path, [{"_index_": 9, "text": "nine"}, {"_index_": 1, "text": "one"}, {"_index_": 7, "text": "no one's"}]
+    )
     run = Runner().run(RecordedTask(path=path, response="text"), examples(1, 9))
     assert outcomes(run) == [["one"], ["nine"]]
 
@@ -270,7 +272,8 @@ def test_a_way_of_joining_that_does_not_exist_is_refused_as_written_wrongly(tmp_
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"response": "a..b"}, {"response": {"x": "a["}}, {"response": ""}, {"key": "a["}, {"replication": "a["}]
+    "parameters",
+    [{"response": "a..b"}, {"response": {"x": "a["}}, {"response": ""}, {"key": "a["}, {"replication": "a["}],
 )
 def test_what_is_no_path_is_refused_as_written_wrongly(tmp_path: Path, parameters: dict[str, Any]) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": "t"}])

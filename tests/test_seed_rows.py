@@ -91,9 +91,7 @@ def tagged() -> Run:
 def test_a_taggers_rows_hold_every_span_under_its_response(tagged: Run) -> None:
     columns = ("_index_", "replication", "status", "n_responses", "responses", "error")
     table = [tuple(row[column] for column in columns) for row in tagged.table().to_pylist()]
-    items = [
-        row[4] and [(item["_response_index_"], json.loads(item["value"])) for item in row[4]] for row in table
-    ]
+    items = [row[4] and [(item["_response_index_"], json.loads(item["value"])) for item in row[4]] for row in table]
     assert [row[:4] for row in table] == [
         (0, 0, "completed", 2),
         (0, 1, "completed", 2),
@@ -158,10 +156,12 @@ def test_a_taggers_mean_counts_examples_times_replications_and_shows_what_is_mis
 
 
 def test_the_exported_replication_follows_from_the_stored_key(tagged: Run) -> None:
-    for replication in tagged.table()["replication"].unique().to_pylist():
-        digest = bytearray(hashlib.sha1(bytes.fromhex(tagged.id)[:16] + str(replication).encode()).digest()[:16])
-        digest[6], digest[8] = digest[6] & 0x0F | 0x50, digest[8] & 0x3F | 0x80  # RFC 9562: version 5, variant 1
-        assert uuid.uuid5(uuid.UUID(hex=tagged.id), str(replication)).bytes == bytes(digest)
+    numbers = tagged.table()["replication"].unique().to_pylist()
+    assert numbers == [0, 1]
+    for number in numbers:
+        name = bytearray(hashlib.sha1(bytes.fromhex(tagged.id)[:16] + str(number).encode()).digest()[:16])
+        name[6], name[8] = name[6] & 0x0F | 0x50, name[8] & 0x3F | 0x80  # RFC 9562: version 5 and its variant
+        assert uuid.uuid5(uuid.UUID(hex=tagged.id), str(number)).bytes == bytes(name)
 
 
 # Two models' confidences on six samples with a sensitive attribute, labelled at the operating point 0.545
@@ -288,10 +288,6 @@ def test_tasks_that_answer_alike_are_still_two_rows() -> None:
     evaluations = compared(first_sentence, first_sentence_otherwise)
     aggregation = Aggregator().aggregate(evaluations, [Measure("equal", Accuracy())])
     assert found(aggregation, "evaluation", "value") == [(0, 1.0), (1, 1.0)]
-    assert [evaluation.manifest["provenance"]["run"] for evaluation in evaluations] == sorted(
-        {evaluation.manifest["provenance"]["run"] for evaluation in evaluations},
-        key=[evaluation.manifest["provenance"]["run"] for evaluation in evaluations].index,
-    )
 
 
 def test_evaluating_again_with_a_further_task_repeats_nothing() -> None:
@@ -361,7 +357,9 @@ def test_an_image_is_an_example_and_its_boxes_are_the_items_of_one_response(tmp_
         {"d3mIndex": 8, "bounding_box": [480, 477, 508, 522], "confidence": 0.1012},
         {"d3mIndex": 9, "bounding_box": [357, 460, 417, 537], "confidence": 0.1058},
     ]
-    data = Dataset.from_rows([{"image": "img_00285.png", "truth": [[480, 457, 515, 529]] * 2}], input="image", expected="truth")
+    data = Dataset.from_rows(
+        [{"image": "img_00285.png", "truth": [[480, 457, 515, 529]] * 2}], input="image", expected="truth"
+    )
     path = lines(tmp_path / "detections.jsonl", [{"_index_": 0, "boxes": boxes}])
     run = Runner().run(RecordedTask(path=path, response="boxes", items=True), data)
     [row] = run.table().to_pylist()
@@ -475,18 +473,21 @@ def test_one_failing_call_of_a_scorer_keeps_the_details_of_the_others() -> None:
     assert calls[1]["error"] == "the provider gave no answer"
 
 
-def test_contexts_that_are_responses_are_graded_one_by_one_and_reduced_by_their_mean() -> None:
+@pytest.mark.parametrize("error", [ValueError, ConnectionError])  # the second is worth another try, but there is none
+def test_contexts_that_are_responses_are_graded_one_by_one_and_reduced_by_their_mean(error: type[Exception]) -> None:
     @task(version="1")
     def retrieve(question: str) -> Alternatives:
         return Alternatives(CONTEXTS)
 
     def of_context(output: str, input: str) -> float:
+        if not output:
+            raise error("nothing to grade")
         return relevance(input, output)
 
     evaluation = Evaluator().evaluate(Runner().run(retrieve, ASKED), {"relevance": of_context})
     assert rows(evaluation, "relevance", *KEY, "status", "value", "reason") == [
         (0, 0, 0, None, "scored", 1.0, None),
-        (0, 0, 1, None, "failed", None, "scorer: ConnectionError: the provider gave no answer"),
+        (0, 0, 1, None, "failed", None, f"scorer: {error.__name__}: nothing to grade"),
         (0, 0, 2, None, "scored", 0.5, None),
     ]
     aggregation = Aggregator().aggregate([evaluation], [Measure("relevance", Mean(range=(0, 1), reduce="mean"))])

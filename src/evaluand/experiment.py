@@ -284,13 +284,13 @@ def json_schema() -> dict[str, Any]:
         base = schema["$defs"][holder]["properties"]
         for alternative in alternatives:
             alternative["properties"] = {**base, **alternative["properties"]}
-        target: Any = {"anyOf": alternatives}
+        by_name = {"enum": registry.names(group), "description": "a kind without parameters"}
         place = schema["properties"][group]
         if group == "metrics":
-            place["items"] = target
+            place["items"] = {"anyOf": [*alternatives, by_name]}
         else:
-            code = "TaskCodeSpec" if group == "tasks" else "ScorerCodeSpec"
-            place["additionalProperties"] = {"anyOf": [{"$ref": f"#/$defs/{code}"}, *alternatives, {"type": "string"}]}
+            code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
+            place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name]}
     del schema["$defs"]["KindSpec"], schema["$defs"]["MetricSpec"]
     return schema
 

@@ -162,16 +162,14 @@ class _Home:
         stem: of the file, for showing; unlike the module's name it does not depend on how the file was loaded.
         file: None in a notebook or an interactive session.
         ours: first-party.
+        folder: where the file lies; the current directory where there is none.
     """
 
     name: str
     stem: str
     file: str | None
     ours: bool
-
-    @property
-    def folder(self) -> str:
-        return os.path.dirname(os.path.abspath(self.file)) if self.file else _cwd()
+    folder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,7 +342,7 @@ class _Walk:
         if kind is set or kind is frozenset:
             ordered = sorted(value, key=lambda item: _order(item, place.home))
             return _mix("set", *(self._item(value, item, i, place) for i, item in enumerate(ordered)))
-        pairs = ((self.value(key, place.inside(value, ".keys()")), key, item) for key, item in value.items())
+        pairs = ((self._item(value, key, "key", place), key, item) for key, item in value.items())
         return _mix("dict", *(token + self._item(value, item, key, place) for token, key, item in pairs))
 
     def _item(self, owner: object, item: Any, key: object, place: _Place) -> bytes:
@@ -473,7 +471,7 @@ class _Walk:
                 return False
             if "__wrapped__" not in function.__dict__:
                 break
-            function = function.__wrapped__
+            function = function.__dict__["__wrapped__"]
         node = self._node(function) if self._home_of(function).ours else None
         return node is not None and bool(_decorators_of(node, function.__globals__))
 
@@ -602,7 +600,7 @@ class _Walk:
         for function in _own_functions(kind):
             return self._home_of(function)
         namespace = self._class_namespace(kind)
-        return self._home(namespace) if namespace else _Home(kind.__module__, kind.__module__, None, True)
+        return self._home(namespace) if namespace else _Home(kind.__module__, kind.__module__, None, True, self.cwd)
 
     def _class_namespace(self, kind: type) -> _Namespace:
         for function in _own_functions(kind):
@@ -659,7 +657,7 @@ class _Walk:
         if isinstance(obj, types.FunctionType):
             home = self._home(obj.__globals__)
             typed = obj.__code__.co_filename.startswith(("<doctest", "<stdin"))
-            return _Home(home.name, home.stem, None, True) if typed else home
+            return _Home(home.name, home.stem, None, True, self.cwd) if typed else home
         if isinstance(obj, types.ModuleType):
             return self._home(vars(obj))
         kind = obj if isinstance(obj, type) else type(obj)
@@ -696,10 +694,11 @@ class _Walk:
         return folders
 
     def _name_files(self, texts: Iterable[str], folders: Sequence[str], home: _Home, certain: bool = False) -> None:
+        near = dict.fromkeys(folders)
         for text in sorted(texts):
             if not (certain or _may_name_file(text)):
                 continue
-            for folder in dict.fromkeys(folders):
+            for folder in near:
                 path = os.path.join(folder, text)
                 if _is_file(path):
                     self._implicit_file(path, text if folder in (home.folder, self.cwd) else path, home)
@@ -876,10 +875,10 @@ def _tables_of(state: Any) -> list[dict[str, Any]] | None:
 def _home(namespace: _Namespace) -> _Home:
     name, file = str(namespace.get("__name__", "?")), namespace.get("__file__")
     if not isinstance(file, str):
-        return _Home(name, name, None, name.partition(".")[0] not in sys.stdlib_module_names)
+        return _Home(name, name, None, name.partition(".")[0] not in sys.stdlib_module_names, _cwd())
     path = pathlib.PurePath(file)
     stem = path.parent.name if path.stem == "__init__" else path.name.partition(".")[0]
-    return _Home(name, stem, file, _is_first_party(file))
+    return _Home(name, stem, file, _is_first_party(file), os.path.dirname(os.path.abspath(file)))
 
 
 def _folders_of_python() -> tuple[str, ...]:
