@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -438,7 +438,10 @@ def test_a_dataset_is_read_from_a_store_as_it_was_saved(store: Store, tmp_path: 
 
 
 def test_targets_and_odd_names_survive_a_store(store: Store) -> None:
-    rows = [{"$q": 1, "a/b": {"x": 1}, "ü": "é", "g\n": "x"}, {"$q": 2, "a/b": None, "ü": None, "g\n": None}]
+    rows: list[dict[str, Any]] = [
+        {"$q": 1, "a/b": {"x": 1}, "ü": "é", "g\n": "x"},
+        {"$q": 2, "a/b": None, "ü": None, "g\n": None},
+    ]
     data = Dataset.from_rows(rows, input=["$q"], expected={"one": "a/b", "$two": "ü"}, attributes="g\n", name="naïve")
     stored = data.save(store)
     assert contents(stored) == contents(data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import enum
 import hashlib
@@ -15,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pydantic
 import pytest
@@ -266,10 +267,8 @@ def test_no_time_is_never_written_as_some_time(value: Any) -> None:
     ],
 )
 def test_times_finer_than_microseconds_are_kept_apart_or_refused(one: Any, other: Any) -> None:
-    try:
+    with contextlib.suppress(DataError):
         assert encode(one) != encode(other)
-    except DataError:
-        pass
 
 
 def test_a_digest_is_sixteen_bytes_that_never_change() -> None:

@@ -163,7 +163,7 @@ def test_a_response_missing_in_some_rows_fails_those_and_names_the_line(tmp_path
 
 
 def test_one_part_missing_fails_the_row(tmp_path: Path) -> None:
-    rows = [{"m": {"label": "cat", "p": 0.5}}, {"m": {"label": "cat"}}]
+    rows: list[dict[str, Any]] = [{"m": {"label": "cat", "p": 0.5}}, {"m": {"label": "cat"}}]
     task = RecordedTask(path=file(tmp_path, rows), response={"prediction": "m.label", "confidence": "m.p"})
     assert outcomes(Runner().run(task, examples(0, 1))) == [[{"prediction": "cat", "confidence": 0.5}], NOT_RECORDED]
 
@@ -241,7 +241,7 @@ def test_an_id_that_is_empty_is_named_by_row(tmp_path: Path, wrong: str) -> None
 @pytest.mark.parametrize(
     "parameters", [{"by": "id"}, {"key": "case"}, {"replication": "try"}, {"by": "id", "key": "case.id"}]
 )
-def test_a_key_that_no_row_has_is_refused(tmp_path: Path, parameters: dict[str, str]) -> None:
+def test_a_key_that_no_row_has_is_refused(tmp_path: Path, parameters: dict[str, Any]) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": "t"}, {"_index_": 1, "text": "t"}])
     error = refused(RecordedTask(path=path, response="text", **parameters))
     assert isinstance(error, DataError)

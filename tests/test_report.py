@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,7 +97,7 @@ def test_two_metrics_of_one_kind_are_told_apart(made: Made) -> None:
     lines = [line.split() for line in text.splitlines()]
     assert ["accuracy", "1", "·", "same", "0.429"] in [line[:5] for line in lines]
     assert ["accuracy", "2", "·", "same", "0.300"] in [line[:5] for line in lines]
-    assert any(line[:6] == "accuracy 2 · same accuracy v1".split() and "missing=wrong" in line for line in lines)
+    assert any(line[:5] == ["accuracy", "2", "·", "same", "accuracy"] and "missing=wrong" in line for line in lines)
 
 
 def test_what_failed_is_told_by_reason_with_its_number_and_first_row(made: Made) -> None:
@@ -230,7 +229,7 @@ def test_text_from_data_is_shown_harmlessly_everywhere(made: Made) -> None:
     facts = results_facts([made], made.aggregation)
     facts["tasks"][0]["task"] = facts["metrics"][0]["task"] = HOSTILE
     facts["tasks"][0]["missing"][0]["reason"] = HOSTILE
-    entry = {"kind": "runs", "id": "0" * 32, "names": [HOSTILE], "name": HOSTILE, "status": "sealed"}
+    entry: dict[str, Any] = {"kind": "runs", "id": "0" * 32, "names": [HOSTILE], "name": HOSTILE, "status": "sealed"}
     entry |= {"created": "2026-01-01T00:00:00", "counts": {HOSTILE: {"scored": 1}}}
     for text in (shown(results_table(facts), 200), shown(listing_table([entry]), 300)):
         assert HARMLESS in text
@@ -249,11 +248,25 @@ def test_facts_can_be_printed_as_json(made: Made) -> None:
 
 
 def test_numbers_are_never_cut_in_eighty_columns() -> None:
-    row = {
-        **{"task": "a task with a rather long name", "scorer": "some scorer", "metric": "accuracy", "signature": "s"},
-        **{"target": None, "by": {"attribute": "a value with many words in it"}, "reason": None, "data": None},
-        **{"value": 0.123456, "low": 0.1, "high": 0.2, "worst": 0.01, "best": 0.99},
-        **{"n": 12345678, "n_scored": 11111111, "n_failed": 1222222, "n_abstained": 12345, "n_skipped": 0},
+    row: dict[str, Any] = {
+        "task": "a task with a rather long name",
+        "scorer": "some scorer",
+        "metric": "accuracy",
+        "signature": "s",
+        "target": None,
+        "by": {"attribute": "a value with many words in it"},
+        "reason": None,
+        "data": None,
+        "value": 0.123456,
+        "low": 0.1,
+        "high": 0.2,
+        "worst": 0.01,
+        "best": 0.99,
+        "n": 12345678,
+        "n_scored": 11111111,
+        "n_failed": 1222222,
+        "n_abstained": 12345,
+        "n_skipped": 0,
     }
     text = shown(metrics_table([row]), 80)
     for number in ("0.123", "[0.100 – 0.200]", "0.010 … 0.990", "12,345,678", "11,111,111", "1,222,222", "12,345"):
@@ -281,7 +294,7 @@ def test_skipped_rows_get_a_column_only_where_there_are_some(made: Made) -> None
 
 
 def test_the_list_keeps_ids_and_times_whole_however_long_the_names() -> None:
-    entry = {"kind": "aggregations", "id": "0123456789abcdef" * 2, "status": "sealed", "name": None}
+    entry: dict[str, Any] = {"kind": "aggregations", "id": "0123456789abcdef" * 2, "status": "sealed", "name": None}
     entry |= {"created": "2026-01-02T03:04:05", "counts": {"a scorer": {"scored": 1000000, "failed": 2}}}
     text = shown(listing_table([entry | {"names": ["a-name-" * 9]}]), 80)
     assert "aggregations  0123456789ab  2026-01-02 03:04  a-name-" in text
@@ -290,7 +303,13 @@ def test_the_list_keeps_ids_and_times_whole_however_long_the_names() -> None:
 
 
 def test_open_artifacts_and_lost_names_are_marked_in_the_list() -> None:
-    entry = {"kind": "runs", "id": "0" * 32, "created": "2026-01-02T03:04:05", "counts": {}, "name": "exp/mine"}
+    entry: dict[str, Any] = {
+        "kind": "runs",
+        "id": "0" * 32,
+        "created": "2026-01-02T03:04:05",
+        "counts": {},
+        "name": "exp/mine",
+    }
     lines = shown(listing_table([entry | {"names": [], "status": "open"}])).splitlines()
     assert lines[1].split()[-2:] == ["(exp/mine)", "open"]
 
@@ -313,12 +332,12 @@ def test_harmless_text_is_left_as_it_is() -> None:
     assert safe("abcdef", limit=4) == "abc…"
 
 
-@given(st.lists(st.floats(allow_nan=False) | st.none()))
+@given(st.lists(st.floats(-1e300, 1e300) | st.none()))
 def test_shown_numbers_are_near_what_they_stand_for(values: list[float | None]) -> None:
     for value, text in zip(values, numbers(*values), strict=True):
         if value is None:
             assert text == "–"
-        elif math.isfinite(value):
+        else:
             largest = max(abs(v) for v in values if v is not None)
             assert abs(float(text.replace(",", "")) - value) <= largest / 100
 

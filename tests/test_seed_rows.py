@@ -1,5 +1,5 @@
-"""One table shape for five kinds of evaluation: a tagger's alternatives, classifiers compared by group, two tasks on one
-dataset, targets with folds and boxes, graded contexts. Every expected value was worked out by hand beside its test.
+"""One shape of tables for five kinds of evaluation: a tagger's alternatives, classifiers by group, two tasks compared,
+targets with boxes and folds, graded contexts. Every expected value was worked out by hand, beside its test.
 """
 
 from __future__ import annotations
@@ -420,7 +420,7 @@ def test_several_labels_of_one_row_are_a_list() -> None:
     def same_labels(output: list[str], expected: list[str]) -> bool:
         return set(output) == set(expected)
 
-    scorers = {"prediction": Prediction(type="json"), "same": same_labels}
+    scorers: dict[str, Any] = {"prediction": Prediction(type="json"), "same": same_labels}
     evaluation = Evaluator().evaluate(Runner().run(label, data), scorers)
     # As JSON text lists are equal only in the same order; as sets these two are equal.
     assert rows(evaluation, "prediction", *KEY, "truth", "prediction", "value") == [

@@ -304,7 +304,7 @@ def equal(one: Any, other: Any) -> bool:
     numbers = (int, float)
     if type(one) in numbers and type(other) in numbers:
         return one == other
-    return type(one) is type(other) and ids.encode(one) == ids.encode(other)
+    return type(one) is type(other) and bool(ids.encode(one) == ids.encode(other))
 
 
 @settings(max_examples=50)

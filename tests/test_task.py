@@ -55,7 +55,7 @@ class Shouter:
 
 
 class AsyncShouter(Task[str, str]):
-    async def do_run(self, input: str, task_span: TaskSpan) -> str:
+    async def do_run(self, input: str, task_span: TaskSpan) -> str:  # type: ignore[override]
         await asyncio.sleep(0)
         return input.upper()
 
@@ -134,7 +134,7 @@ def test_what_can_not_be_called_is_no_task(form: Any) -> None:
 
 @pytest.mark.parametrize("form", [Shouter, AsyncShouter])
 def test_a_class_in_place_of_its_instance_is_refused_before_anything_runs(form: Any) -> None:
-    with pytest.raises(SpecError, match="instance|Shouter"):
+    with pytest.raises(SpecError, match="Shouter"):
         Runner().run(form, WORDS)
 
 
@@ -168,7 +168,7 @@ def test_preparing_comes_before_the_first_call_and_what_it_raises_stops_the_run(
     assert calls[0] == "prepare"
     assert sorted(calls) == ["one", "prepare", "two"]
     calls.clear()
-    with pytest.raises(DataError, match="weights.bin"):
+    with pytest.raises(DataError, match="no such file"):
         Runner().run(Model(None), WORDS)
     assert calls == ["prepare"]
 
@@ -432,7 +432,7 @@ def test_a_class_that_declares_its_version_items_and_files_keeps_them() -> None:
 
     given = as_task(Tagger())
     assert (given.version, given.items) == ("3", True)
-    run = Runner().run(Tagger(), Dataset.from_rows([{"input": "a b"}]))
+    run = Runner().run(given, Dataset.from_rows([{"input": "a b"}]))
     assert run.items
     assert answers(run) == [[["a", "b"]]]
 

@@ -467,7 +467,7 @@ def _check_unique(indices: np.ndarray[Any, np.dtype[np.int64]], source: Source, 
 
 
 def _numbered(source: Source) -> tuple[Source, array[int]]:
-    total = sum(batch.num_rows for batch in source.batches())
+    total = sum(batch.num_rows for batch in source.batches()) if source.n_rows is None else source.n_rows
     schema = source.schema.insert(0, pa.field(INDEX, pa.int64(), nullable=False))
 
     def batches() -> Iterator[pa.RecordBatch]:

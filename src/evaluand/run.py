@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -125,13 +126,14 @@ class Run:
         return pa.Table.from_batches(self.batches(), rows.RESPONSES)
 
     def __iter__(self) -> Iterator[Response]:
-        columns = [INDEX, "replication", "fold", "status", "error", "responses", "n_responses", "digest"]
-        for batch in self.batches(columns):
+        columns = [INDEX, "replication", "fold", "status", "error", "n_responses", "digest"]
+        for batch in self.batches([*columns, "responses"]):
             values = (batch.column(name).to_pylist() for name in columns)
-            for index, replication, fold, status, error, items, n, digest in zip(*values, strict=True):
-                texts = None if items is None else [(r["_response_index_"], r["value"]) for r in items]
-                answers = None if texts is None else _answers(texts, n, self.items)
-                content = _content(status, error, texts)
+            texts = _item_texts(batch.column("responses"))
+            for index, replication, fold, status, error, n, digest in zip(*values, strict=True):
+                items = next(texts)
+                answers = None if items is None else _answers(items, n, self.items)
+                content = _content(status, error, items)
                 yield Response(index, replication, fold, status, error, answers, digest, content)
 
     def spans(self) -> Iterator[pa.RecordBatch]:
@@ -492,7 +494,7 @@ def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int],
     state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
     try:
         draft.append("responses", pa.RecordBatch.from_pylist([], rows.RESPONSES))
-        responses, spans = Rows(rows.RESPONSES), Rows(rows.SPANS)
+        responses, spans = Rows(rows.RESPONSES, {"responses": _item_column}), Rows(rows.SPANS)
         for line in lane.lines():
             slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = orjson.loads(
                 line
@@ -502,8 +504,7 @@ def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int],
             texts = None if values is None else [(n, _text(value)) for n, value in values]
             state.update(row_digest(index, replication, fold, _content(status, failure, texts)))
             counts[status] = counts.get(status, 0) + 1
-            items = None if texts is None else [{"_response_index_": n, "value": text} for n, text in texts]
-            head = (index, replication, fold, bytes.fromhex(digest), status, failure, items, count)
+            head = (index, replication, fold, bytes.fromhex(digest), status, failure, texts, count)
             responses.add((*head, attempts, usage, started, duration))
             for span in traced or ():
                 _add_span(spans, index, replication, span)
@@ -525,10 +526,18 @@ def row_digest(index: int, replication: int, fold: int | None, content: bytes) -
 
 
 class Rows:
-    """Rows gathered until they make a batch."""
+    """Rows gathered until they make a batch.
 
-    def __init__(self, schema: pa.Schema) -> None:
+    Args:
+        schema: of the table.
+        makers: how some columns are made of their values; Arrow makes the others.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, makers: Mapping[str, Callable[[Sequence[Any]], pa.Array]] | None = None
+    ) -> None:
         self._schema = schema
+        self._makers = makers or {}
         self._rows: list[tuple[Any, ...]] = []
         self.add: Callable[[tuple[Any, ...]], None] = self._rows.append
 
@@ -538,7 +547,10 @@ class Rows:
     def flush(self, draft: Any, table: str) -> None:
         if self._rows:
             columns = zip(*self._rows, strict=True)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+            arrays = [
+                self._makers[field.name](column) if field.name in self._makers else pa.array(column, field.type)
+                for column, field in zip(columns, self._schema, strict=True)
+            ]
             draft.append(table, pa.RecordBatch.from_arrays(arrays, schema=self._schema))
             self._rows.clear()
 
@@ -564,6 +576,29 @@ def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, 
 
 def _text(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _item_texts(column: pa.Array) -> Iterator[list[tuple[int, str]] | None]:
+    """The (response index, text) pairs of each row, without an object per struct."""
+    items = column.flatten()
+    pairs = zip(items.field(0).to_pylist(), items.field(1).to_pylist(), strict=True)
+    for length in column.value_lengths().to_pylist():
+        yield None if length is None else list(islice(pairs, length))
+
+
+def _item_column(texts: Sequence[list[tuple[int, str]] | None]) -> pa.Array:
+    """The inverse of `_item_texts`."""
+    pairs = [pair for items in texts if items for pair in items]
+    numbers, values = zip(*pairs, strict=True) if pairs else ((), ())
+    struct = pa.StructArray.from_arrays(
+        [pa.array(numbers, pa.int64()), pa.array(values, pa.string())], fields=list(rows.RESPONSE_ITEM)
+    )
+    lengths = np.array([len(items) if items else 0 for items in texts])
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    missing = pa.array([items is None for items in texts])
+    return pa.ListArray.from_arrays(pa.array(offsets), struct, mask=missing).cast(
+        rows.RESPONSES.field("responses").type
+    )
 
 
 def _answers(texts: list[tuple[int, str]], n: int, items: bool) -> list[Any]:

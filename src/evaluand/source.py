@@ -36,12 +36,14 @@ class Source:
         schema: the native columns; JSON columns are marked in their field's metadata.
         batches: starts a new pass over the rows.
         where: the place of row number n (from 0), for messages.
+        n_rows: how many there are, where that is known without reading them.
     """
 
     name: str
     schema: pa.Schema
     batches: Callable[[], Iterator[pa.RecordBatch]]
     where: Callable[[int], str]
+    n_rows: int | None = None
 
 
 def open_file(path: str | Path, format: str | None = None) -> Source:
@@ -77,7 +79,9 @@ def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> Sourc
 
 def from_table(table: pa.Table, name: str = "table") -> Source:
     """A source over an Arrow table."""
-    return Source(name, table.schema, lambda: iter(table.to_batches(BATCH_ROWS)), lambda row: f"{name}[{row}]")
+    return Source(
+        name, table.schema, lambda: iter(table.to_batches(BATCH_ROWS)), lambda row: f"{name}[{row}]", len(table)
+    )
 
 
 class Faults:
@@ -326,13 +330,13 @@ def _parquet(path: Path) -> Source:
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        schema = file.schema_arrow
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(path) as file:
-            yield from file.iter_batches(BATCH_ROWS)
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            yield from file.iter_batches(BATCH_ROWS, use_threads=False)
 
-    return Source(str(path), schema, batches, lambda row: f"{path}: row {row + 1}")
+    return Source(str(path), schema, batches, lambda row: f"{path}: row {row + 1}", n_rows)
 
 
 def _arrow(path: Path) -> Source:

@@ -1,0 +1,589 @@
+"""What the command line does, prints and returns."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+import evaluand
+from evaluand.cli import main
+from evaluand.cli.progress import Display
+from evaluand.run import Runner
+from evaluand.stores.directory import DirectoryStore
+from evaluand.work import Tally
+
+CODE = """
+import subprocess, sys, time
+from pathlib import Path
+
+def double(question):
+    if question == "3":
+        raise ValueError("three")
+    return "about " + str(2 * int(question)) if question != "4" else "no idea"
+
+def noisy(question):
+    print("noise from Python")
+    subprocess.run([sys.executable, "-c", "print('noise from a program')"])
+    return double(question)
+
+def picky(question):
+    if question == "1" and not Path(__file__).with_name("allowed").exists():
+        raise ValueError("not allowed")
+    return question
+
+def same(question):
+    return question
+
+def slow(question):
+    if int(question) > 1:
+        Path(__file__).with_name("begun").touch()
+        while not Path(__file__).with_name("go" + question).exists():
+            time.sleep(0.02)
+    return question
+
+def slow_grade(output, expected):
+    return slow(output) == expected
+"""
+
+EXPERIMENT = """
+name: doubling
+dataset: {{path: rows.jsonl, input: question, expected: answer, attributes: [parity]}}
+tasks:
+  mine: {{function: app.py:{task}}}
+scorers:
+  number: {scorer}
+metrics:
+  - {{kind: accuracy, scorer: number, by: [parity]}}
+run: {{concurrency: 1, abort_on_error: {abort}}}
+"""
+
+
+class Place:
+    """A folder with data, code and experiments, in which commands are called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        rows = [{"question": str(i), "answer": str(2 * i), "parity": ["even", "odd"][i % 2]} for i in range(6)]
+        (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+        (folder / "app.py").write_text(CODE)
+
+    def experiment(
+        self, task: str = "double", *, scorer: str = "{kind: numeric_answer}", abort: bool = False, name: str = "e.yaml"
+    ) -> Path:
+        path = self.folder / name
+        path.write_text(EXPERIMENT.format(task=task, scorer=scorer, abort=str(abort).lower()))
+        return path
+
+    def call(self, *arguments: str, **options: Any) -> Result:
+        env = {"EVALUAND_STORE": str(self.folder / "store"), "COLUMNS": "120"} | options.pop("env", {})
+        return CliRunner(env=env).invoke(main, list(arguments), **options)
+
+    def done(self, *arguments: str) -> str:
+        result = self.call(*arguments)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def json(self, *arguments: str) -> Any:
+        return json.loads(self.done(*arguments, "--json"))
+
+    def process(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        env = os.environ | {"EVALUAND_STORE": str(self.folder / "store")} | options.pop("env", {})
+        command = [sys.executable, "-m", "evaluand.cli", *arguments]
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
+        return subprocess.Popen(command, env=env, text=True, cwd=self.folder, **pipes)
+
+    def store(self) -> DirectoryStore:
+        return DirectoryStore(self.folder / "store")
+
+    def id(self, kind: str) -> str:
+        (id,) = self.store().ids(kind)
+        return id
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+@pytest.fixture
+def ran(place: Place) -> Place:
+    place.done("run", str(place.experiment()))
+    return place
+
+
+def interrupted(place: Place, process: subprocess.Popen[str]) -> str:
+    """What a command says that is interrupted at row 2; calls in flight end one after the other until it has ended."""
+    wait_for(lambda: (place.folder / "begun").exists())
+    process.send_signal(signal.SIGINT)
+    for row in range(2, 6):
+        (place.folder / f"go{row}").touch()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(1)
+            break
+    for row in range(2, 6):
+        (place.folder / f"go{row}").touch()  # for whoever resumes
+    return process.communicate()[1]
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+# run
+
+
+def test_running_an_experiment_shows_values_beside_counts_and_why_rows_are_missing(place: Place) -> None:
+    out = place.done("run", str(place.experiment()))
+    words = [line.split() for line in out.splitlines()]
+    assert words[0][:2] == ["mine", "run"]
+    assert words[0][3:] == ["6", "done", "now;", "1", "failed"]
+    overall = next(line for line in words if line[:3] == ["accuracy", "·", "number"])
+    assert overall[3] == "1.000"
+    assert overall[-4:] == ["6", "4", "1", "1"]
+    assert any(line[:1] == ["parity=odd"] and line[-4:] == ["3", "2", "1", "0"] for line in words)
+    assert "mine 1 failed ValueError: three (first: _index_ 3)" in " ".join(out.split())
+    assert "mine · number 1 abstained no number in the answer" in " ".join(out.split())
+    assert f"aggregation {place.id('aggregations')[:12]}; more: evaluand show doubling" in out
+
+
+def test_running_it_again_does_nothing_and_says_so(ran: Place) -> None:
+    out = ran.done("run", str(ran.folder / "e.yaml"))
+    assert "nothing to do: the same task, dataset and seed were run" in out
+    assert len(ran.store().ids("runs")) == 1
+
+
+def test_a_limit_runs_the_first_examples_and_a_higher_one_only_the_rest(place: Place) -> None:
+    path = str(place.experiment())
+    assert "2 done now" in place.done("run", path, "--limit", "2")
+    out = place.done("run", path)
+    assert "4 done now, 2 reused" in out
+
+
+def test_fresh_makes_every_call_anew(ran: Place) -> None:
+    assert "6 done now" in ran.done("run", str(ran.folder / "e.yaml"), "--fresh")
+    assert len(ran.store().ids("runs")) == 2
+
+
+def test_failed_calls_are_made_anew_on_demand(place: Place) -> None:
+    path = str(place.experiment("picky"))
+    assert "6 done now; 1 failed" in place.done("run", path)
+    (place.folder / "allowed").touch()
+    assert "1 done now, 5 reused" in place.done("run", path, "--retry-failed")
+
+
+def test_one_task_is_run_alone_on_demand(place: Place) -> None:
+    path = place.experiment()
+    path.write_text(path.read_text().replace("scorers:", "  other: {function: app.py:picky}\nscorers:"))
+    place.done("run", str(path), "--task", "other")
+    assert [e["name"] for e in place.json("list", "runs")] == ["doubling/other"]
+
+
+def test_a_task_that_is_not_there_is_refused_with_the_nearest(place: Place) -> None:
+    result = place.call("run", str(place.experiment()), "--task", "mien")
+    assert result.exit_code == 1
+    assert "error: no task is called 'mien' (did you mean 'mine'?); there are mine" in result.stderr
+
+
+def test_quiet_leaves_the_values_with_their_counts_and_reasons(place: Place) -> None:
+    result = place.call("run", str(place.experiment()), "--quiet")
+    assert "done now" not in result.stdout
+    assert "evaluand show" not in result.stdout
+    assert "abstained" in result.stdout
+    assert result.stderr == ""
+
+
+def test_results_as_json_hold_what_the_tables_show(place: Place) -> None:
+    facts = place.json("run", str(place.experiment()))
+    overall = facts["metrics"][0]
+    assert (overall["task"], overall["value"], overall["n"], overall["n_failed"]) == ("mine", 1.0, 6, 1)
+    assert facts["tasks"][0]["run"]["receipt"]["called"] == 6
+    assert facts["aggregation"]["id"] == place.id("aggregations")
+
+
+def test_what_tasks_and_their_programs_print_does_not_mix_with_the_results(place: Place) -> None:
+    process = place.process("run", str(place.experiment("noisy")), "--json")
+    out, err = process.communicate()
+    assert process.returncode == 0
+    assert json.loads(out)["metrics"]
+    assert "noise from Python" in err
+    assert "noise from a program" in err
+
+
+def test_a_faulty_experiment_file_is_told_line_by_line_without_traceback(place: Place) -> None:
+    path = place.experiment()
+    path.write_text(path.read_text().replace("numeric_answer", "numeric_anser").replace("parity]}\ntasks", "par]}\nta"))
+    result = place.call("run", str(path))
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert result.stderr.startswith("error: ")
+    assert "e.yaml:" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_missing_file_is_an_error_and_names_it(place: Place) -> None:
+    result = place.call("run", "nowhere.yaml")
+    assert result.exit_code == 1
+    assert "nowhere.yaml: no such file" in result.stderr
+
+
+def test_an_error_message_cannot_control_the_terminal(place: Place) -> None:
+    result = place.call("run", "\x1b[2Jnowhere.yaml")
+    assert r"error: \x1b[2Jnowhere.yaml" in result.stderr
+    assert "\x1b" not in result.stderr
+
+
+def test_an_unwritable_store_is_an_error_without_traceback(place: Place) -> None:
+    (place.folder / "file").touch()
+    result = place.call("run", str(place.experiment()), "--store", str(place.folder / "file" / "store"))
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: ")
+    assert "Traceback" not in result.stderr
+
+
+# interrupted work
+
+
+def test_an_interrupted_run_says_how_far_it_is_and_can_be_resumed(place: Place) -> None:
+    process = place.process("run", str(place.experiment("slow")))
+    err = interrupted(place, process)
+    id = place.id("runs")
+    assert process.returncode == 130
+    assert f"of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}" in err
+    assert "Traceback" not in err
+    (entry,) = place.json("list", "runs")
+    assert entry["status"] == "open"
+    kept = place.json("show", "doubling/mine")["progress"][0]["done"]
+    assert 2 <= kept < 6
+    assert f"{6 - kept} done now, {kept} kept" in place.done("resume", id[:12])
+    assert place.id("runs") == id
+    assert place.json("show", id)["manifest"]["counts"] == {"completed": 6}
+
+
+def test_an_interrupted_evaluation_can_be_resumed_by_its_name(place: Place) -> None:
+    process = place.process("run", str(place.experiment("same", scorer="{function: app.py:slow_grade}")))
+    err = interrupted(place, process)
+    id = place.id("evaluations")
+    assert process.returncode == 130
+    assert f"of 6 done (number); continue with: evaluand resume {id[:12]}" in err
+    assert "6 graded by number" in place.done("show", id)
+    out = place.done("resume", "doubling/mine")
+    assert "nothing to do" in out.splitlines()[0]
+    assert "done now" in out.splitlines()[1]
+    assert [e["status"] for e in place.json("list", "evaluations")] == ["sealed"]
+
+
+def test_a_run_that_stops_at_the_first_failure_says_how_to_go_on(place: Place) -> None:
+    result = place.call("run", str(place.experiment("picky", abort=True)))
+    id = place.id("runs")
+    assert result.exit_code == 1
+    error, hint = result.stderr.splitlines()
+    assert error.startswith("error: _index_ 1, replication 0: ValueError: not allowed")
+    assert hint == f"2 of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}"
+    shown = place.done("show", id)
+    assert "open: not everything is done yet" in shown
+    assert "2 of 6 calls" in shown
+    assert f"evaluand resume {id[:12]}" in shown
+    assert "4 done now, 2 kept; 1 failed" in place.done("resume", id)
+
+
+def test_the_hint_names_the_store_where_it_is_not_the_usual_one(place: Place) -> None:
+    folder = place.folder / "other store"
+    result = place.call("run", str(place.experiment("picky", abort=True)), "--store", str(folder))
+    assert result.stderr.rstrip().endswith(f"--store '{folder}'")
+
+
+def test_there_is_nothing_to_resume_in_what_is_complete(ran: Place) -> None:
+    result = ran.call("resume", "doubling/mine")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert f"nothing to resume: run {ran.id('runs')[:12]} is complete" in result.stderr
+
+
+def test_what_was_begun_from_python_is_resumed_from_python(place: Place) -> None:
+    def stop(text: str) -> str:
+        raise KeyboardInterrupt
+
+    data = evaluand.Dataset.from_rows([{"input": "a"}])
+    with pytest.raises(KeyboardInterrupt):
+        Runner(place.store()).run(stop, data)
+    result = place.call("resume", place.id("runs"))
+    assert result.exit_code == 1
+    assert "was not begun from an experiment file; continue it from Python" in result.stderr
+
+
+def test_a_run_cannot_be_resumed_when_its_experiment_file_is_gone(place: Place) -> None:
+    path = place.experiment("picky", abort=True)
+    place.call("run", str(path))
+    path.unlink()
+    result = place.call("resume", "doubling/mine")
+    assert result.exit_code == 1
+    assert f"was begun by {path}, which is gone" in result.stderr
+
+
+def test_a_run_cannot_be_resumed_when_something_else_would_be_run(place: Place) -> None:
+    path = place.experiment("picky", abort=True)
+    place.call("run", str(path))
+    path.write_text(path.read_text().replace("concurrency", "seed: 7, concurrency"))
+    result = place.call("resume", "doubling/mine")
+    assert result.exit_code == 1
+    assert "cannot be resumed" in result.stderr
+    assert f"{path} has been changed since" in result.stderr
+
+
+def test_a_run_is_resumed_with_another_way_of_making_calls(place: Place) -> None:
+    path = place.experiment("picky", abort=True)
+    place.call("run", str(path))
+    path.write_text(path.read_text().replace("concurrency: 1", "concurrency: 3"))
+    assert "4 done now, 2 kept" in place.done("resume", "doubling/mine")
+
+
+def test_resuming_keeps_the_limit(place: Place) -> None:
+    place.call("run", str(place.experiment("picky", abort=True)), "--limit", "3")
+    assert "1 done now, 2 kept" in place.done("resume", "doubling/mine")
+
+
+# list and show
+
+
+def test_the_list_is_newest_first_and_holds_every_artifact(ran: Place) -> None:
+    kinds = [entry["kind"] for entry in ran.json("list")]
+    assert kinds == ["aggregations", "evaluations", "runs", "datasets"]
+    lines = ran.done("list").splitlines()
+    assert lines[3].split() == ["runs", ran.id("runs")[:12], *lines[3].split()[2:4], "doubling/mine", *_RUN_COUNTS]
+    assert [entry["id"] for entry in ran.json("list", "evaluations")] == ran.store().ids("evaluations")
+
+
+_RUN_COUNTS = ["5", "completed,", "1", "failed"]
+
+
+def test_an_empty_store_is_listed_as_such(place: Place) -> None:
+    result = place.call("list")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "nothing is stored" in result.stderr
+    assert place.json("list") == []
+    assert not (place.folder / "store").exists()
+
+
+def test_a_kind_that_does_not_exist_is_wrong_usage(place: Place) -> None:
+    assert place.call("list", "rnus").exit_code == 2
+
+
+def test_a_run_is_shown_with_its_origin_and_the_rows_that_failed(ran: Place) -> None:
+    out = ran.done("show", "doubling/mine", "--examples", "1")
+    assert f"made from   dataset {ran.id('datasets')[:12]}" in out
+    assert f"used by     evaluation {ran.id('evaluations')[:12]}" in out
+    assert f"experiment  {ran.folder / 'e.yaml'}, task mine" in out
+    assert "_index_ 3: failed" in out
+    assert "ValueError: three" in out
+    assert "_index_ 0" not in out
+
+
+@pytest.mark.parametrize("kind", ["runs", "evaluations", "aggregations", "datasets"])
+def test_everything_is_shown_by_the_beginning_of_its_id_as_text_and_as_json(ran: Place, kind: str) -> None:
+    id = ran.id(kind)
+    assert id in ran.done("show", id[:8])
+    facts = ran.json("show", id[:8])
+    assert (facts["kind"], facts["id"], facts["status"]) == (kind, id, "sealed")
+    assert facts["manifest"] == ran.store().manifest(kind, id)
+
+
+def test_an_aggregation_shows_its_values_with_counts_and_signature(ran: Place) -> None:
+    out = ran.done("show", "doubling")
+    assert "doubling/mine" in out
+    assert "accuracy v1 missing=leave_out" in out
+    assert any(line.split()[-4:] == ["6", "4", "1", "1"] for line in out.splitlines())
+
+
+def test_a_name_nobody_knows_is_an_error(ran: Place) -> None:
+    result = ran.call("show", "[bold]nope")
+    assert result.exit_code == 1
+    assert "nothing is called '[bold]nope' here" in result.stderr
+
+
+def test_what_an_artifact_was_made_from_may_be_missing(ran: Place) -> None:
+    id = ran.id("datasets")
+    for path in sorted((ran.folder / "store" / "datasets" / id).iterdir()):
+        path.unlink()
+    (ran.folder / "store" / "datasets" / id).rmdir()
+    assert "(not in this store)" in ran.done("show", "doubling/mine")
+
+
+def test_hostile_names_and_values_are_shown_harmlessly(place: Place) -> None:
+    path = place.experiment()
+    hostile = "[blink]\u202e[/blink]$(touch x)"
+    path.write_text(path.read_text().replace("name: doubling", f"name: '{hostile}'"))
+    rows = [{"question": "1", "answer": "2", "parity": "\x1b]0;title\x07[red]"}]
+    (place.folder / "rows.jsonl").write_text(json.dumps(rows[0]))
+    for out in (place.done("run", str(path)), place.done("list"), place.done("show", hostile)):
+        assert "\x1b" not in out
+        assert "\x07" not in out
+        assert "\u202e" not in out
+        assert r"[blink]\u202e[/blink]$(touch x)" in out
+    assert r"parity=\x1b]0;title\x07[red]" in place.done("show", hostile)
+
+
+def test_piped_output_has_no_colour_and_no_trailing_spaces(ran: Place) -> None:
+    out = ran.done("show", "doubling")
+    assert "\x1b" not in out
+    assert all(line == line.rstrip() for line in out.splitlines())
+
+
+def test_a_reader_that_stops_early_ends_the_command_silently(ran: Place) -> None:
+    process = ran.process("show", "doubling")
+    assert process.stdout is not None
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == ""
+    process.stderr.close()
+    assert process.wait() == 1
+
+
+def test_a_terminal_that_lacks_the_characters_gets_others(ran: Place) -> None:
+    process = ran.process("show", "doubling", env={"PYTHONIOENCODING": "latin-1"}, encoding="latin-1")
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")
+    assert "[0.510 ? 1.000]" in out
+
+
+# verify
+
+
+def test_what_is_whole_is_verified(ran: Place) -> None:
+    out = ran.done("verify")
+    assert out.count("ok ") == 4
+    assert "4 checked, 0 with faults" in out
+    assert ran.json("verify", "doubling") == {
+        "ok": True,
+        "artifacts": [{"kind": "aggregations", "id": ran.id("aggregations"), "status": "sealed", "faults": []}],
+    }
+
+
+def test_damage_is_found_and_the_file_is_named(ran: Place) -> None:
+    (path,) = (ran.folder / "store" / "runs" / ran.id("runs")).glob("responses*.parquet")
+    damaged = bytearray(path.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    path.write_bytes(damaged)
+    result = ran.call("verify")
+    assert result.exit_code == 1
+    assert f"fault  run {ran.id('runs')[:12]}" in result.stdout
+    assert path.name in result.stdout.replace("\n", "")
+    facts = json.loads(ran.call("verify", "doubling/mine", "--json").stdout)
+    assert facts["ok"] is False
+    assert facts["artifacts"][0]["faults"]
+
+
+# help, version, start-up
+
+
+def test_the_version_is_told() -> None:
+    result = CliRunner().invoke(main, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"evaluand {evaluand.__version__}\n")
+
+
+@pytest.mark.parametrize("command", ["", "run", "list", "show", "resume", "verify"])
+@pytest.mark.parametrize("flag", ["-h", "--help"])
+def test_every_command_has_help_with_examples(command: str, flag: str) -> None:
+    result = CliRunner().invoke(main, [*command.split(), flag])
+    assert result.exit_code == 0
+    assert f"evaluand {command}".strip() in result.stdout.split("Examples:")[1]
+
+
+def test_the_overview_tells_of_every_command() -> None:
+    overview = CliRunner().invoke(main, ["--help"]).stdout
+    for name in main.list_commands(click.Context(main)):
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
+        assert command.name == name
+        assert f"  {name}  " in overview
+
+
+def test_an_unknown_command_is_wrong_usage_and_the_known_are_listed() -> None:
+    result = CliRunner().invoke(main, ["rnu"])
+    assert result.exit_code == 2
+    assert "no command is called 'rnu'; there are run, list, show, resume, verify" in result.stderr
+
+
+@pytest.mark.parametrize(("arguments", "heavy"), [("--help", "rich orjson sqlite3"), ("--version", "rich orjson")])
+def test_help_and_version_load_click_and_little_else(arguments: str, heavy: str) -> None:
+    loaded = modules_after(arguments)
+    assert "click" in loaded
+    assert loaded.isdisjoint({*heavy.split(), "numpy", "pyarrow", "pydantic", "yaml"})
+
+
+def test_listing_loads_neither_numpy_nor_arrow_nor_pydantic(ran: Place) -> None:
+    loaded = modules_after("list", "--store", str(ran.folder / "store"))
+    assert "evaluand.stores.directory" in loaded
+    assert loaded.isdisjoint({"numpy", "pyarrow", "pydantic", "yaml", "asyncio"})
+
+
+def modules_after(*arguments: str) -> set[str]:
+    """The modules that a command has loaded when it ends."""
+    code = (
+        "import sys\nfrom evaluand.cli import main\n"
+        f"try:\n    main({list(arguments)!r})\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(result.stderr.split())
+
+
+# progress
+
+
+def test_a_terminal_sees_a_bar_that_follows_the_work() -> None:
+    file = io.StringIO()
+    console = Console(file=file, force_terminal=True, width=80)
+    tally = Tally("[red]work\x1b", 200, kept=50)
+    with Display(console)(tally):
+        tally.called, tally.failed = 20, 3
+        wait_for(lambda: "70 of 200" in file.getvalue())
+        assert "3 failed" in file.getvalue()
+        assert r"[red]work\x1b" in file.getvalue()
+        tally.called = 150
+        wait_for(lambda: "200 of 200" in file.getvalue())
+
+
+def test_elsewhere_a_line_is_printed_now_and_then_and_at_the_end() -> None:
+    file = io.StringIO()
+    tally = Tally("work", 2000)
+    display = Display(Console(file=file, width=80), every=0.01)
+    with display(tally):
+        tally.called, tally.failed = 20, 3
+        wait_for(lambda: "work: 20 of 2,000, 3 failed" in file.getvalue())
+        tally.called = 2000
+    assert file.getvalue().splitlines()[-1].startswith("work: 2,000 of 2,000, 3 failed")
+    assert "\x1b" not in file.getvalue()
+
+
+def test_work_that_ends_at_once_shows_nothing() -> None:
+    for terminal in (True, False):
+        file = io.StringIO()
+        with Display(Console(file=file, force_terminal=terminal))(Tally("work", 1)):
+            pass
+        assert file.getvalue() == ""
+
+
+def test_progress_that_nobody_can_read_does_not_disturb_the_work() -> None:
+    file = io.StringIO()
+    display = Display(Console(file=file), every=0.01)
+    file.close()
+    tally = Tally("work", 10)
+    with display(tally):
+        wait_for(lambda: all(thread.name != "progress" for thread in threading.enumerate()))
+    assert display.last is tally
