@@ -236,9 +236,7 @@ def open_run(store: DirectoryStore) -> Callable[[], Run]:
         pytest.param(lambda text: text.replace(b'"completed"', b"7"), id="the status"),
     ],
 )
-def test_a_line_damaged_within_is_an_error_and_not_a_result(
-    tmp_path: Path, damaged: Callable[[bytes], bytes]
-) -> None:
+def test_a_line_damaged_within_is_an_error_and_not_a_result(tmp_path: Path, damaged: Callable[[bytes], bytes]) -> None:
     resume = open_run(DirectoryStore(tmp_path))
     segment = next(path for path in tmp_path.glob("runs/*/journal/*/*.jsonl") if path.stat().st_size)
     lines = segment.read_bytes().splitlines(keepends=True)

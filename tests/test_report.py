@@ -17,7 +17,7 @@ from evaluand.dataset import Dataset
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
-from evaluand.report.facts import dataset_facts, evaluation_facts, metrics_facts, names_of, results_facts, run_facts
+from evaluand.report.facts import Names, dataset_facts, evaluation_facts, metrics_facts, results_facts, run_facts
 from evaluand.report.terminal import artifact_table, listing_table, metrics_table, missing_table, results_table
 from evaluand.report.text import minute, number_format, numbers, safe, seconds, took
 from evaluand.run import Run, Runner
@@ -315,11 +315,11 @@ def test_open_artifacts_and_lost_names_are_marked_in_the_list() -> None:
 
 
 def test_a_name_belongs_to_the_artifact_it_stands_for_now() -> None:
-    refs = [Ref("exp/mine", "runs", "b"), Ref("best", "runs", "b")]
-    assert names_of(refs, "runs", "b", "exp/mine") == ["best", "exp/mine"]
-    assert names_of(refs, "runs", "a", "exp/mine") == []
-    assert names_of(refs, "datasets", "d", "exp/mine") == ["exp/mine"]
-    assert names_of(refs, "runs", "c", None) == []
+    names = Names([Ref("exp/mine", "runs", "b"), Ref("best", "runs", "b")])
+    assert names.of("runs", "b", "exp/mine") == ["best", "exp/mine"]
+    assert names.of("runs", "a", "exp/mine") == []
+    assert names.of("datasets", "d", "exp/mine") == ["exp/mine"]
+    assert names.of("runs", "c", None) == []
 
 
 @given(st.text(), st.integers(0, 50))

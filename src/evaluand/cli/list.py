@@ -9,7 +9,7 @@ import orjson
 
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, show
-from evaluand.report.facts import Facts, names_of
+from evaluand.report.facts import Facts, Names
 from evaluand.report.terminal import listing_table
 from evaluand.store import KINDS
 from evaluand.stores.directory import DirectoryStore
@@ -41,9 +41,9 @@ def command(kind: str | None, folder: Path, as_json: bool) -> None:
 
 
 def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:
-    refs = store.refs()
+    names = Names(store.refs())
     return [
         {name: entry[name] for name in ("kind", "id", "name", "status", "created")}
-        | {"names": names_of(refs, entry["kind"], entry["id"], entry["name"]), "counts": orjson.loads(entry["counts"])}
+        | {"names": names.of(entry["kind"], entry["id"], entry["name"]), "counts": orjson.loads(entry["counts"])}
         for entry in store.catalog.entries(kind)
     ]

@@ -91,10 +91,12 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
     try:
         return experiment.run(store, progress=progress, **options)
     except KeyboardInterrupt:
-        click.echo(safe(f"interrupted{_how_far(progress)}; {_how_to_go_on(store)}"), err=True)
+        go_on = _go_on(store) or "run the same command again to continue"
+        click.echo(safe(f"interrupted{_how_far(progress)}; {go_on}"), err=True)
         raise Exit(INTERRUPTED) from None
     except (Aborted, EngineError) as error:
-        error.add_note(f"{_how_far(progress)[2:]}; {_how_to_go_on(store)}".removeprefix("; "))
+        if go_on := _go_on(store):
+            error.add_note(f"stopped{_how_far(progress)}; {go_on}")
         raise
 
 
@@ -115,8 +117,9 @@ def _how_far(progress: Display) -> str:
     return f": {tally.done:,} of {tally.total:,} done ({tally.label})" if tally else ""
 
 
-def _how_to_go_on(store: WatchedStore) -> str:
+def _go_on(store: WatchedStore) -> str:
+    """How to continue what is open; nothing where nothing is."""
     opened = store.opened
     if opened is None or store.is_sealed(opened["kind"], opened["id"]):
-        return "run the same command again to continue"
+        return ""
     return f"continue with: {suggested('resume', opened['id'][:SHORT_ID], store.root)}"

@@ -15,7 +15,7 @@ from evaluand.cli.output import print_json, show
 from evaluand.dataset import Dataset
 from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
-from evaluand.report.facts import Facts, dataset_facts, evaluation_facts, metrics_facts, names_of, run_facts
+from evaluand.report.facts import Facts, Names, dataset_facts, evaluation_facts, metrics_facts, run_facts
 from evaluand.report.terminal import artifact_table
 from evaluand.report.text import SHORT_ID
 from evaluand.run import LANE, Run
@@ -59,7 +59,7 @@ def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: boo
     facts: Facts = {
         "kind": kind,
         "id": id,
-        "names": names_of(store.refs(), kind, id, manifest.get("name")),
+        "names": Names(store.refs()).of(kind, id, manifest.get("name")),
         "status": "sealed" if store.is_sealed(kind, id) else "open",
         "manifest": manifest,
         "made_from": [_other(store, *origin) for origin in _origins(kind, manifest)],

@@ -125,11 +125,20 @@ def dataset_facts(dataset: Dataset, examples: int = 0) -> Facts:
     }
 
 
-def names_of(refs: Sequence[Ref], kind: str, id: str, name: str | None) -> list[str]:
-    """What an artifact is called: the names that stand for it, or its own where none ever stood for its kind."""
-    names = sorted(ref.name for ref in refs if (ref.kind, ref.id) == (kind, id))
-    own = name is not None and not names and all((ref.kind, ref.name) != (kind, name) for ref in refs)
-    return [str(name)] if own else names
+class Names:
+    """What artifacts are called, by the names of a store."""
+
+    def __init__(self, refs: Iterable[Ref]) -> None:
+        self._names: dict[tuple[str, str], list[str]] = {}
+        self._taken: set[tuple[str, str]] = set()
+        for ref in refs:
+            self._names.setdefault((ref.kind, ref.id), []).append(ref.name)
+            self._taken.add((ref.kind, ref.name))
+
+    def of(self, kind: str, id: str, name: str | None) -> list[str]:
+        """The names that stand for an artifact, or its own where none ever stood for anything of its kind."""
+        own = [] if name is None or (kind, name) in self._taken else [name]
+        return sorted(self._names.get((kind, id), own))
 
 
 def _step(made: Run | Evaluation) -> Facts:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import orjson
 from orjson import Fragment
+from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
@@ -88,29 +90,38 @@ def listing_table(entries: Sequence[Facts]) -> RenderableType:
 
 
 class _Listing:
-    """The list of artifacts; where there is little room, the counts give way to the names, and these are folded."""
+    """The list of artifacts, set by hand: there may be thousands, and rich measures and wraps every cell of a table.
 
-    _ROOM = 64  # for kind, id, time and the longest word among the counts
+    Where there is little room, the counts give way to the names.
+    """
+
+    _COLUMNS = ("kind", "id", "created", "name", "counts")
+    _LEAST = 14
 
     def __init__(self, entries: Sequence[Facts]) -> None:
-        self._entries = entries
+        self._rows = [self._COLUMNS, *(_listed(entry) for entry in entries)]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        names = [_names(entry) for entry in self._entries]
-        longest = max((name.cell_len for name in names), default=0)
-        table = _table("kind", "id", "created")
-        table.add_column("name", overflow="fold", width=min(longest, max(options.max_width - self._ROOM, 8)))
-        table.add_column("counts")
-        for entry, name in zip(self._entries, names, strict=True):
-            counts = Text(_counts(entry["counts"])) if entry["status"] == "sealed" else Text(entry["status"], "yellow")
-            table.add_row(entry["kind"], entry["id"][:SHORT_ID], minute(entry["created"]), name, counts)
-        yield table
+        kind, id, created, name = (max(cell_len(row[i]) for row in self._rows) for i in range(4))
+        head = kind + id + created + 6
+        name = min(name, max(options.max_width - head - 2 - self._LEAST, self._LEAST))
+        room = max(options.max_width - head - name - 2, self._LEAST)
+        style = "dim"
+        for row in self._rows:
+            names, counts = chop_cells(row[3], name), wrap(row[4], room)
+            first = f"{row[0]:{kind}}  {row[1]:{id}}  {row[2]:{created}}  "
+            for start, part, count in itertools.zip_longest([first], names, counts, fillvalue=""):
+                line = f"{start or ' ' * head}{set_cell_size(part, name)}  {count}"
+                yield Text(line.rstrip(), style, no_wrap=True, overflow="ignore")
+            style = ""
 
 
-def _names(entry: Facts) -> Text:
+def _listed(entry: Facts) -> tuple[str, str, str, str, str]:
+    names = safe(", ".join(entry["names"]), 2 * _CELL)
     if not entry["names"] and entry["name"]:
-        return Text(f"({safe(entry['name'], 2 * _CELL)})", "dim")  # the name has gone to a later one
-    return Text(safe(", ".join(entry["names"]), 2 * _CELL))
+        names = f"({safe(entry['name'], 2 * _CELL)})"  # it has gone to a later one
+    counts = _counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
+    return safe(entry["kind"]), safe(entry["id"])[:SHORT_ID], minute(entry["created"]), names, counts
 
 
 class _Metrics:
