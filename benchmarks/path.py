@@ -97,6 +97,7 @@ class _Bench:
         small, large = sizes[:2]
         for n in sorted({*sizes, *more}):
             self._child("examples", file=str(self._file(n)), n=n)
+        self._child("path", file=str(self._file(small)), folder=str(self._folder / ".evaluand"), mode="async")
         for turn in range(self._repeats):
             for mode in ("async", "threads"):
                 for n in sorted({small, large, *more}):
@@ -258,7 +259,7 @@ STARTUPS = {
 
 
 def _startup(command: str, folder: Path) -> Result | None:
-    """CPU time of a command from nothing to its end; None where it is not there or fails."""
+    """CPU time of a command from nothing to its end, beside a store; None where it is not there or fails."""
     name, *arguments = command.split()
     script = Path(sys.executable).with_name("evaluand")
     words = [str(script), *arguments] if name == "evaluand" else [sys.executable, "-c", command]
@@ -370,6 +371,8 @@ def _print_phases(bench: _Bench, sizes: Sequence[int]) -> None:
         below, above = bench.phases(f"path {mode} {small}"), bench.phases(f"path {mode} {large}")
         steps = (f"{step} {(above[step] - below[step]) / (large - small) * 1e6:.1f}" for step in above)
         print(f"  {mode + ':':<15} {', '.join(steps)}")
+    below, above = bench.phases(f"waits {small}"), bench.phases(f"waits {large}")
+    print(f"  {'1 ms calls:':<15} run {(above['run'] - below['run']) / (large - small) * 1e6:.1f}")
 
 
 def _write_json(file: Path, rows: Iterable[Row], bench: _Bench) -> None:

@@ -157,13 +157,13 @@ def alike(a: Any, b: Any) -> bool:
     if type(a) is not type(b):
         return False
     if isinstance(a, float):
-        return (math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b))
+        return bool((math.isnan(a) and math.isnan(b)) or (a == b and math.copysign(1, a) == math.copysign(1, b)))
     if isinstance(a, list):
         return len(a) == len(b) and all(map(alike, a, b))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(alike(value, b[key]) for key, value in a.items())
     if isinstance(a, dt.datetime):
-        return a.isoformat() == b.isoformat()
+        return bool(a.isoformat() == b.isoformat())
     return bool(a == b)
 
 
@@ -472,7 +472,7 @@ def scores(result: Any, scorer: Scorer | None = None) -> list[dict[str, Any]]:
         return 1.0
 
     evaluation = evaluated(scorer or FunctionScorer(grade, version="1"))
-    rows = evaluation.table("it").to_pylist()
+    rows: list[dict[str, Any]] = evaluation.table("it").to_pylist()
     assert [row["_index_"] for row in rows] == list(range(NINE + 1))
     others = [row for row in rows if row["_index_"] != 3]
     assert {(row["status"], row["value"]) for row in others} == {("scored", 1.0)}

@@ -1,4 +1,4 @@
-"""A process may be killed at any moment, or have company: finished calls are never made again, and nothing else changes.
+"""A process may be killed at any moment, or have company: no finished call is repeated, and the result is the same.
 
 Processes are forked from one that has imported everything and done nothing, since starting dozens of interpreters
 would take most of the time.
@@ -237,16 +237,16 @@ def looked_at(folder: Path, kind: str, notes: str) -> Grave:
 
 
 def killed_again_and_again(
-    nursery: Nursery, folder: Path, kind: str, notes: str, total: int, *order: object
+    nursery: Nursery, folder: Path, kind: str, notes: str, total: int, what: str, *order: object
 ) -> tuple[str, list[Grave]]:
     """What a step has to tell in the end, and what each of its processes left that was killed.
 
     The moments are drawn from all numbers of calls; the last lies behind the last call, while tables are written.
     """
-    moments = random.Random(f"{order}")
+    moments = random.Random(f"{what} {order}")
     graves = []
     for calls in [*sorted(moments.sample(range(total), KILLS - 1)), total]:
-        pid = nursery.start(folder, *order)
+        pid = nursery.start(folder, what, *order)
         end = time.monotonic() + PATIENCE
         while len(set(noted(folder, notes))) < calls:
             assert time.monotonic() < end
@@ -255,7 +255,7 @@ def killed_again_and_again(
         os.kill(pid, signal.SIGKILL)
         assert nursery.end(pid) in (0, -signal.SIGKILL)
         graves.append(looked_at(folder, kind, notes))
-    return nursery.finish(folder, *order), graves
+    return nursery.finish(folder, what, *order), graves
 
 
 def check_nothing_was_repeated(calls: list[int], asked: set[int], graves: list[Grave]) -> None:
@@ -301,10 +301,8 @@ def test_a_run_killed_ten_times_repeats_no_finished_call_and_ends_as_if_nothing_
 def test_an_evaluation_killed_ten_times_repeats_no_finished_grade_and_ends_as_if_nothing_had_been(
     nursery: Nursery, tmp_path: Path
 ) -> None:
-    digests = []
     for name in ("undisturbed", "killed"):
-        digests.append(nursery.finish(tmp_path / name, "run", "coroutines", EXAMPLES))
-    assert digests[0] == digests[1]
+        nursery.finish(tmp_path / name, "run", "coroutines", EXAMPLES)
     undisturbed = nursery.finish(tmp_path / "undisturbed", "evaluate", EXAMPLES)
     asked = {i for i in range(EXAMPLES) if i % 97 != 5}  # nobody grades what the task failed at
     folder = tmp_path / "killed"

@@ -373,29 +373,32 @@ def test_an_image_is_an_example_and_its_boxes_are_the_items_of_one_response(tmp_
     assert rows(evaluation, "found", *KEY, "value") == [(0, 0, 0, None, 1 / 2)]
 
 
-def test_repeats_are_replications_and_folds_a_column(tmp_path: Path) -> None:
-    folds = {0: (0, 0, 1, 1), 1: (0, 1, 0, 1)}
-    labels = {0: "aabb", 1: "abbb"}
-    truth = "abab"
+FOLDS = {0: (0, 0, 1, 1), 1: (0, 1, 0, 1)}
+LABELLED = {0: "aabb", 1: "abbb"}
+
+
+def cross_validated(folder: Path) -> Run:
+    """Four examples in two repeats of two folds; the rows of the file stand in another order."""
     records = [
-        {"d3mIndex": i, "repeat": repeat, "fold": folds[repeat][i], "label": labels[repeat][i]}
+        {"d3mIndex": i, "repeat": repeat, "fold": FOLDS[repeat][i], "label": LABELLED[repeat][i]}
         for repeat in (1, 0)
         for i in (3, 0, 2, 1)
     ]
-    data = Dataset.from_rows([{"input": i, "expected": label} for i, label in enumerate(truth)])
-    model = RecordedTask(
-        path=lines(tmp_path / "predictions.jsonl", records),
-        response="label",
-        key="d3mIndex",
-        replication="repeat",
-        fold_key="fold",
-    )
-    run = Runner().run(model, data, replications=2)
+    path = lines(folder / "predictions.jsonl", records)
+    model = RecordedTask(path=path, response="label", key="d3mIndex", replication="repeat", fold_key="fold")
+    data = Dataset.from_rows([{"input": i, "expected": label} for i, label in enumerate("abab")])
+    return Runner().run(model, data, replications=2)
+
+
+IN_FOLDS = [(i, repeat, FOLDS[repeat][i]) for i in range(4) for repeat in (0, 1)]
+
+
+def test_repeats_are_replications_and_folds_a_column(tmp_path: Path) -> None:
+    run = cross_validated(tmp_path)
     columns = ("_index_", "replication", "fold")
-    expected = [(i, repeat, folds[repeat][i]) for i in range(4) for repeat in (0, 1)]
-    assert [tuple(row[column] for column in columns) for row in run.table().to_pylist()] == expected
+    assert [tuple(row[column] for column in columns) for row in run.table().to_pylist()] == IN_FOLDS
     evaluation = Evaluator().evaluate(run, {"prediction": Prediction()})
-    assert rows(evaluation, "prediction", *columns) == expected
+    assert rows(evaluation, "prediction", *columns) == IN_FOLDS
     # Truth a b a b. Repeat 0 gave a a b b: right at 0 and 3. Repeat 1 gave a b b b: right at 0, 1 and 3.
     assert rows(evaluation, "prediction", "_index_", "replication", "value") == [
         (0, 0, 1.0),
@@ -409,6 +412,23 @@ def test_repeats_are_replications_and_folds_a_column(tmp_path: Path) -> None:
     ]
     aggregation = Aggregator().aggregate([evaluation], [Measure("prediction", Accuracy())])
     assert found(aggregation, "value", "n") == [(5 / 8, 8)]
+
+
+def evaluated_again_with_a_further_scorer(run: Run) -> Evaluation:
+    Evaluator().evaluate(run, {"prediction": Prediction()})
+    return Evaluator().evaluate(run, {"prediction": Prediction(), "any": lambda output: True})
+
+
+def test_scores_that_are_taken_over_keep_the_fold_of_their_row(tmp_path: Path) -> None:
+    again = evaluated_again_with_a_further_scorer(cross_validated(tmp_path))
+    # Example 2 was given b in both repeats, in fold 1 of the first and in fold 0 of the second.
+    assert rows(again, "prediction", "_index_", "replication", "fold") == IN_FOLDS
+
+
+def test_scores_that_are_taken_over_are_counted_once_however_many_rows_are_alike(tmp_path: Path) -> None:
+    again = evaluated_again_with_a_further_scorer(cross_validated(tmp_path))
+    assert again.receipt
+    assert (again.receipt.total, again.receipt.reused, again.receipt.called) == (16, 8, 8)
 
 
 def test_several_labels_of_one_row_are_a_list() -> None:

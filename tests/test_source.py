@@ -298,13 +298,13 @@ ROWS = st.lists(st.dictionaries(st.text(min_size=1, max_size=4), JSON, max_size=
 def equal(one: Any, other: Any) -> bool:
     """Equal with equal types, but that a column may take its whole numbers for fractions of the same value."""
     if isinstance(one, float) and isinstance(other, float) and one != one:
-        return other != other
+        return bool(other != other)
     if isinstance(one, list) and isinstance(other, list):
         return len(one) == len(other) and all(map(equal, one, other))
     numbers = (int, float)
     if type(one) in numbers and type(other) in numbers:
-        return one == other
-    return type(one) is type(other) and bool(ids.encode(one) == ids.encode(other))
+        return bool(one == other)
+    return type(one) is type(other) and ids.encode(one) == ids.encode(other)
 
 
 @settings(max_examples=50)

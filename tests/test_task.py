@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import itertools
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from evaluand.dataset import Dataset
+from evaluand.engine import Policy
 from evaluand.errors import DataError, SpecError, TaskError
 from evaluand.ids import digest, seed_of
 from evaluand.run import Run, Runner
@@ -293,6 +295,28 @@ def test_an_answer_that_depends_on_the_example_is_not_taken_for_that_of_another_
     runner = Runner()
     runner.run(numbered, Dataset.from_rows(rows), limit=1)
     assert answers(runner.run(numbered, Dataset.from_rows(rows))) == [["same 0 a"], ["same 1 b"], ["same 2 c"]]
+
+
+def test_answers_to_equal_inputs_stay_where_they_were_when_an_example_is_added() -> None:
+    numbers = itertools.count()
+
+    @task(version="1")
+    def sampled(text: str) -> int:
+        return next(numbers)
+
+    rows = [{"input": "same", "expected": name} for name in "abcd"]
+    runner = Runner(policy=Policy(concurrency=1))
+    assert answers(runner.run(sampled, Dataset.from_rows(rows[:3]))) == [[0], [1], [2]]
+    again = runner.run(sampled, Dataset.from_rows(rows))
+    assert answers(again)[:3] == [[0], [1], [2]]
+
+
+def test_answers_that_are_taken_over_are_counted_once_however_many_inputs_are_equal() -> None:
+    runner = Runner()
+    for names in ("abc", "abd"):
+        run = runner.run(task(shout), Dataset.from_rows([{"input": "same", "expected": name} for name in names]))
+    assert run.receipt
+    assert (run.receipt.total, run.receipt.reused, run.receipt.called) == (3, 3, 0)
 
 
 # What a task gives

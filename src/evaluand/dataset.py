@@ -11,7 +11,7 @@ import hashlib
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -148,10 +148,12 @@ class Dataset:
     def __init__(self, source: Source, *, name: str | None = None, **roles: Any) -> None:
         self.name = name
         self._store: Store | None = None
-        names = source.schema.names
+        names = [name for name in source.schema.names if name != DIGEST]
         _check_names(source)
-        self.roles = Roles.over([n for n in names if n not in (INDEX, DIGEST)], **roles)
-        self._source, self.indices = _indexed(source)
+        if not [name for name in names if name != INDEX]:
+            raise DataError(f"{source.name}: there are no examples, since there is no column beside {INDEX}")
+        self.roles = Roles.over([name for name in names if name != INDEX], **roles)
+        self._source, self.indices = _indexed(_without_digests(source))
         _check_rows(self._source, self.roles)
 
     @classmethod
@@ -177,7 +179,8 @@ class Dataset:
         try:
             table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
         except pa.ArrowException:  # a column of mixed values: keep each as it is
-            return cls.from_rows(frame.to_dict("records"), name=name, **roles)
+            whole = frame.astype(object)
+            return cls.from_rows(whole.where(whole.notna(), None).to_dict("records"), name=name, **roles)
         return cls(from_table(table, "frame"), name=name, **roles)
 
     @classmethod
@@ -185,8 +188,7 @@ class Dataset:
         """The dataset with that id in a store."""
         manifest = store.manifest("datasets", id)
         batches = store.read("datasets", id, "examples")
-        first = next(batches, None)
-        schema = _empty_schema(manifest) if first is None else first.schema
+        schema = next(batches).schema
         self = cls.__new__(cls)
         self.name = manifest["name"]
         self.roles = _roles_from(manifest["spec"]["roles"])
@@ -265,6 +267,7 @@ class Dataset:
         if not store.is_sealed("datasets", self.id):
             draft = store.draft("datasets", self.id)
             try:
+                draft.append("examples", self._no_examples())
                 for batch in self._with_digests():
                     draft.append("examples", batch)
                 draft.seal(self._manifest())
@@ -272,6 +275,10 @@ class Dataset:
                 draft.discard()
                 raise
         return Dataset.stored(store, self.id)
+
+    def _no_examples(self) -> pa.RecordBatch:
+        fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]
+        return pa.RecordBatch.from_pylist([], pa.schema([*fields, pa.field(DIGEST, pa.binary(ids.DIGEST_SIZE))]))
 
     def _with_digests(self) -> Iterator[pa.RecordBatch]:
         wanted = [INDEX, *self.roles.columns]
@@ -401,12 +408,6 @@ def _roles_from(stored: Mapping[str, Any]) -> Roles:
     return Roles(**roles)
 
 
-def _empty_schema(manifest: Manifest) -> pa.Schema:
-    """The schema of a dataset stored without a row."""
-    names = [INDEX, *_roles_from(manifest["spec"]["roles"]).columns]
-    return pa.schema([pa.field(name, pa.int64() if name == INDEX else pa.string()) for name in names])
-
-
 def _check_names(source: Source) -> None:
     reserved = [n for n in source.schema.names if n.startswith("_") and n.endswith("_") and n not in (INDEX, DIGEST)]
     if reserved:
@@ -419,51 +420,92 @@ def _check_names(source: Source) -> None:
         raise DataError(f"{source.name}: the columns {', '.join(map(repr, twice))} occur twice; rename one of each")
 
 
+def _without_digests(source: Source) -> Source:
+    """The source without digests that somebody else put beside the rows."""
+    if DIGEST not in source.schema.names:
+        return source
+    kept = [name for name in source.schema.names if name != DIGEST]
+    schema = pa.schema([source.schema.field(name) for name in kept])
+    return replace(source, schema=schema, batches=lambda: (batch.select(kept) for batch in source.batches()))
+
+
 def _indexed(source: Source) -> tuple[Source, array[int]]:
-    """The source with an `_index_` column, in its order, and all indices."""
+    """The source with an `_index_` column of whole numbers, in its order, and all indices."""
     if INDEX not in source.schema.names:
         return _numbered(source)
-    kind = source.schema.field(INDEX).type
-    if not pa.types.is_integer(kind):
-        raise DataError(f"{source.name}: {INDEX} must hold whole numbers, not {kind}; see the first row that is none")
-    found, faults = [], Faults()
-    row = 0
-    for batch in source.batches():
-        column = batch.column(INDEX)
-        if column.null_count:
-            for i in np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False)):
-                faults.add(source.where(row + int(i)), f"{INDEX} is missing; give each example its own")
-        found.append(_int64(column.fill_null(0)))
-        row += batch.num_rows
-    indices = np.concatenate(found) if found else np.empty(0, np.int64)
-    if not faults.kept:
-        _check_unique(indices, source, faults)
-    faults.check()
+    indices = _checked_indices(source)
+    source = _with_whole_index(source)
     if np.all(indices[1:] > indices[:-1]):
         return source, array("q", indices.tobytes())
     table = pa.Table.from_batches(source.batches(), source.schema)
     order = np.argsort(indices, kind="stable")
     ordered = from_table(table.take(pa.array(order)), source.name)
     places = order.tolist()
-    return (
-        Source(source.name, ordered.schema, ordered.batches, lambda row: source.where(places[row])),
-        array("q", indices[order].tobytes()),
-    )
+    return replace(ordered, where=lambda row: source.where(places[row])), array("q", indices[order].tobytes())
+
+
+def _checked_indices(source: Source) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """Every row's index; all rows whose index is missing, no whole number or not their own are told at once."""
+    faults = Faults()
+    found, places = array("q"), array("q")
+    row = 0
+    for batch in source.batches():
+        for value in _values(batch, INDEX):
+            whole = _whole(value)
+            if whole is not None:
+                found.append(whole)
+                places.append(row)
+            elif value is None:
+                faults.add(source.where(row), f"{INDEX} is missing; give each example its own")
+            else:
+                faults.add(source.where(row), f"{INDEX} is {value!r}; give a whole number of 64 bits")
+            row += 1
+    indices = np.frombuffer(found, np.int64) if found else np.empty(0, np.int64)
+    _check_unique(indices, places, source, faults)
+    faults.check()
+    return indices
+
+
+def _whole(value: Any) -> int | None:
+    """A 64-bit index, also of a float without a fraction or of a text of digits; else None."""
+    digits = isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit()
+    if digits or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if -(2**63) <= value < 2**63 else None
+
+
+def _with_whole_index(source: Source) -> Source:
+    place = source.schema.get_field_index(INDEX)
+    schema = source.schema.set(place, pa.field(INDEX, pa.int64(), nullable=False))
+    if pa.types.is_int64(source.schema.field(INDEX).type):
+        return source
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in source.batches():
+            whole = pa.array([_whole(value) for value in _values(batch, INDEX)], pa.int64())
+            columns = [whole if i == place else column for i, column in enumerate(batch.columns)]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+    return replace(source, schema=schema, batches=batches)
 
 
 def _int64(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return column.cast(pa.int64()).to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
+    return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
 
 
-def _check_unique(indices: np.ndarray[Any, np.dtype[np.int64]], source: Source, faults: Faults) -> None:
+def _check_unique(
+    indices: np.ndarray[Any, np.dtype[np.int64]], places: array[int], source: Source, faults: Faults
+) -> None:
     order = np.argsort(indices, kind="stable")
     ordered = indices[order]
-    for i in np.flatnonzero(ordered[1:] == ordered[:-1]):
-        first, again = int(order[i]), int(order[i + 1])
-        faults.add(
-            source.where(again),
-            f"{INDEX} {int(ordered[i])} occurs twice (first at {source.where(first)}); give each example its own",
-        )
+    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
+    firsts = np.searchsorted(ordered, ordered[again])
+    twice = zip(order[again].tolist(), order[firsts].tolist(), ordered[again].tolist(), strict=True)
+    for second, first, index in sorted(twice):
+        where, at = source.where(places[second]), source.where(places[first])
+        faults.add(where, f"{INDEX} {index} occurs twice (first at {at}); give each example its own")
 
 
 def _numbered(source: Source) -> tuple[Source, array[int]]:

@@ -74,7 +74,7 @@ class Policy:
 
     def pause(self, attempts: int) -> float:
         """Seconds to wait after that many attempts."""
-        return float(min(self.backoff * 2 ** (attempts - 1), MAX_BACKOFF))
+        return float(min(self.backoff * 2.0 ** min(attempts - 1, 60), MAX_BACKOFF))
 
 
 class Engine(Protocol):
@@ -130,7 +130,9 @@ class InlineEngine:
         for unit in units:
             try:
                 outcome = Outcome(call(unit), None, 1, 0, 0)
-            except Exception as error:
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
                 outcome = Outcome(None, error, 1, 0, 0)
             done(unit, outcome)
             if outcome.error is not None and policy.abort_on_error:
@@ -147,6 +149,7 @@ class _AsyncMap:
         self._stopping = False
 
     async def run(self) -> None:
+        self._main = asyncio.current_task()
         workers = [asyncio.ensure_future(self._work()) for _ in range(self._policy.concurrency)]
         try:
             await asyncio.gather(*workers)
@@ -161,10 +164,16 @@ class _AsyncMap:
             outcome = await self._attempts(unit)
             if self._stopping:
                 return
-            self._done(unit, outcome)
+            try:
+                self._done(unit, outcome)
+            except BaseException:
+                self._stopping = True
+                raise
             if outcome.error is not None and self._policy.abort_on_error:
                 self._stopping = True
                 raise _aborted(unit, outcome.error)
+            if self._main is not None and self._main.cancelling():  # Ctrl-C, while no call waits for anything
+                return
 
     async def _attempts(self, unit: Any) -> Outcome:
         policy, started, clock, attempts = self._policy, time.time_ns(), time.perf_counter_ns(), 0
@@ -177,7 +186,9 @@ class _AsyncMap:
                 if self._stopping or _is_cancelling():
                     raise
                 error: BaseException = raised
-            except (Exception, SystemExit) as raised:
+            except (KeyboardInterrupt, GeneratorExit):
+                raise
+            except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
                 error = raised
             if not policy.tries_again(error, attempts):
                 return Outcome(None, error, attempts, started, time.perf_counter_ns() - clock)
@@ -227,13 +238,22 @@ def _in_a_loop(main: Callable[[], Awaitable[None]]) -> None:
 class _Worker:
     """One thread's present call, for the watch that ends calls which take too long."""
 
-    __slots__ = ("abandoned", "clock", "lock", "started", "unit")
+    __slots__ = ("abandoned", "attempts", "began", "clock", "lock", "started", "unit")
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.unit: Any = None
-        self.started = self.clock = 0
+        self.unit: Any = None  # while it is being called
+        self.attempts = 0
+        self.started = 0  # the first attempt, nanoseconds since the epoch
+        self.began = 0  # the first attempt, by the monotonic clock
+        self.clock = 0  # the present attempt
         self.abandoned = False
+
+    def take(self) -> None:
+        self.attempts, self.started, self.began = 0, time.time_ns(), time.perf_counter_ns()
+
+    def outcome(self, value: Any, error: BaseException | None) -> Outcome:
+        return Outcome(value, error, self.attempts, self.started, time.perf_counter_ns() - self.began)
 
 
 class _ThreadMap:
@@ -269,12 +289,15 @@ class _ThreadMap:
         if self._failure:
             raise self._failure
 
-    def _start(self) -> None:
+    def _start(self, unit: Any = None, before: _Worker | None = None) -> None:
+        """Starts a thread, for a further attempt at the unit of one that was left behind if there is one."""
         worker = _Worker()
+        if before is not None:
+            worker.attempts, worker.started, worker.began = before.attempts, before.started, before.began
         self._workers.append(worker)
         with self._ended:
             self._living += 1
-        threading.Thread(target=self._work, args=(worker,), name="evaluand", daemon=True).start()
+        threading.Thread(target=self._work, args=(worker, unit), name="evaluand", daemon=True).start()
 
     def _wait(self) -> None:
         while True:
@@ -292,54 +315,59 @@ class _ThreadMap:
     def _leave_behind(self, limit: int) -> None:
         for worker in list(self._workers):
             with worker.lock:
-                unit, late = worker.unit, time.perf_counter_ns() - worker.clock
-                if unit is None or late < limit:
+                unit = worker.unit
+                if unit is None or time.perf_counter_ns() - worker.clock < limit:
                     continue
                 worker.abandoned = True
             self._workers.remove(worker)
-            self._hand(unit, Outcome(None, _too_long(self._policy), 1, worker.started, late))
-            self._start()
+            error = _too_long(self._policy)
+            if self._policy.tries_again(error, worker.attempts):
+                self._start(unit, worker)
+            else:
+                self._hand(unit, worker.outcome(None, error))
+                self._start()
             with self._ended:
                 self._living -= 1
 
-    def _work(self, worker: _Worker) -> None:
+    def _work(self, worker: _Worker, unit: Any) -> None:
         try:
-            while not self._stop.is_set():
-                with self._taking:
-                    unit = next(self._units, None)
-                if unit is None:
-                    break
-                outcome = self._attempts(unit, worker)
-                if outcome is None:
-                    return
-                self._hand(unit, outcome)
+            if unit is None or self._finish(unit, worker, pause=self._policy.pause(worker.attempts)):
+                while not self._stop.is_set() and (unit := self._take()) is not None:
+                    worker.take()
+                    if not self._finish(unit, worker):
+                        return
         except BaseException as error:
             self._fail(error)
-        with worker.lock:
-            if worker.abandoned:
-                return
-        with self._ended:
-            self._living -= 1
-            self._ended.notify_all()
+        if not worker.abandoned:
+            with self._ended:
+                self._living -= 1
+                self._ended.notify_all()
 
-    def _attempts(self, unit: Any, worker: _Worker) -> Outcome | None:
-        """The outcome, or None when the watch has already given one."""
-        policy, started, clock, attempts = self._policy, time.time_ns(), time.perf_counter_ns(), 0
-        while True:
-            attempts += 1
-            value, error = None, None
+    def _take(self) -> Any:
+        with self._taking:
+            return next(self._units, None)
+
+    def _finish(self, unit: Any, worker: _Worker, pause: float = 0.0) -> bool:
+        """Calls a unit until it is done; false when the watch has left this thread behind."""
+        policy = self._policy
+        while not (pause and self._stop.wait(pause)):
             with worker.lock:
-                worker.unit, worker.started, worker.clock = unit, started, time.perf_counter_ns()
+                worker.attempts += 1
+                worker.unit, worker.clock = unit, time.perf_counter_ns()
+            value, error = None, None
             try:
                 value = self._call(unit)
-            except (Exception, SystemExit) as raised:
+            except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
                 error = raised
             with worker.lock:
                 if worker.abandoned:
-                    return None
+                    return False
                 worker.unit = None
-            if error is None or not policy.tries_again(error, attempts) or self._stop.wait(policy.pause(attempts)):
-                return Outcome(value, error, attempts, started, time.perf_counter_ns() - clock)
+            if error is None or not policy.tries_again(error, worker.attempts):
+                self._hand(unit, worker.outcome(value, error))
+                return True
+            pause = policy.pause(worker.attempts)
+        return True
 
     def _hand(self, unit: Any, outcome: Outcome) -> None:
         with self._handing:

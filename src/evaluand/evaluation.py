@@ -22,7 +22,7 @@ from orjson import Fragment
 from evaluand import ids, rows
 from evaluand.dataset import Example
 from evaluand.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy
-from evaluand.errors import DataError, SpecError
+from evaluand.errors import DataError, EngineError, SpecError
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
@@ -282,6 +282,10 @@ class _Job:
                 "sealed": now(),
             }
             draft.seal(sealed)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            draft.discard()
+            what = f"the journal of evaluation {self.manifest['id']} holds what was never written there"
+            raise EngineError(f"{what}: {error}") from error
         except BaseException:
             draft.discard()
             raise
@@ -295,8 +299,7 @@ class _Job:
         counts: dict[str, int] = {}
         gathered = Rows(schema)
         own = [(field.name, rows.is_json(field)) for field in schema][_OWN:]
-        for line, (index, replication) in zip(lane.lines(), self.rows.keys(), strict=True):
-            _, digest, fold, scores = orjson.loads(line)
+        for (_, digest, scores), (index, replication, fold) in zip(lane.records(), self.rows.keys(), strict=True):
             for number, target, status, reason, value, label, data, explanation, columns in scores:
                 cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
                 text = None if data is None else _text(data)
@@ -312,21 +315,19 @@ class _Job:
 
     def _reuse(self, lane: Lane, work: str, tally: Tally) -> None:
         """Takes over the scores that earlier evaluations by the same scorer found for the same rows."""
-        wanted: Wanted | None = None
-        for source in self.store.find("evaluations", work):
-            if source == self.manifest["id"]:
-                continue
-            wanted = wanted or Wanted(
-                (u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot)
-            )
-            if not wanted.n:
-                return
-            for digest, fold, scores in _found_scores(self.store, source, work):
-                for slot in wanted.positions(digest):
-                    if not lane.is_done(slot):
-                        lane.append(orjson.dumps([slot, digest.hex(), fold, scores]) + b"\n")
-                        tally.reused += 1
-            lane.refresh()
+        sources = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
+        if not sources:
+            return
+        wanted = Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
+        for source in sources:
+            if not wanted.left:
+                break
+            for digest, scores in _found_scores(self.store, source, work):
+                slot = wanted.take(digest)
+                if slot is not None:
+                    lane.append(orjson.dumps([slot, digest.hex(), scores]) + b"\n")
+                    tally.reused += 1
+        lane.refresh()
 
 
 class _Grader:
@@ -438,7 +439,7 @@ class _Grader:
             return error
 
     def _raise_if_transient(self, error: BaseException) -> None:
-        if not self.scorer.cheap and self.policy.tries_again(error, 0):
+        if not self.scorer.cheap and self.policy.tries_again(error, 1):
             raise error
 
     def _arguments(self, unit: _Unit, piece: _Piece) -> list[Any]:
@@ -478,7 +479,7 @@ class _Grader:
 
 
 def _line(unit: _Unit, scores: list[list[Any]]) -> bytes:
-    return orjson.dumps([unit.slot, unit.digest.hex(), unit.response.fold, scores]) + b"\n"
+    return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
 
 
 def _check_text(name: str, value: Any) -> None:
@@ -536,11 +537,10 @@ class _RowStream:
             self._position += 1
             yield unit
 
-    def keys(self) -> Iterator[tuple[int, int]]:
-        """(`_index_`, replication) of every row."""
-        for index in self.dataset.indices[: self.total // self.replications]:
-            for replication in range(self.replications):
-                yield index, replication
+    def keys(self) -> Iterator[tuple[int, int, int | None]]:
+        """(`_index_`, replication, fold) of every row."""
+        for batch in self.run.batches([INDEX, "replication", "fold"]):
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
     def _all(self) -> Iterator[_Unit]:
         responses = iter(self.run)
@@ -560,8 +560,8 @@ def _batched(units: Iterator[_Unit], lane: Lane) -> Iterator[_Unit]:
         yield chunk[0]
 
 
-def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, int | None, list[Any]]]:
-    """(digest, fold, journalled scores) of every row that an evaluation's scorers of that work could grade."""
+def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, list[Any]]]:
+    """(digest, journalled scores) of every row that an evaluation's scorers of that work could grade."""
     manifest = store.manifest("evaluations", id)
     for number, (name, spec) in enumerate(manifest["spec"]["scorers"].items()):
         if _work(spec) != work:
@@ -573,17 +573,16 @@ def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, int
         lane = store.lane("evaluations", id, _lane(number), sum(store.manifest("runs", run)["counts"].values()))
         try:
             lane.refresh()
-            for line in lane.lines():
-                _, digest, fold, scores = orjson.loads(line)
+            for _, digest, scores in lane.records():
                 if all(row[2] != FAILED for row in scores):
-                    yield bytes.fromhex(digest), fold, scores
+                    yield bytes.fromhex(digest), scores
         finally:
             lane.close()
 
 
-def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, int | None, list[Any]]]:
+def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, list[Any]]]:
     key: tuple[Any, ...] | None = None
-    digest, fold, scores = b"", None, list[Any]()
+    digest, scores = b"", list[Any]()
     for batch in evaluation.batches(name):
         columns = {f.name: batch.column(f.name).to_pylist() for f in batch.schema}
         texts = {f.name for f in batch.schema if rows.is_json(f)}
@@ -591,9 +590,9 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, i
         for i in range(batch.num_rows):
             if (columns[INDEX][i], columns["replication"][i]) != key:
                 if key is not None and all(row[2] != FAILED for row in scores):
-                    yield digest, fold, scores
+                    yield digest, scores
                 key, scores = (columns[INDEX][i], columns["replication"][i]), []
-            digest, fold = columns["digest"][i], columns["fold"][i]
+            digest = columns["digest"][i]
             row = [columns[c][i] for c in ("_response_index_", "target", "status", "reason", "value", "label")]
             extra = {c: _written(c, columns[c][i], texts) for c in own}
             scores.append(
@@ -605,7 +604,7 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, i
                 ]
             )
     if key is not None and all(row[2] != FAILED for row in scores):
-        yield digest, fold, scores
+        yield digest, scores
 
 
 def _written(name: str, value: Any, texts: set[str]) -> Any:

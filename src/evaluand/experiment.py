@@ -247,25 +247,29 @@ class Experiment:
                 continue
             full = check_name(f"{self.name}/{name}")
             origin = self.origin | {"task": name, "limit": limit}
-            run = runner.run(
-                task,
-                self.dataset,
-                name=full,
-                limit=limit,
-                replications=self.replications,
-                seed=self.seed,
-                fresh=fresh,
-                retry_failed=retry_failed,
-                resume=_resumed(resume, "runs"),
-                origin=origin,
-            )
+            graded = _resumed(resume, "evaluations")
+            if graded:
+                run = Run(store, store.manifest("evaluations", graded)["provenance"]["run"])
+            else:
+                run = runner.run(
+                    task,
+                    self.dataset,
+                    name=full,
+                    limit=limit,
+                    replications=self.replications,
+                    seed=self.seed,
+                    fresh=fresh,
+                    retry_failed=retry_failed,
+                    resume=_resumed(resume, "runs"),
+                    origin=origin,
+                )
             evaluation = evaluator.evaluate(
                 run,
                 self.scorers,
                 name=full,
                 fresh=fresh,
                 retry_failed=retry_failed,
-                resume=_resumed(resume, "evaluations"),
+                resume=graded,
                 origin=origin,
             )
             results.append(Result(name, run, evaluation))
@@ -529,7 +533,7 @@ def _module(place: str, folder: Path) -> Any:
         return _executed(path)
     except SpecError:
         raise
-    except BaseException as error:
+    except (Exception, SystemExit) as error:
         raise SpecError(f"{place} cannot be imported: {type(error).__name__}: {error}") from error
 
 

@@ -42,12 +42,15 @@ def encode(value: object) -> bytes:
         >>> encode({"b": 1.0, "a": [None, float("nan")]})
         b'{"a":[null,{"$float":"NaN"}],"b":1.0}'
     """
-    if type(value) is not str:
-        value = _plain(value, "$")
     try:
-        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
-    except (TypeError, RecursionError) as error:  # lone surrogates, nesting too deep
-        raise DataError(f"cannot be written as JSON: {error}") from None
+        plain = value if type(value) is str else _plain(value, "$")
+        return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
+    except DataError:
+        raise
+    except RecursionError:
+        raise DataError("is nested too deeply to be stored, or contains itself") from None
+    except Exception as error:  # lone surrogates; or code of the value's own, such as a model_dump that fails
+        raise DataError(f"cannot be written as JSON: {type(error).__name__}: {error}") from None
 
 
 def decode(text: bytes | str) -> Any:
@@ -131,7 +134,7 @@ def _plain_object(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
     for key, item in value.items():
         if not isinstance(key, str):
             raise DataError(f"{path}: the key {key!r} is a {type(key).__name__}; JSON keys are text")
-        result[str(key)] = item if type(item) in _AS_IT_IS else _plain(item, f"{path}.{key}")
+        result[str.__str__(key)] = item if type(item) in _AS_IT_IS else _plain(item, f"{path}.{key}")
     if len(result) == 1:
         (key,) = result
         if key.startswith("$"):
@@ -142,6 +145,10 @@ def _plain_object(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
 def _plain_other(value: Any, path: str) -> Any:
     if isinstance(value, enum.Enum):
         return _plain(value.value, path)
+    if isinstance(value, type):
+        raise _not_data(value, path)
+    if isinstance(value, dt.datetime | dt.timedelta):
+        _check_time(value, path)
     for kind, name, write, _ in _TAGGED:
         if isinstance(value, kind):
             return {f"${name}": write(value)}
@@ -160,13 +167,26 @@ def _plain_other(value: Any, path: str) -> Any:
         return _plain_array(value, path)
     if type(value).__module__.startswith("pyarrow") and hasattr(value, "as_py"):
         return _plain(value.as_py(), path)
-    raise DataError(
-        f"{path}: a {type(value).__qualname__} is not data and cannot be stored;"
-        " return text, numbers, lists or dictionaries"
-    )
+    raise _not_data(value, path)
+
+
+def _not_data(value: Any, path: str) -> DataError:
+    what = f"the class {value.__qualname__}" if isinstance(value, type) else f"a {type(value).__qualname__}"
+    return DataError(f"{path}: {what} is not data and cannot be stored; return text, numbers, lists or dictionaries")
+
+
+def _check_time(value: Any, path: str) -> None:
+    """Refuses times of pandas that are none, or finer than a microsecond."""
+    if value != value or getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0):
+        raise DataError(f"{path}: {value} cannot be stored; times have microseconds, and no time is None")
 
 
 def _plain_array(value: Any, path: str) -> Any:
+    if value.dtype.kind in "mM":
+        exact = value.astype(value.dtype.str[:2] + "8[us]")
+        if not (exact == value).all():
+            raise DataError(f"{path}: {value} cannot be stored; times have microseconds, and no time is None")
+        value = exact
     plain = value.tolist()
     if type(plain) is type(value):
         raise DataError(f"{path}: a numpy {value.dtype} is not data and cannot be stored")

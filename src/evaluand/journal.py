@@ -14,7 +14,9 @@ from __future__ import annotations
 import time
 from array import array
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
+
+import orjson
 
 from evaluand.errors import EngineError
 
@@ -54,6 +56,9 @@ class Leases(Protocol):
 
     def finish(self, shard: int) -> None:
         """Marks a held shard as done."""
+
+    def reopen(self, shards: Sequence[int]) -> None:
+        """Makes shards free that were marked as done although their lines are missing."""
 
     def release(self) -> None:
         """Gives back every shard held."""
@@ -113,6 +118,19 @@ class Lane:
             if segment >= 0:
                 yield self._log.read(self._segments[segment], self._offset[slot], self._size[slot])
 
+    def records(self) -> Iterator[list[Any]]:
+        """What these lines hold.
+
+        Raises:
+            EngineError: a line is damaged.
+        """
+        for line in self.lines():
+            try:
+                record = orjson.loads(line)
+            except orjson.JSONDecodeError as error:
+                raise EngineError(f"the journal's line {line[:80]!r}… is damaged: {error}") from None
+            yield record
+
     def close(self) -> None:
         self._log.sync()
         self._log.close()
@@ -139,7 +157,7 @@ class Lane:
                 slot = int(line[1 : line.index(b",")])
             except ValueError:
                 raise EngineError(f"journal segment {self._segments[segment]} is damaged at byte {offset}") from None
-            if slot >= self.slots:
+            if not 0 <= slot < self.slots:
                 raise EngineError(f"journal segment {self._segments[segment]} holds slot {slot} of {self.slots}")
             if self._segment[slot] < 0:
                 self._segment[slot] = segment
@@ -176,18 +194,29 @@ class MemoryLeases:
 
     def __init__(self) -> None:
         self._next = 0
+        self._free: list[int] = []
+        self._held: set[int] = set()
 
     def claim(self, shards: int) -> tuple[int, int] | None:
-        if self._next >= shards:
+        if self._free:
+            shard, takers = self._free.pop(), 1
+        elif self._next < shards:
+            shard, takers = self._next, 0
+            self._next += 1
+        else:
             return None
-        self._next += 1
-        return self._next - 1, 0
+        self._held.add(shard)
+        return shard, takers
 
     def finish(self, shard: int) -> None:
-        """Every shard is claimed once."""
+        self._held.discard(shard)
+
+    def reopen(self, shards: Sequence[int]) -> None:
+        self._free += sorted(set(shards) - self._held, reverse=True)
 
     def release(self) -> None:
-        self._next = 0
+        self._free += sorted(self._held, reverse=True)
+        self._held.clear()
 
     def busy(self) -> bool:
         return False

@@ -76,7 +76,7 @@ RESPONSES: Final = pa.schema(
         pa.field("duration", pa.duration("us"), nullable=False),
     ]
 )
-"""`digest` is that of the example's input, what the task saw; `responses` null is no answer, `[]` an empty answer."""
+"""`digest` is that of what the task could see of the example; `responses` null is no answer, `[]` an empty answer."""
 
 SPANS: Final = pa.schema(
     [

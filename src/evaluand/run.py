@@ -23,7 +23,7 @@ from orjson import Fragment
 from evaluand import ids, rows
 from evaluand.dataset import Dataset, Example, ExampleStream
 from evaluand.engine import Engine, LocalEngine, Outcome, Policy
-from evaluand.errors import DataError, SpecError
+from evaluand.errors import DataError, EngineError, SpecError
 from evaluand.fingerprint import explain
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
@@ -223,6 +223,7 @@ class Runner:
             made = self.store.manifest("runs", id)
             why = f"nothing to do: the same task, dataset and seed were run on {made['created'][:16]}Z"
             return Run(self.store, id, Receipt(total, kept=total, why=why))
+        task.prepare()
         manifest = self.store.open(
             {
                 "format": FORMAT,
@@ -287,7 +288,6 @@ class _Job:
         try:
             self.lane.refresh()
             self.tally.kept = self.lane.n_done
-            self.task.prepare()
             if reuse and self.lane.n_done < self.lane.slots:
                 self._reuse()
             work = KeyedWork(
@@ -311,10 +311,16 @@ class _Job:
     def is_sealed(self) -> bool:
         return self.store.is_sealed("runs", self.id)
 
+    def _digest(self, example: Example) -> bytes:
+        """16 bytes that stand for all the task can see of an example."""
+        if not self.task.reads:
+            return example.input_digest
+        return ids.digest([example.input, *(getattr(example, name) for name in self.task.reads)])
+
     def _units(self, start: int, stop: int) -> Iterator[_Unit]:
         times = self.replications
         for example in self.stream.take(start // times, -(-stop // times)):
-            digest = example.input_digest
+            digest = self._digest(example)
             for replication in range(times):
                 slot = example.position * times + replication
                 if start <= slot < stop and not self.lane.is_done(slot):
@@ -361,51 +367,67 @@ class _Job:
         return orjson.dumps(record) + b"\n", error is not None
 
     def _reuse(self) -> None:
-        """Takes over the calls that earlier runs of the same work have completed."""
+        """Takes over the calls that earlier runs of the same work have completed, each for one row."""
         sources = [id for id in self.store.find("runs", self.manifest["work"][0]) if id != self.id]
-        wanted: Wanted | None = None
+        if not sources:
+            return
+        wanted = Wanted(self._missing())
         for source in sources:
-            wanted = wanted or Wanted(self._missing())
-            if not wanted.n:
-                return
+            if not wanted.left:
+                break
             for digest, replication, record in _completed_records(self.store, source):
-                for position in wanted.positions(digest):
-                    slot = position * self.replications + replication
-                    if replication < self.replications and not self.lane.is_done(slot):
-                        self.lane.append(orjson.dumps([slot, *record[1:]]) + b"\n")
-                        self.tally.reused += 1
-            self.lane.refresh()
+                slot = wanted.take(_key(digest, replication))
+                if slot is not None:
+                    self.lane.append(orjson.dumps([slot, *record[1:]]) + b"\n")
+                    self.tally.reused += 1
+        self.lane.refresh()
 
     def _missing(self) -> Iterator[tuple[int, bytes]]:
-        times = self.replications
         for example in self.dataset.examples(0, self.examples):
-            if not all(self.lane.is_done(example.position * times + r) for r in range(times)):
-                yield example.position, example.input_digest
+            first = example.position * self.replications
+            missing = [r for r in range(self.replications) if not self.lane.is_done(first + r)]
+            if missing:
+                digest = self._digest(example)
+                yield from ((first + r, _key(digest, r)) for r in missing)
+
+
+def _key(digest: bytes, replication: int) -> bytes:
+    """16 bytes that stand for one call: what the task sees, and which repeat it is."""
+    return hashlib.blake2b(digest + replication.to_bytes(4, "little"), digest_size=ids.DIGEST_SIZE).digest()
 
 
 class Wanted:
-    """The positions of the examples with a given digest, in 24 bytes an example."""
+    """The slots still to be filled, by a key of 16 bytes; 28 bytes a slot. Slots of equal keys are filled in order."""
 
     def __init__(self, missing: Iterator[tuple[int, bytes]]) -> None:
-        positions, digests = array("q"), bytearray()
-        for position, digest in missing:
-            positions.append(position)
-            digests += digest
-        keys = np.frombuffer(bytes(digests), dtype=">u8").reshape(-1, 2)
-        order = np.lexsort((keys[:, 1], keys[:, 0]))
-        self._keys = keys[order].astype(np.uint64)
-        self._positions = np.frombuffer(positions, dtype=np.int64)[order]
-        self.n = len(positions)
+        slots, keys = array("q"), bytearray()
+        for slot, key in missing:
+            slots.append(slot)
+            keys += key
+        pairs = np.frombuffer(bytes(keys), dtype=">u8").reshape(-1, 2).astype(np.uint64)
+        order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+        self._high, self._low = np.ascontiguousarray(pairs[order, 0]), np.ascontiguousarray(pairs[order, 1])
+        self._slots = np.frombuffer(slots, dtype=np.int64)[order]
+        self._filled = np.zeros(len(order), np.int32)  # at the first of equal keys: how many of them
+        self.left = len(order)
 
-    def positions(self, digest: bytes) -> Sequence[int]:
-        high, low = int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")
-        start = int(np.searchsorted(self._keys[:, 0], np.uint64(high), "left"))
-        found = []
-        while start < self.n and self._keys[start, 0] == high:
-            if self._keys[start, 1] == low:
-                found.append(int(self._positions[start]))
-            start += 1
-        return found
+    def take(self, key: bytes) -> int | None:
+        """The next slot with that key, or None when there is none left."""
+        high, low = int.from_bytes(key[:8], "big"), int.from_bytes(key[8:], "big")
+        first = int(np.searchsorted(self._high, np.uint64(high), "left"))
+        while first < len(self._slots) and self._high[first] == high and self._low[first] < low:
+            first += 1
+        if first == len(self._slots) or not self._is(first, high, low):
+            return None
+        place = first + int(self._filled[first])
+        if place == len(self._slots) or not self._is(place, high, low):
+            return None
+        self._filled[first] += 1
+        self.left -= 1
+        return int(self._slots[place])
+
+    def _is(self, place: int, high: int, low: int) -> bool:
+        return bool(self._high[place] == high and self._low[place] == low)
 
 
 def _completed_records(store: Store, id: str) -> Iterator[tuple[bytes, int, list[Any]]]:
@@ -418,8 +440,7 @@ def _completed_records(store: Store, id: str) -> Iterator[tuple[bytes, int, list
     lane = store.lane("runs", id, LANE, manifest["spec"]["examples"] * times)
     try:
         lane.refresh()
-        for line in lane.lines():
-            record = orjson.loads(line)
+        for record in lane.records():
             if record[3] == COMPLETED:
                 yield bytes.fromhex(record[1]), record[0] % times, record
     finally:
@@ -495,10 +516,8 @@ def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int],
     try:
         draft.append("responses", pa.RecordBatch.from_pylist([], rows.RESPONSES))
         responses, spans = Rows(rows.RESPONSES, {"responses": _item_column}), Rows(rows.SPANS)
-        for line in lane.lines():
-            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = orjson.loads(
-                line
-            )
+        for record in lane.records():
+            slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record
             index, replication = indices[slot // replications], slot % replications
             failure = error and dict(zip(("type", "message", "code"), error, strict=True))
             texts = None if values is None else [(n, _text(value)) for n, value in values]
@@ -515,6 +534,9 @@ def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int],
         spans.flush(draft, "spans")
         sealed = manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()}
         draft.seal(sealed)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        draft.discard()
+        raise EngineError(f"the journal of run {manifest['id']} holds what was never written there: {error}") from error
     except BaseException:
         draft.discard()
         raise

@@ -21,8 +21,8 @@ from decimal import Decimal
 from typing import Any, ClassVar, Final, NamedTuple, overload
 
 from evaluand.errors import SpecError
+from evaluand.fingerprint import Identity, code_identity
 from evaluand.registry import nearest
-from evaluand.task import Identity, code_identity
 
 ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight")
 """What a scorer can be given; `weight` is the example's, a float, or None where the dataset has no weights."""

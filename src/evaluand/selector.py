@@ -70,7 +70,7 @@ class Selector:
         return value
 
     def _missing(self, depth: int, value: Any) -> str:
-        so_far = "".join(f"[{s}]" if isinstance(s, int) else f".{s}" for s in self.steps[:depth])
+        so_far = "".join(_printed(step) for step in self.steps[:depth])
         step = self.steps[depth]
         if isinstance(value, Mapping):
             there = f"has no {step!r}{nearest(str(step), [k for k in value if isinstance(k, str)])}"
@@ -79,6 +79,14 @@ class Selector:
         else:
             there = f"is a {type(value).__name__}, which has no {step!r}"
         return f"{self.text}: ${so_far} {there}"
+
+
+def _printed(step: str | int) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    if re.fullmatch(r"[^.\[\]'\"]+", step):
+        return f".{step}"
+    return f'["{step}"]' if "'" in step else f"['{step}']"
 
 
 def _is_list(value: Any) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -67,7 +69,7 @@ def open_file(path: str | Path, format: str | None = None) -> Source:
         if kind == "json":
             return from_rows(_json_array(path), str(path))
         return _parquet(path) if kind == "parquet" else _arrow(path)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         raise DataError(f"{path}: {error}") from error
 
 
@@ -170,14 +172,23 @@ def _json_lines(path: Path) -> Iterator[tuple[int, Any]]:
             if not line.strip():
                 continue
             try:
-                yield number, orjson.loads(line)
+                yield number, _loads(line)
             except orjson.JSONDecodeError as error:
                 yield number, _Broken(f"not JSON at column {error.pos + 1}: {error.msg}")
 
 
+_LONG_NUMBER = re.compile(rb"[0-9]{19}")
+
+
+def _loads(text: bytes) -> Any:
+    """JSON as it is written: orjson makes floats of whole numbers beyond 64 bits, which the standard library reads."""
+    value = orjson.loads(text)
+    return json.loads(text) if _LONG_NUMBER.search(text) else value
+
+
 def _json_array(path: Path) -> list[Any]:
     try:
-        value = orjson.loads(path.read_bytes())
+        value = _loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
         raise DataError(Fault(f"{path}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}")) from None
     if not isinstance(value, list):
@@ -214,6 +225,11 @@ class _Guess:
         if value is None:
             return "null"
         kind = _SCALARS.get(type(value))
+        if kind == "text" and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                self.sample_fault = f"holds half a character (a lone surrogate) at {error.start}; it cannot be stored"
         if kind == "int":
             if abs(value) > _EXACT:
                 self.inexact = True
@@ -254,8 +270,9 @@ def _widest(kinds: set[str], inexact: bool) -> str:
 
 # CSV: read as text, typed by what the whole column allows
 
-_INTEGER = r"^-?(0|[1-9][0-9]{0,17})$"
-_NUMBER = r"^[+-]?(0|[1-9][0-9]*)?(\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+# Whole numbers that 64 bits hold; numbers that a float holds without losing a digit before the point, or its size.
+_INTEGER = r"^-?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
+_NUMBER = r"^[+-]?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2}))?$"
 _BOOLEAN = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
 
 
@@ -300,6 +317,8 @@ def _csv_batches(path: Path, delimiter: str, header: Sequence[str], faults: Faul
         faults.add(place, f"{row.actual_columns} values where the header names {row.expected_columns}")
         return "skip"
 
+    if _has_one_line(path):
+        return
     with csv.open_csv(
         path,
         read_options=csv.ReadOptions(use_threads=False, block_size=1 << 20),
@@ -314,6 +333,14 @@ def _csv_batches(path: Path, delimiter: str, header: Sequence[str], faults: Faul
         for batch in reader:
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 yield batch.slice(start, BATCH_ROWS)
+
+
+def _has_one_line(path: Path) -> bool:
+    """Whether there is nothing but a header, which Arrow takes for a broken file."""
+    import csv
+
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return not any(row for row in itertools.islice(csv.reader(file), 1, 2))
 
 
 def _all_match(column: pa.Array, pattern: str) -> bool:
@@ -333,8 +360,11 @@ def _parquet(path: Path) -> Source:
         schema, n_rows = file.schema_arrow, file.metadata.num_rows
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            yield from file.iter_batches(BATCH_ROWS, use_threads=False)
+        try:
+            with pq.ParquetFile(path, pre_buffer=False) as file:
+                yield from file.iter_batches(BATCH_ROWS, use_threads=False)
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path}: {error}") from error
 
     return Source(str(path), schema, batches, lambda row: f"{path}: row {row + 1}", n_rows)
 

@@ -11,11 +11,12 @@ import inspect
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, overload
 
 from evaluand.errors import SpecError
-from evaluand.fingerprint import fingerprint
+from evaluand.fingerprint import Identity as Identity
+from evaluand.fingerprint import code_identity
 from evaluand.ids import digest, seed_of
 from evaluand.trace import TaskSpan
 
@@ -33,7 +34,7 @@ class Request:
         index: the example's `_index_`.
         id: the example's id, or its index as text.
         replication: which repeat, from 0.
-        digest: 16 bytes that stand for the input.
+        digest: 16 bytes that stand for what the task can see of the example.
         run_seed: the seed of the whole run.
     """
 
@@ -49,23 +50,6 @@ class Request:
     def seed(self) -> int:
         """A number that belongs to this input and replication, whatever the order of calls; in [0, 2**63)."""
         return seed_of(self.run_seed, self.digest, self.replication)
-
-
-@dataclass(frozen=True)
-class Identity:
-    """What a task or scorer is, as far as results are concerned.
-
-    Attributes:
-        spec: the data that its identity is made of.
-        pinned: whether the spec fully says how it behaves.
-        unpinned: why not.
-        parts: what the spec's fingerprint was made of, for explaining changes.
-    """
-
-    spec: Mapping[str, Any]
-    pinned: bool = True
-    unpinned: tuple[str, ...] = ()
-    parts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -106,6 +90,11 @@ class Task(ABC, Generic[Input, Output]):
     def is_async(self) -> bool:
         """Whether `call` gives a coroutine."""
         return inspect.iscoroutinefunction(self.do_run)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """What the output depends on beside the input: `index` and `id`, or neither."""
+        return ()
 
     def prepare(self) -> None:
         """Loads what the calls need; what it raises stops the run before anything is called."""
@@ -148,6 +137,10 @@ class FunctionTask(Task[Any, Any]):
     def is_async(self) -> bool:
         called = getattr(type(self.function), "__call__", None)  # noqa: B004 - an instance with an async __call__
         return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return tuple(name for name in self._extras if name in ("index", "id"))
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         return self.call(Request(input, task_span, 0, "0", 0, digest(input), 0))
@@ -214,28 +207,13 @@ def as_task(value: Any) -> Task[Any, Any]:
     """
     if isinstance(value, Task):
         return value
+    if isinstance(value, type) and hasattr(value, "do_run"):
+        raise SpecError(f"{value.__name__} is a class; give an instance of it: {value.__name__}(…)")
     if hasattr(value, "do_run"):
         return _DuckTask(value)
     if callable(value):
         return FunctionTask(value)
     raise SpecError(f"a {type(value).__name__} is no task: give a function, or an object with do_run(input, task_span)")
-
-
-def code_identity(
-    kind: str,
-    code: Any,
-    name: str,
-    *,
-    version: str | None = None,
-    files: Sequence[str | os.PathLike[str]] = (),
-    **more: Any,
-) -> Identity:
-    """The identity of something written in code: by name and declared version, else by fingerprint."""
-    if version is not None:
-        return Identity({"kind": kind, "name": name, "version": version, **more})
-    print_ = fingerprint(code, files=files)
-    parts = {**print_.parts, **print_.files}
-    return Identity({"kind": kind, "fingerprint": print_.digest, **more}, print_.pinned, print_.unpinned, parts)
 
 
 class _DuckTask(Task[Any, Any]):

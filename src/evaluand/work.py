@@ -113,6 +113,9 @@ class KeyedWork(Generic[U]):
     def __post_init__(self) -> None:
         self._pending: dict[int, int] = {}
         self._gathered: list[bytes] = []
+        self._writing = threading.Lock()
+        self._reopened: list[int] = []
+        self._claims = 0
         self._lock = threading.Lock()
 
     def perform(self) -> None:
@@ -124,18 +127,29 @@ class KeyedWork(Generic[U]):
             EngineError: units are missing although every shard was worked on.
         """
         while not self.sealed():
+            others, self._claims = self.lane.leases.busy(), 0
             self.engine.map(self._claimed(), self.call, self._done, self.policy)
-            if not self.lane.leases.busy():
+            self.lane.refresh()
+            if self.lane.n_done == self.lane.slots:
                 break
-            time.sleep(_PATIENCE)  # another process holds the last shards; if it dies, they come free
-        self.lane.refresh()
-        if self.lane.n_done < self.lane.slots and not self.sealed():
-            missing = self.lane.slots - self.lane.n_done
-            raise EngineError(f"{missing} of {self.lane.slots} units are not done although every shard was; resume")
+            if others or self._claims:
+                time.sleep(_PATIENCE)  # another process holds the last shards; if it dies, they come free
+            elif not self.sealed():
+                self._reopen()
+
+    def _reopen(self) -> None:
+        """Frees the shards whose lines a crash of the machine has lost."""
+        slots = self.lane.slots
+        missing = sorted({slot // SHARD_SLOTS for slot in range(slots) if not self.lane.is_done(slot)})
+        if missing == self._reopened:
+            raise EngineError(f"{slots - self.lane.n_done} of {slots} units are not done although they were all tried")
+        self._reopened = missing
+        self.lane.leases.reopen(missing)
 
     def _claimed(self) -> Iterator[U]:
         while claim := self.lane.leases.claim(self.lane.shards):
             shard, takers = claim
+            self._claims += 1
             if takers:
                 self.lane.refresh()
             start, stop = shard * SHARD_SLOTS, min((shard + 1) * SHARD_SLOTS, self.lane.slots)
@@ -151,9 +165,10 @@ class KeyedWork(Generic[U]):
 
     def _done(self, unit: U, outcome: Outcome) -> None:
         line, failed = self.line(unit, outcome)
-        self._gathered.append(line)
-        if len(self._gathered) >= self.gather:
-            self._write()
+        with self._writing:
+            self._gathered.append(line)
+            if len(self._gathered) >= self.gather:
+                self._write()
         self.tally.called += unit.size
         self.tally.failed += failed
         self._settle(unit.slot // SHARD_SLOTS)
@@ -168,6 +183,7 @@ class KeyedWork(Generic[U]):
             self._pending[shard] -= 1
             ended = self._pending[shard] == 0
         if ended:
-            self._write()
+            with self._writing:
+                self._write()
             del self._pending[shard]
             self.lane.leases.finish(shard)

@@ -75,18 +75,33 @@ class Catalog:
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
-        db = sqlite3.connect(self._root / "catalog.db", timeout=30)
         try:
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = OFF")  # it can always be made anew
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS artifact (kind TEXT, id TEXT, name TEXT, created TEXT, work TEXT,"
-                " status TEXT, digest TEXT, counts TEXT, PRIMARY KEY (kind, id))"
-            )
+            db = _connect(str(self._root / "catalog.db"))
+        except sqlite3.OperationalError:  # a store that may only be read, or a disk that is full
+            db = _connect(":memory:")
+        except sqlite3.DatabaseError:  # no catalog at all
+            (self._root / "catalog.db").unlink(missing_ok=True)
+            db = _connect(str(self._root / "catalog.db"))
+        try:
             yield db
             db.commit()
         finally:
             db.close()
+
+
+def _connect(place: str) -> sqlite3.Connection:
+    db = sqlite3.connect(place, timeout=30)
+    try:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = OFF")  # it can always be made anew
+        db.execute(
+            "CREATE TABLE IF NOT EXISTS artifact (kind TEXT, id TEXT, name TEXT, created TEXT, work TEXT,"
+            " status TEXT, digest TEXT, counts TEXT, PRIMARY KEY (kind, id))"
+        )
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
 
 
 def _folders(folder: Path) -> Iterator[str]:

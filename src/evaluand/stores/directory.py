@@ -77,7 +77,6 @@ class DirectoryStore:
 
     def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
         folder = self._folder(kind, id) / "journal" / _safe(name)
-        folder.mkdir(parents=True, exist_ok=True)
         return Lane(FileLog(folder), SqliteLeases(folder / "leases.db"), slots)
 
     def draft(self, kind: str, id: str) -> Draft:

@@ -29,8 +29,13 @@ class FileLog:
             with self._lock:
                 if self._own is None:
                     self._own = self._create()
-        written = os.write(self._own, data)  # O_APPEND: one write is one place, whatever the number of threads
+        try:
+            written = os.write(self._own, data)  # O_APPEND: one write is one place, whatever the number of threads
+        except OSError:
+            self._abandon()
+            raise
         if written != len(data):
+            self._abandon()
             raise OSError(f"{self._folder}: the disk took {written} of {len(data)} bytes")
 
     def sync(self) -> None:
@@ -40,7 +45,7 @@ class FileLog:
     def segments(self) -> Sequence[str]:
         try:
             return sorted(entry.name for entry in os.scandir(self._folder) if entry.name.endswith(".jsonl"))
-        except FileNotFoundError:  # another process has sealed the artifact meanwhile
+        except FileNotFoundError:  # nothing was written yet, or another process has sealed the artifact meanwhile
             return sorted(self._readers)
 
     def read(self, segment: str, offset: int, size: int) -> bytes:
@@ -56,7 +61,15 @@ class FileLog:
         for handle in handles:
             os.close(handle)
 
+    def _abandon(self) -> None:
+        """Writes no more to a segment that may end in half a line."""
+        with self._lock:
+            if self._own is not None:
+                os.close(self._own)
+                self._own = None
+
     def _create(self) -> int:
+        self._folder.mkdir(parents=True, exist_ok=True)
         name = f"{time.time_ns():020d}-{secrets.token_hex(4)}.jsonl"
         return os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
 
@@ -81,7 +94,7 @@ class SqliteLeases:
                 self._low += 1
             for shard in range(self._low, shards):
                 _, done, holder, until, takers = known.get(shard, (shard, 0, None, 0.0, 0))
-                if not done and (holder is None or self._is_free(holder, until)):
+                if not done and shard not in self._held and (holder is None or self._is_free(holder, until)):
                     db.execute(
                         "INSERT OR REPLACE INTO lease VALUES (?, 0, ?, ?, ?)",
                         (shard, self._me, time.time() + LEASE_SECONDS, takers + 1),
@@ -97,6 +110,11 @@ class SqliteLeases:
         with self._transaction() as db:
             db.execute("UPDATE lease SET done = 1, holder = NULL WHERE shard = ? AND holder = ?", (shard, self._me))
         self._held.discard(shard)
+
+    def reopen(self, shards: Sequence[int]) -> None:
+        with self._transaction() as db:
+            db.executemany("UPDATE lease SET done = 0 WHERE shard = ?", [(shard,) for shard in shards])
+        self._low = 0
 
     def release(self) -> None:
         if self._beating:
@@ -149,13 +167,15 @@ class SqliteLeases:
 
 def _connect(path: Path) -> sqlite3.Connection:
     """Leases need not survive the machine, so nothing waits for the disk."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-    db.execute("PRAGMA journal_mode = WAL")
     db.execute("PRAGMA synchronous = OFF")
+    db.execute("BEGIN IMMEDIATE")  # waits for others; the statements below alone would not
     db.execute(
         "CREATE TABLE IF NOT EXISTS lease"
         " (shard INTEGER PRIMARY KEY, done INTEGER, holder TEXT, until REAL, takers INTEGER)"
     )
+    db.execute("COMMIT")
     return db
 
 

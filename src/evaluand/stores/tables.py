@@ -71,6 +71,9 @@ def read_table(path: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch
     """The rows of a table in batches."""
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
+            if file.metadata.num_rows == 0:
+                schema = file.schema_arrow
+                yield pa.RecordBatch.from_pylist([], pa.schema([schema.field(n) for n in columns or schema.names]))
             # In one thread, as a stream: each thread of Arrow's keeps memory of its own (60 MiB more in all).
             yield from file.iter_batches(READ_ROWS, columns=columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:

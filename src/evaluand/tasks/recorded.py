@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from evaluand import ids, rows
-from evaluand.errors import DataError, TaskError
+from evaluand.errors import DataError, SpecError, TaskError
+from evaluand.fingerprint import Identity
 from evaluand.selector import Selector
 from evaluand.source import Faults, Source, open_file
-from evaluand.task import Identity, Request, Task
+from evaluand.task import Request, Task
 from evaluand.trace import TaskSpan
 
 
@@ -51,9 +52,11 @@ class RecordedTask(Task[Any, Any]):
 
     def __post_init__(self) -> None:
         if self.by not in ("index", "id"):
-            raise DataError(f"recorded: by must be index or id, not {self.by!r}")
-        for place in (self.response,) if isinstance(self.response, str) else self.response.values():
-            Selector(place)
+            raise SpecError(f"recorded: by must be index or id, not {self.by!r}")
+        responses = (self.response,) if isinstance(self.response, str) else self.response.values()
+        for place in (*responses, self.key, self.replication, self.fold_key):
+            if place is not None:
+                Selector(place)
 
     @property
     def name(self) -> str:
@@ -83,6 +86,10 @@ class RecordedTask(Task[Any, Any]):
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         raise TaskError("recorded outputs belong to examples; they cannot be asked for an input alone")
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return (self.by,)
 
     def prepare(self) -> None:
         _ = self._outputs
@@ -148,7 +155,10 @@ class RecordedTask(Task[Any, Any]):
             if self.key is None and rows.INDEX not in source.schema.names:
                 return number, replication
             return _whole(column, Selector(column).get(row)), replication
-        return str(Selector(column).get(row)), replication
+        id = Selector(column).get(row)
+        if id is None or id == "":
+            raise DataError(f"{column} is empty; give the row the id of its example")
+        return str(id), replication
 
     def _output(self, row: Mapping[str, Any]) -> Any:
         if isinstance(self.response, str):
@@ -157,6 +167,8 @@ class RecordedTask(Task[Any, Any]):
 
 
 def _whole(column: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():  # a column that some other row made one of fractions
+        return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise DataError(f"{column} is {value!r}, not a whole number")
     return value
@@ -164,9 +176,10 @@ def _whole(column: str, value: Any) -> int:
 
 def _number(column: str, value: Any) -> int:
     """The number of a repeat or fold."""
-    if not 0 <= _whole(column, value) < 2**31:
+    number = _whole(column, value)
+    if not 0 <= number < 2**31:
         raise DataError(f"{column} is {value}; repeats and folds are numbered from 0")
-    return int(value)
+    return number
 
 
 def _rows(source: Source) -> Iterator[dict[str, Any]]:

@@ -1,0 +1,331 @@
+"""Which files a definition names only in order to write to them.
+
+A task that keeps a log would otherwise differ from itself after its first call: it could never be reused, and a run
+never resumed. What a file held before has no influence where code does nothing with its name but these:
+
+    open(name, "w")        and those of `io`, `codecs`, `gzip`, `bz2`, `lzma`, where the mode is a constant: `w` and `x`
+                           with or without `+`, and `a` without it (`a+` and `r+` read)
+    name.open("w")         the same
+    name.write_text(...)   and `write_bytes`, `touch`, `unlink`, `mkdir`
+    os.remove(name)        and `os.unlink`, `os.mkdir`, `os.makedirs`
+    FileHandler(name)      and its kin in `logging.handlers`, and `logging.basicConfig(filename=name)`
+    frame.to_csv(name)     and others of pandas, polars and matplotlib; `numpy.save` and its kin
+
+The name may be made up on the spot of other names and texts (`HERE / "logs" / f"{day}.log"`, `os.path.join`,
+`name.parent`), and it may stand in a variable, a parameter's default or a global of one's own modules, where *every*
+use of that variable is one of these. Any other use is taken for reading, even if it is none: `name.exists()`,
+`print(name)`, handing it to another function, keeping it in an object or a list.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import types
+from collections import defaultdict
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from evaluand.fingerprint.homes import Namespace, imported
+from evaluand.fingerprint.syntax import Chain, chain_of, chains_of, imports_in
+
+_OPENERS = {  # the mode where none is given
+    "io.open": "r",
+    "codecs.open": "r",
+    "gzip.open": "r",
+    "bz2.open": "r",
+    "lzma.open": "r",
+    "logging.FileHandler": "a",
+    "logging.basicConfig": "a",
+    "logging.handlers.RotatingFileHandler": "a",
+    "logging.handlers.WatchedFileHandler": "a",
+}
+_WRITERS = frozenset(
+    (
+        "logging.handlers.TimedRotatingFileHandler",
+        "numpy.save",
+        "numpy.savetxt",
+        "numpy.savez",
+        "numpy.savez_compressed",
+        "os.makedirs",
+        "os.mkdir",
+        "os.remove",
+        "os.unlink",
+    )
+)
+_WRITING_METHODS = frozenset(("write_text", "write_bytes", "touch", "unlink", "mkdir"))
+_EXPORTING_METHODS = frozenset(
+    (
+        "savefig",
+        "to_csv",
+        "to_excel",
+        "to_feather",
+        "to_parquet",
+        "write_csv",
+        "write_ndjson",
+        "write_parquet",
+    )
+)
+_NAME_KEYWORDS = ("file", "filename", "path", "name", "fname", "path_or_buf", "excel_writer")
+_PATHS = frozenset(
+    (
+        "builtins.str",
+        "os.fspath",
+        "os.path.abspath",
+        "os.path.dirname",
+        "os.path.expanduser",
+        "os.path.join",
+        "os.path.normpath",
+        "os.path.realpath",
+        "pathlib.Path",
+        "pathlib.PurePath",
+    )
+)
+_JOINING_METHODS = frozenset(("joinpath", "with_name", "with_stem", "with_suffix"))
+_PLAIN_METHODS = frozenset(("absolute", "as_posix", "expanduser", "resolve"))
+_SAME_MODULES = {
+    "_io": "io",
+    "nt": "os",
+    "ntpath": "os.path",
+    "pathlib._local": "pathlib",
+    "posix": "os",
+    "posixpath": "os.path",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """What a definition does nothing with but write to the file it names.
+
+    Attributes:
+        nodes: the `id` of every expression that names such a file, and of what that is made of.
+        names: the variables of which every use is among them.
+        chains: the names with their attributes of which every use is among them.
+    """
+
+    nodes: Collection[int] = frozenset()
+    names: Collection[str] = frozenset()
+    chains: Collection[Chain] = frozenset()
+
+
+def writing_in(node: ast.AST, namespace: Namespace, free: Collection[str] = ()) -> Writing:
+    """What is only written to in some syntax.
+
+    Args:
+        node: a definition, or several in one node.
+        namespace: the names of its module.
+        free: names that belong to a function around it.
+    """
+    marks = _Marks(_Names(node, namespace, free))
+    for part in ast.walk(node):
+        if isinstance(part, ast.Call) and (target := marks.target(part)) is not None:
+            marks.mark(target)
+    variables = _Variables(node)
+    variables.follow(marks)
+    names = {name for name in variables.uses if variables.is_among(name, marks.nodes)}
+    return Writing(marks.nodes, names, marks.only(chains_of([node], marks.nodes)))
+
+
+class _Marks:
+    """The expressions found to name files for writing."""
+
+    def __init__(self, names: _Names) -> None:
+        self.names = names
+        self.nodes: set[int] = set()
+        self.chains: set[Chain] = set()
+
+    def target(self, call: ast.Call) -> ast.expr | None:
+        """The expression that names what a call writes to."""
+        if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg in (None, "opener") for k in call.keywords):
+            return None
+        function = self.names.function(call.func)
+        if function is None:
+            return _target_of_method(call)
+        if function in _OPENERS:
+            writes = _is_for_writing(_argument(call, 1, "mode", "filemode"), _OPENERS[function])
+            return _argument(call, 0, *_NAME_KEYWORDS) if writes else None
+        return _argument(call, 0, *_NAME_KEYWORDS) if function in _WRITERS else None
+
+    def mark(self, node: ast.expr) -> None:
+        """Marks an expression in such a position, and what its value is made of."""
+        waiting: list[ast.expr] = [node]
+        while waiting:
+            node = waiting.pop()
+            chain = chain_of(node)
+            if chain:
+                self.chains.add(chain)
+                self.nodes.update(id(part) for part in ast.walk(node) if isinstance(part, ast.expr))
+            elif (made_of := self._made_of(node)) is not None:
+                self.nodes.add(id(node))
+                waiting.extend(made_of)
+
+    def only(self, others: Collection[Chain]) -> set[Chain]:
+        """The chains marked that have nothing in common with others: neither is where the other begins."""
+        return {chain for chain in self.chains if not any(_begins_alike(chain, other) for other in others)}
+
+    def _made_of(self, node: ast.expr) -> list[ast.expr] | None:
+        """What makes up a file's name without reading anything; None for expressions that may do more."""
+        if isinstance(node, ast.Constant):
+            return []
+        if isinstance(node, ast.Attribute | ast.FormattedValue):
+            return [node.value]
+        if isinstance(node, ast.JoinedStr):
+            return node.values
+        if isinstance(node, ast.IfExp):
+            return [node.body, node.orelse]
+        if isinstance(node, ast.BinOp):
+            return [node.left, node.right] if isinstance(node.op, ast.Div | ast.Add | ast.Mod) else None
+        return self._made_of_call(node) if isinstance(node, ast.Call) else None
+
+    def _made_of_call(self, call: ast.Call) -> list[ast.expr] | None:
+        function = self.names.function(call.func)
+        if function in _PATHS:
+            return call.args
+        if function is None and isinstance(call.func, ast.Attribute):
+            if call.func.attr in _JOINING_METHODS:
+                return [call.func, *call.args]
+            if call.func.attr in _PLAIN_METHODS:
+                return [call.func]
+        return None
+
+
+def _target_of_method(call: ast.Call) -> ast.expr | None:
+    method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
+    if method in _WRITING_METHODS or (method == "open" and _is_for_writing(_argument(call, 0, "mode"), "r")):
+        return call.func
+    return _argument(call, 0, *_NAME_KEYWORDS) if method in _EXPORTING_METHODS else None
+
+
+def _argument(call: ast.Call, position: int, *keywords: str) -> ast.expr | None:
+    if len(call.args) > position:
+        return call.args[position]
+    return next((keyword.value for keyword in call.keywords if keyword.arg in keywords), None)
+
+
+def _is_for_writing(mode: ast.expr | None, default: str) -> bool:
+    told = default if mode is None else getattr(mode, "value", None)
+    if not isinstance(told, str) or not set(told) <= set("wxabt+"):
+        return False
+    return "w" in told or "x" in told or ("a" in told and "+" not in told)
+
+
+def _begins_alike(one: Chain, other: Chain) -> bool:
+    return all(a == b for a, b in zip(one, other, strict=False))
+
+
+# -- variables
+
+
+class _Variables:
+    """The variables of a definition. Those of functions inside it are taken for the same where they share a name."""
+
+    def __init__(self, node: ast.AST) -> None:
+        self.uses: dict[str, set[int]] = defaultdict(set)
+        self._settings = [setting for part in ast.walk(node) for setting in _settings_of(part)]
+        self._shared = {name for part in ast.walk(node) for name in _shared_by(part)}
+        for part in ast.walk(node):
+            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
+                self.uses[part.id].add(id(part))
+
+    def is_among(self, name: str, nodes: Collection[int]) -> bool:
+        """Whether a variable is used, and only in these nodes."""
+        uses = self.uses.get(name)
+        return bool(uses) and name not in self._shared and all(use in nodes for use in uses or ())
+
+    def follow(self, marks: _Marks) -> None:
+        """Marks what variables are set to that are used only in marked places, until there are no more."""
+        waiting, before = self._settings, -1
+        while len(waiting) != before:
+            before, left = len(waiting), []
+            for names, value in waiting:
+                if all(self.is_among(name, marks.nodes) for name in names):
+                    marks.mark(value)
+                else:
+                    left.append((names, value))
+            waiting = left
+
+
+def _settings_of(node: ast.AST) -> Iterator[tuple[list[str], ast.expr]]:
+    """The variables that a statement or a parameter's default sets, with the expression."""
+    if isinstance(node, ast.Assign):
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        if len(names) == len(node.targets):
+            yield names, node.value
+    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+        yield [node.target.id], node.value
+    elif isinstance(node, ast.arguments):
+        positional = [*node.posonlyargs, *node.args]
+        defaults = positional[len(positional) - len(node.defaults) :]
+        for argument, value in zip((*defaults, *node.kwonlyargs), (*node.defaults, *node.kw_defaults), strict=True):
+            if value is not None:
+                yield [argument.arg], value
+
+
+def _shared_by(node: ast.AST) -> Iterator[str]:
+    """The names that code elsewhere can use too: globals, and attributes of a class."""
+    if isinstance(node, ast.Global | ast.Nonlocal):
+        yield from node.names
+    elif isinstance(node, ast.ClassDef):
+        names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+        yield from (name.id for name in names if isinstance(name.ctx, ast.Store))
+
+
+# -- what names stand for
+
+
+class _Names:
+    """What is called where a definition calls something, as far as that can be told without running it."""
+
+    def __init__(self, node: ast.AST, namespace: Namespace, free: Collection[str]) -> None:
+        self._namespace = namespace
+        self._imports = imports_in(node)
+        self._local = {name for part in ast.walk(node) if part is not node for name in _set_by(part)} | set(free)
+
+    def function(self, called: ast.expr) -> str | None:
+        """The full name of a function or class; empty where it is not known; None for the method of a value."""
+        name, *rest = chain_of(called) or ("",)
+        if not name:
+            return None if isinstance(called, ast.Attribute) else ""
+        if name in self._local:
+            return None if rest else ""
+        if name in self._imports:
+            level, module, taken = self._imports[name]
+            return _full_name(imported(module, level, self._namespace), module, [*taken, *rest])
+        value = self._namespace.get(name, getattr(builtins, name, None))
+        if type(value) is types.ModuleType:
+            return _full_name(value, value.__name__, rest)
+        return None if rest else _own_full_name(value)
+
+
+def _full_name(module: types.ModuleType | None, name: str, rest: list[str]) -> str | None:
+    while module is not None and rest:
+        value = vars(module).get(rest[0])
+        if type(value) is types.ModuleType:
+            module, name, rest = value, value.__name__, rest[1:]
+        elif value is not None and len(rest) > 1:
+            return None
+        else:
+            break
+    return ".".join((_SAME_MODULES.get(name, name), *rest))
+
+
+def _own_full_name(value: Any) -> str:
+    if not isinstance(value, types.FunctionType | types.BuiltinFunctionType | type):
+        return ""
+    module = str(value.__module__)
+    return f"{_SAME_MODULES.get(module, module)}.{value.__qualname__}"
+
+
+def _set_by(node: ast.AST) -> Iterator[str]:
+    """The names that some syntax sets otherwise than by importing."""
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(
+        node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs | ast.MatchStar
+    ):
+        yield node.name or ""
+    elif isinstance(node, ast.MatchMapping):
+        yield node.rest or ""
