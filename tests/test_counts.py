@@ -372,7 +372,11 @@ def test_what_plain_data_cannot_say_is_refused_and_never_becomes_something_else(
     if read is None:  # no time is nothing
         assert output != output
         return
-    assert type(read) is type(output) or isinstance(output, type(read))
+    if isinstance(output, np.generic):  # 12:30 in nanoseconds is 12:30
+        assert isinstance(read, dt.datetime | dt.timedelta)
+        assert type(output)(read) == output
+        return
+    assert isinstance(output, type(read))
     assert read == output
     if isinstance(read, dt.datetime):
         assert getattr(output, "nanosecond", 0) == 0

@@ -671,12 +671,9 @@ class Sparse(Scorer):
         n = int(output[1:])
         if n % 5 == 0:
             return Score.abstained("five")
-        columns: Mapping[str, Any] | None = [{"a": n}, {"a": n / 3, "b": "x"}, {"c": {"z": n, "y": [None, 1.0]}}, None][
-            n % 4
-        ]
-        return Score(
-            n % 2, data={"b": 1, "a": n} if n % 3 else None, explanation="ü" * (n % 3) or None, columns=columns
-        )
+        filled: list[Row | None] = [{"a": n}, {"a": n / 3, "b": "x"}, {"c": {"z": n, "y": [None, 1.0]}}, None]
+        data = {"b": 1, "a": n} if n % 3 else None
+        return Score(n % 2, data=data, explanation="ü" * (n % 3) or None, columns=filled[n % 4])
 
 
 @pytest.mark.parametrize("scorer", [Sparse(), Prediction(), ExactMatch()], ids=lambda scorer: scorer.kind)

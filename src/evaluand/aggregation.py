@@ -111,7 +111,11 @@ class Aggregator:
         if not evaluations or not measures:
             raise SpecError("an aggregation needs an evaluation and a metric")
         store = self.store or evaluations[0].store
-        spec = {"evaluations": [e.digest for e in evaluations], "measures": [m.spec for m in measures]}
+        spec = {
+            "evaluations": [e.digest for e in evaluations],
+            "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
+            "measures": [m.spec for m in measures],
+        }
         id = ids.artifact_id("aggregations", spec)
         if name is not None:
             store.refer(name, "aggregations", id)

@@ -23,7 +23,7 @@ from evaluand import ids, registry, rows
 from evaluand.errors import DataError, SpecError
 from evaluand.rows import DIGEST, INDEX
 from evaluand.source import Faults, Source, from_rows, from_table, open_file
-from evaluand.store import FORMAT, Manifest, Store, now
+from evaluand.store import FORMAT, Manifest, Store, check_name, now
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class Dataset:
     """
 
     def __init__(self, source: Source, *, name: str | None = None, **roles: Any) -> None:
-        self.name = name
+        self.name = None if name is None else check_name(name)
         self._store: Store | None = None
         names = [name for name in source.schema.names if name != DIGEST]
         _check_names(source)

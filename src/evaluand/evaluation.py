@@ -160,7 +160,8 @@ class Evaluator:
         if not scorers:
             raise SpecError("an evaluation needs a scorer")
         store = self.store or run.store
-        kinds = {check_name(n): s if isinstance(s, Scorer) else FunctionScorer(s, name=n) for n, s in scorers.items()}
+        named = sorted(scorers.items())  # so that the order in which they are named changes nothing
+        kinds = {check_name(n): s if isinstance(s, Scorer) else FunctionScorer(s, name=n) for n, s in named}
         identities = {n: s.identify() for n, s in kinds.items()}
         spec = {
             "run": run.digest,
@@ -227,12 +228,12 @@ class _Job:
 
     def __init__(self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest) -> None:
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
-        self.rows = _RowStream(run)
         self.lanes: list[Lane] = []
         self.called = self.reused = self.kept = 0
 
     def grade(self, number: int, name: str, scorer: Scorer, work: str | None) -> None:
         """Grades every row of the run by one scorer."""
+        self.rows = _RowStream(self.run, scorer.arguments)
         lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
@@ -299,7 +300,7 @@ class _Job:
         counts: dict[str, int] = {}
         gathered = Rows(schema)
         own = [(field.name, rows.is_json(field)) for field in schema][_OWN:]
-        for (_, digest, scores), (index, replication, fold) in zip(lane.records(), self.rows.keys(), strict=True):
+        for (_, digest, scores), (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
             for number, target, status, reason, value, label, data, explanation, columns in scores:
                 cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
                 text = None if data is None else _text(data)
@@ -518,8 +519,10 @@ _ARGUMENTS: dict[str, Callable[[_Unit, _Piece], Any]] = {
 class _RowStream:
     """The rows of a run beside their examples, in ascending pieces; going back starts another pass."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, arguments: Sequence[str] = ()) -> None:
         self.run = run
+        self.reads_index = "index" in arguments or "example" in arguments
+        self.reads_replication = "replication" in arguments
         self.dataset = run.dataset
         self.replications = int(run.manifest["spec"]["replications"])
         self.total = sum(run.counts.values())
@@ -537,19 +540,28 @@ class _RowStream:
             self._position += 1
             yield unit
 
-    def keys(self) -> Iterator[tuple[int, int, int | None]]:
-        """(`_index_`, replication, fold) of every row."""
-        for batch in self.run.batches([INDEX, "replication", "fold"]):
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
     def _all(self) -> Iterator[_Unit]:
         responses = iter(self.run)
         slot = 0
         for example in self.dataset.examples(0, self.total // self.replications):
             for response in islice(responses, self.replications):
-                digest = hashlib.blake2b(example.digest + response.content, digest_size=ids.DIGEST_SIZE).digest()
-                yield _Unit(slot, example, response, digest)
+                yield _Unit(slot, example, response, self._digest(example, response))
                 slot += 1
+
+    def _digest(self, example: Example, response: Response) -> bytes:
+        """16 bytes that stand for all the scorer can see of a row."""
+        parts = example.digest + response.content
+        if self.reads_index:
+            parts += b"i%d" % example.index
+        if self.reads_replication:
+            parts += b"r%d" % response.replication
+        return hashlib.blake2b(parts, digest_size=ids.DIGEST_SIZE).digest()
+
+
+def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:
+    """(`_index_`, replication, fold) of every row of a run."""
+    for batch in run.batches([INDEX, "replication", "fold"]):
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
 def _batched(units: Iterator[_Unit], lane: Lane) -> Iterator[_Unit]:
@@ -613,7 +625,7 @@ def _written(name: str, value: Any, texts: set[str]) -> Any:
 
 def _targets(run: Run) -> list[str] | None:
     expected = run.dataset.roles.expected
-    return list(expected) if isinstance(expected, Mapping) else None
+    return sorted(expected) if isinstance(expected, Mapping) else None
 
 
 def _cell(value: Any, is_json: bool) -> Any:

@@ -245,7 +245,7 @@ class Experiment:
         for name, task in self.tasks.items():
             if only not in (None, name):
                 continue
-            full = check_name(f"{self.name}/{name}")
+            full = f"{_part(self.name)}/{_part(name)}"
             origin = self.origin | {"task": name, "limit": limit}
             graded = _resumed(resume, "evaluations")
             if graded:
@@ -274,8 +274,13 @@ class Experiment:
             )
             results.append(Result(name, run, evaluation))
         evaluations = [result.evaluation for result in results]
-        name = self.name if only is None else f"{self.name}/{only}"
+        name = _part(self.name) if only is None else f"{_part(self.name)}/{_part(only)}"
         return Results(results, Aggregator(store).aggregate(evaluations, self.measures, name=name, origin=self.origin))
+
+
+def _part(name: str) -> str:
+    """A name as part of a longer one, in which a slash parts the names."""
+    return check_name(name).replace("%", "%25").replace("/", "%2F")
 
 
 def json_schema() -> dict[str, Any]:

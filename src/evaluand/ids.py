@@ -182,10 +182,10 @@ def _check_time(value: Any, path: str) -> None:
 
 
 def _plain_array(value: Any, path: str) -> Any:
-    if value.dtype.kind in "mM":
-        exact = value.astype(value.dtype.str[:2] + "8[us]")
-        if not (exact == value).all():
-            raise DataError(f"{path}: {value} cannot be stored; times have microseconds, and no time is None")
+    if value.dtype.str.endswith(("[ns]", "[ps]", "[fs]", "[as]")):  # NumPy would give plain numbers of these
+        exact = value.astype(f"{value.dtype.str[:3]}[us]")
+        if not ((exact == value) | (exact != exact)).all():
+            raise DataError(f"{path}: {value} cannot be stored; times have microseconds")
         value = exact
     plain = value.tolist()
     if type(plain) is type(value):

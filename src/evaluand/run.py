@@ -24,12 +24,12 @@ from evaluand import ids, rows
 from evaluand.dataset import Dataset, Example, ExampleStream
 from evaluand.engine import Engine, LocalEngine, Outcome, Policy
 from evaluand.errors import DataError, EngineError, SpecError
-from evaluand.fingerprint import explain
+from evaluand.fingerprint import Identity, explain
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import COMPLETED, FAILED, INDEX
-from evaluand.store import FORMAT, Manifest, MemoryStore, Store, attempt_for, exists, now
-from evaluand.task import Alternatives, Identity, Request, Task, as_task
+from evaluand.store import FORMAT, Manifest, MemoryStore, Store, attempt_for, check_name, exists, now
+from evaluand.task import Alternatives, Request, Runnable, Task, as_task
 from evaluand.trace import TaskSpan, Trace
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
@@ -167,7 +167,7 @@ class Runner:
 
     def run(
         self,
-        task: Task[Any, Any] | Callable[..., Any],
+        task: Runnable,
         dataset: Dataset,
         *,
         name: str | None = None,
@@ -199,6 +199,8 @@ class Runner:
             KeyboardInterrupt: stopped by the user; the run stays open.
         """
         task = as_task(task)
+        if name is not None:
+            check_name(name)
         if replications < 1 or (limit is not None and limit < 1):
             raise SpecError("replications and limit must be at least 1")
         identity = task.identify()
@@ -588,6 +590,8 @@ def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, 
     if value is None:
         return None, 0
     answers = value.values if isinstance(value, Alternatives) else (value,)
+    if not isinstance(answers, list | tuple):
+        raise DataError(f"Alternatives takes a list of answers, best first, not a {type(answers).__name__}")
     if not items:
         return [(i, Fragment(ids.encode(answer))) for i, answer in enumerate(answers)], len(answers)
     wrong = next((a for a in answers if not isinstance(a, list | tuple)), None)
@@ -646,7 +650,8 @@ def _usage(trace: Trace | None) -> dict[str, Any] | None:
     told = trace.root.attributes.get("usage") if trace else None
     if not isinstance(told, dict):
         return None
-    return {name: told[name] for name, kind in _USAGE.items() if isinstance(told.get(name), kind)} or None
+    known = {name: told[name] for name, kind in _USAGE.items() if isinstance(told.get(name), kind)}
+    return {name: value for name, value in known.items() if not isinstance(value, int) or abs(value) < 2**63} or None
 
 
 def _error(error: BaseException) -> list[Any]:

@@ -272,7 +272,7 @@ def _widest(kinds: set[str], inexact: bool) -> str:
 
 # Whole numbers that 64 bits hold; numbers that a float holds without losing a digit before the point, or its size.
 _INTEGER = r"^-?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
-_NUMBER = r"^[+-]?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2}))?$"
+_NUMBER = r"^-?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2}))?$"
 _BOOLEAN = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
 
 
@@ -344,7 +344,7 @@ def _has_one_line(path: Path) -> bool:
 
 
 def _all_match(column: pa.Array, pattern: str) -> bool:
-    if pattern == _NUMBER and pc.any(pc.match_substring_regex(column, r"^[+-]?([eE].*)?$")).as_py():
+    if pattern == _NUMBER and pc.any(pc.match_substring_regex(column, r"^-?([eE].*)?$")).as_py():
         return False
     result = pc.all(pc.match_substring_regex(column, pattern)).as_py()
     return result is not False

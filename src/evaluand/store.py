@@ -11,6 +11,8 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import orjson
+
 from evaluand.errors import Fault, NotFound, SpecError
 from evaluand.ids import artifact_id
 from evaluand.journal import Lane, MemoryLeases, MemoryLog
@@ -101,7 +103,7 @@ class MemoryStore:
     """A store that lives and dies with its process."""
 
     def __init__(self) -> None:
-        self._manifests: dict[tuple[str, str], Manifest] = {}
+        self._manifests: dict[tuple[str, str], bytes] = {}  # as text, so that nobody changes what is stored
         self._tables: dict[tuple[str, str, str], list[pa.RecordBatch]] = {}
         self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryLeases]] = {}
         self._refs: dict[tuple[str, str], Ref] = {}
@@ -112,13 +114,15 @@ class MemoryStore:
     def manifest(self, kind: str, id: str) -> Manifest:
         if (kind, id) not in self._manifests:
             raise NotFound(f"no {kind} {id} in this store")
-        return self._manifests[kind, id]
+        return orjson.loads(self._manifests[kind, id])  # type: ignore[no-any-return]
 
     def is_sealed(self, kind: str, id: str) -> bool:
-        return "digest" in self._manifests.get((kind, id), {})
+        return (kind, id) in self._manifests and "digest" in self.manifest(kind, id)
 
     def open(self, manifest: Manifest) -> Manifest:
-        return self._manifests.setdefault((manifest["kind"], manifest["id"]), manifest)
+        key = manifest["kind"], manifest["id"]
+        self._manifests.setdefault(key, orjson.dumps(manifest))
+        return self.manifest(*key)
 
     def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
         log, leases = self._lanes.setdefault((kind, id, name), (MemoryLog(), MemoryLeases()))
@@ -137,7 +141,8 @@ class MemoryStore:
         return []
 
     def find(self, kind: str, work: str) -> list[str]:
-        found = [m for (k, _), m in self._manifests.items() if k == kind and work in m.get("work", ())]
+        manifests = (self.manifest(kind, id) for id in self.ids(kind))
+        found = [m for m in manifests if work in m.get("work", ())]
         return [m["id"] for m in sorted(found, key=lambda m: m["created"], reverse=True)]
 
     def refer(self, name: str, kind: str, id: str) -> None:
@@ -159,10 +164,10 @@ class _MemoryDraft:
         key = self._kind, self._id
         if not self._store.is_sealed(*key):
             tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
-            self._store._manifests[key] = manifest | {"tables": tables}
+            self._store._manifests[key] = orjson.dumps(manifest | {"tables": tables})
             self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
             self._store._lanes = {k: v for k, v in self._store._lanes.items() if k[:2] != key}
-        return self._store._manifests[key]
+        return self._store.manifest(*key)
 
     def discard(self) -> None:
         self._tables.clear()

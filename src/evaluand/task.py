@@ -10,13 +10,12 @@ from __future__ import annotations
 import inspect
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 from evaluand.errors import SpecError
-from evaluand.fingerprint import Identity as Identity
-from evaluand.fingerprint import code_identity
+from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import digest, seed_of
 from evaluand.trace import TaskSpan
 
@@ -63,7 +62,8 @@ class Task(ABC, Generic[Input, Output]):
     """The system under test. Implement `do_run`, plain or async.
 
     Attributes:
-        version: declare one to pin the task yourself instead of by fingerprint.
+        version: declare one to pin the task yourself instead of by fingerprint. With the name it then stands for all
+            that changes the answers, constructor arguments and models included: raise it whenever one does.
         items: the output is a list of items that together are the response, such as a tagger's entities.
         files: files the task depends on beyond those its code names.
     """
@@ -73,7 +73,7 @@ class Task(ABC, Generic[Input, Output]):
     files: Sequence[str | os.PathLike[str]] = ()
 
     @abstractmethod
-    def do_run(self, input: Input, task_span: TaskSpan) -> Output:
+    def do_run(self, input: Input, task_span: TaskSpan) -> Output | Awaitable[Output]:
         """The output for one input; None says that there is no answer.
 
         Args:
@@ -110,6 +110,16 @@ class Task(ABC, Generic[Input, Output]):
     def identify(self) -> Identity:
         """The task's identity as it is now."""
         return code_identity("task", self, self.name, version=self.version, files=self.files, items=self.items)
+
+
+class HasDoRun(Protocol):
+    """Anything with `do_run` is a task."""
+
+    def do_run(self, input: Any, task_span: TaskSpan, /) -> Any: ...
+
+
+Runnable = Task[Any, Any] | HasDoRun | Callable[..., Any]
+"""What a runner can run."""
 
 
 class FunctionTask(Task[Any, Any]):

@@ -17,6 +17,7 @@ import orjson
 
 from evaluand.store import KINDS, Manifest
 
+LAYOUT = 1  # of the table below; a catalog of another one is made anew
 _COLUMNS = ("kind", "id", "name", "created", "work", "status", "digest", "counts")
 
 
@@ -94,6 +95,9 @@ def _connect(place: str) -> sqlite3.Connection:
     try:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = OFF")  # it can always be made anew
+        if db.execute("PRAGMA user_version").fetchone() != (LAYOUT,):
+            db.execute("DROP TABLE IF EXISTS artifact")
+            db.execute(f"PRAGMA user_version = {LAYOUT}")
         db.execute(
             "CREATE TABLE IF NOT EXISTS artifact (kind TEXT, id TEXT, name TEXT, created TEXT, work TEXT,"
             " status TEXT, digest TEXT, counts TEXT, PRIMARY KEY (kind, id))"

@@ -70,6 +70,8 @@ class DirectoryStore:
 
     def open(self, manifest: Manifest) -> Manifest:
         folder = self._folder(manifest["kind"], manifest["id"])
+        if self.is_sealed(manifest["kind"], manifest["id"]):
+            return self.manifest(manifest["kind"], manifest["id"])
         folder.mkdir(parents=True, exist_ok=True)
         stands = _put_if_absent(folder / "open.json", manifest)
         self.catalog.put(stands)
@@ -147,10 +149,16 @@ class _DirectoryDraft:
     def _sweep(self, kept: set[str]) -> None:
         """Removes what a whole artifact no longer needs; leaves the files of other drafts that are being written."""
         shutil.rmtree(self._folder / "journal", ignore_errors=True)
-        for path in self._folder.iterdir():
-            being_written = path.suffix == ".tmp" and time.time() - path.stat().st_mtime < _ABANDONED
-            if path.name != "manifest.json" and path.name not in kept and not being_written:
+        for path in list(self._folder.iterdir()):
+            if path.name != "manifest.json" and path.name not in kept and not _being_written(path):
                 path.unlink(missing_ok=True)
+
+
+def _being_written(path: Path) -> bool:
+    try:
+        return path.suffix == ".tmp" and time.time() - path.stat().st_mtime < _ABANDONED
+    except FileNotFoundError:
+        return True
 
 
 def _tables() -> Any:

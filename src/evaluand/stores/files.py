@@ -8,9 +8,11 @@ import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 LEASE_SECONDS = 30.0
 
@@ -87,33 +89,33 @@ class SqliteLeases:
         self._db: sqlite3.Connection | None = None
 
     def claim(self, shards: int) -> tuple[int, int] | None:
-        with self._transaction() as db:
-            query = "SELECT shard, done, holder, until, takers FROM lease WHERE shard >= ?"
-            known = {row[0]: row for row in db.execute(query, (self._low,))}
-            while known.get(self._low, (0, 0))[1]:
-                self._low += 1
-            for shard in range(self._low, shards):
-                _, done, holder, until, takers = known.get(shard, (shard, 0, None, 0.0, 0))
-                if not done and shard not in self._held and (holder is None or self._is_free(holder, until)):
-                    db.execute(
-                        "INSERT OR REPLACE INTO lease VALUES (?, 0, ?, ?, ?)",
-                        (shard, self._me, time.time() + LEASE_SECONDS, takers + 1),
-                    )
-                    self._held.add(shard)
-                    break
-            else:
-                return None
-        self._beat()
-        return shard, takers
+        claimed = self._transact(lambda db: self._claim(db, shards), None)
+        if claimed:
+            self._held.add(claimed[0])
+            self._beat()
+        return claimed
+
+    def _claim(self, db: sqlite3.Connection, shards: int) -> tuple[int, int] | None:
+        query = "SELECT shard, done, holder, until, takers FROM lease WHERE shard >= ?"
+        known = {row[0]: row for row in db.execute(query, (self._low,))}
+        while known.get(self._low, (0, 0))[1]:
+            self._low += 1
+        for shard in range(self._low, shards):
+            _, done, holder, until, takers = known.get(shard, (shard, 0, None, 0.0, 0))
+            if not done and shard not in self._held and (holder is None or self._is_free(holder, until)):
+                mine = (shard, self._me, time.time() + LEASE_SECONDS, takers + 1)
+                db.execute("INSERT OR REPLACE INTO lease VALUES (?, 0, ?, ?, ?)", mine)
+                return shard, takers
+        return None
 
     def finish(self, shard: int) -> None:
-        with self._transaction() as db:
-            db.execute("UPDATE lease SET done = 1, holder = NULL WHERE shard = ? AND holder = ?", (shard, self._me))
+        done = "UPDATE lease SET done = 1, holder = NULL WHERE shard = ? AND holder = ?"
+        self._transact(lambda db: db.execute(done, (shard, self._me)), None)
         self._held.discard(shard)
 
     def reopen(self, shards: Sequence[int]) -> None:
-        with self._transaction() as db:
-            db.executemany("UPDATE lease SET done = 0 WHERE shard = ?", [(shard,) for shard in shards])
+        again = [(shard,) for shard in shards]
+        self._transact(lambda db: db.executemany("UPDATE lease SET done = 0 WHERE shard = ?", again), None)
         self._low = 0
 
     def release(self) -> None:
@@ -121,8 +123,8 @@ class SqliteLeases:
             self._beating.set()
             self._beating = None
         if self._held:
-            with self._transaction() as db:
-                db.execute("UPDATE lease SET holder = NULL WHERE holder = ? AND done = 0", (self._me,))
+            given = "UPDATE lease SET holder = NULL WHERE holder = ? AND done = 0"
+            self._transact(lambda db: db.execute(given, (self._me,)), None)
             self._held.clear()
         with self._lock:
             if self._db is not None:
@@ -130,8 +132,8 @@ class SqliteLeases:
                 self._db = None
 
     def busy(self) -> bool:
-        with self._transaction() as db:
-            rows = db.execute("SELECT holder, until FROM lease WHERE done = 0 AND holder IS NOT NULL").fetchall()
+        query = "SELECT holder, until FROM lease WHERE done = 0 AND holder IS NOT NULL"
+        rows = self._transact(lambda db: db.execute(query).fetchall(), [])
         return any(holder != self._me and not self._is_free(holder, until) for holder, until in rows)
 
     def _is_free(self, holder: str, until: float) -> bool:
@@ -146,23 +148,26 @@ class SqliteLeases:
             threading.Thread(target=self._extend, args=(self._beating,), name="leases", daemon=True).start()
 
     def _extend(self, ended: threading.Event) -> None:
+        longer = "UPDATE lease SET until = ? WHERE holder = ? AND done = 0"
         while not ended.wait(LEASE_SECONDS / 3):
-            with self._transaction() as db:
-                until = time.time() + LEASE_SECONDS
-                db.execute("UPDATE lease SET until = ? WHERE holder = ? AND done = 0", (until, self._me))
+            self._transact(lambda db: db.execute(longer, (time.time() + LEASE_SECONDS, self._me)), None)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
+    def _transact(self, do: Callable[[sqlite3.Connection], T], otherwise: Any) -> T | Any:
+        """Does something at once, or nothing when another process has sealed the artifact and the file is gone."""
         with self._lock:
-            if self._db is None:
-                self._db = _connect(self._path)
-            self._db.execute("BEGIN IMMEDIATE")
             try:
-                yield self._db
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
+                if self._db is None:
+                    self._db = _connect(self._path)
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    result = do(self._db)
+                finally:
+                    self._db.execute("COMMIT")
+            except sqlite3.OperationalError:
+                if self._path.exists():
+                    raise
+                return otherwise
+            return result
 
 
 def _connect(path: Path) -> sqlite3.Connection:

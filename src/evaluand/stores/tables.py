@@ -56,8 +56,9 @@ class TableWriter:
         return {"file": name, "digest": digest, "rows": self._rows, "bytes": size}
 
     def discard(self) -> None:
-        self._writer.close()
-        self._file.end()
+        if not self._file.closed:
+            self._writer.close()
+            self._file.end()
         self._path.unlink(missing_ok=True)
 
     def _flush(self) -> None:
