@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import statistics
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
@@ -34,6 +35,8 @@ from evaluand import (
 from evaluand.scorers.exact_match import ExactMatch
 
 ROWS = 10_000
+SPANS = 10_000
+SPAN_TURNS = 5
 
 
 @task
@@ -53,11 +56,6 @@ async def echo_async(text: str, task_span: TaskSpan) -> str:
 
 
 @task
-def echo_untraced(text: str) -> str:
-    return text
-
-
-@task
 async def echo_async_untraced(text: str) -> str:
     return text
 
@@ -68,12 +66,7 @@ async def wait(text: str) -> str:
     return text
 
 
-TASKS: dict[tuple[str, bool], Task[Any, Any]] = {
-    ("threads", True): echo,
-    ("async", True): echo_async,
-    ("threads", False): echo_untraced,
-    ("async", False): echo_async_untraced,
-}
+TASKS: dict[str, Task[Any, Any]] = {"async": echo_async, "threads": echo}
 
 
 def write_examples(file: str, n: int) -> dict[str, Any]:
@@ -87,14 +80,14 @@ def write_examples(file: str, n: int) -> dict[str, Any]:
     return {}
 
 
-def measure_path(file: str, folder: str, mode: str, traced: bool = True, watch: bool = False) -> dict[str, Any]:
+def measure_path(file: str, folder: str, mode: str, watch: bool = False) -> dict[str, Any]:
     """The whole path over a file of examples, into a store in a folder."""
     peak = DiskPeak(folder) if watch else None
     phases, store = Phases(), DirectoryStore(folder)
     with phases("dataset"):
         dataset = Dataset.from_file(file).save(store)
     with phases("run"):
-        run = Runner(store).run(TASKS[mode, traced], dataset)
+        run = Runner(store).run(TASKS[mode], dataset)
     with phases("evaluate"):
         evaluation = Evaluator().evaluate(run, {"exact_match": ExactMatch()})
     with phases("aggregate"):
@@ -115,31 +108,48 @@ def measure_waits(file: str, folder: str, in_flight: int) -> dict[str, Any]:
     return phases.result(folder) | {"n": len(dataset)}
 
 
-def measure_spans(n: int) -> dict[str, Any]:
-    """Seconds of CPU time for a span in memory: what two of them add to an empty trace."""
+def measure_spans(file: str, folder: str) -> dict[str, Any]:
+    """Seconds of CPU time for a span: what two of them add to a call, in memory and in a run that is kept.
 
-    def cost(call: Callable[[TaskSpan], None]) -> float:
-        started = time.process_time()
-        for _ in range(n):
-            with Trace.start("echo", "x" * LENGTH).root as task_span:
-                call(task_span)
-        return time.process_time() - started
+    The two are run in turn, so that whatever else the machine does falls on both.
+    """
+    store = DirectoryStore(folder)
+    dataset = Dataset.from_file(file).save(store)
+    return {
+        "memory": _two_spans(_opens_none, _opens_two, SPANS),
+        "persisted": _two_spans(
+            lambda: Runner(store).run(echo_async_untraced, dataset, fresh=True),
+            lambda: Runner(store).run(echo_async, dataset, fresh=True),
+            len(dataset),
+        ),
+        "speed": speed(),
+    }
 
-    def nothing(task_span: TaskSpan) -> None:
-        pass
 
-    def two(task_span: TaskSpan) -> None:
-        with task_span.span("retrieve"):
+def _two_spans(without: Callable[[], Any], with_two: Callable[[], Any], n: int) -> float:
+    differences = []
+    for _ in range(SPAN_TURNS):
+        before = time.process_time()
+        without()
+        between = time.process_time()
+        with_two()
+        differences.append((time.process_time() - between) - (between - before))
+    return statistics.median(differences) / n / 2
+
+
+def _opens_none() -> None:
+    for _ in range(SPANS):
+        with Trace.start("echo", "x" * LENGTH).root:
             pass
-        with task_span.span("answer"):
-            pass
 
-    def differences() -> Iterator[float]:
-        for _ in range(5):
-            empty = cost(nothing)
-            yield (cost(two) - empty) / n / 2
 
-    return {"cpu": sorted(differences())[2], "speed": speed()}
+def _opens_two() -> None:
+    for _ in range(SPANS):
+        with Trace.start("echo", "x" * LENGTH).root as task_span:
+            with task_span.span("retrieve"):
+                pass
+            with task_span.span("answer"):
+                pass
 
 
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {

@@ -38,7 +38,6 @@ SIZES = (10_000, 100_000, 1_000_000)
 QUICK_SIZES = (1_000, 5_000)
 PEER_SIZES = (1_000, 10_000)
 IN_FLIGHT = 256
-SPANS = 20_000
 PEER_PACKAGES = ("pharia-studio-sdk", "pharia-inference-sdk", "inspect-ai")
 PEERS = {"pharia": ("pharia.py", "pharia_studio_sdk"), "inspect-ai": ("inspect_mock.py", "inspect_ai")}
 MIB = 1 << 20
@@ -103,9 +102,8 @@ class _Bench:
                 for n in sorted({small, large, *more}):
                     self._measure(f"path {mode} {n}", "path", n, turn, mode=mode)
             for n in (small, large):
-                self._measure(f"path async untraced {n}", "path", n, turn, mode="async", traced=False)
                 self._measure(f"waits {n}", "waits", n, turn, in_flight=IN_FLIGHT)
-            self._measure("spans", "spans", SPANS, turn)
+            self._measure("spans", "spans", small, turn)
             for command in STARTUPS:
                 self._add(command, _startup(command, self._folder))
         self._measure(f"disk {large}", "path", large, 0, mode="async", watch=True)
@@ -190,12 +188,10 @@ class _Bench:
 
     def _call_rows(self, small: int, large: int) -> list[Row]:
         waits = (large - small) / (self._wall(f"waits {large}") - self._wall(f"waits {small}"))
-        untraced = self._slope("path async untraced", small, large)
-        persisted = (self._slope("path async", small, large) - untraced) / 2
         return [
             Row(f"1 ms calls, {IN_FLIGHT} in flight", "/s", waits, 20_000, least=True),
-            Row("span in memory", "µs", self._median("spans", "cpu") * 1e6, 4),
-            Row("span persisted", "µs", persisted * 1e6, 10),
+            Row("span in memory", "µs", self._median("spans", "memory") * 1e6, 4),
+            Row("span persisted", "µs", self._median("spans", "persisted") * 1e6, 10),
         ]
 
     def speeds(self) -> list[float]:
@@ -208,8 +204,6 @@ class _Bench:
 
     def _measure(self, name: str, measure: str, n: int, turn: int, **request: Any) -> None:
         _say(f"{name}, {turn + 1} of {self._repeats}" if self._repeats > 1 else name)
-        if measure == "spans":
-            return self._add(name, self._child(measure, n=n))
         with _scratch(self._folder) as store:
             self._add(name, self._child(measure, file=str(self._file(n)), folder=str(store), **request))
 
@@ -367,12 +361,12 @@ def _number(value: float | None) -> str:
 def _print_phases(bench: _Bench, sizes: Sequence[int]) -> None:
     small, large = sizes[:2]
     print(f"\nCPU per example by step, µs, {small:,} → {large:,}")
-    for mode in ("async", "threads", "async untraced"):
+    for mode in ("async", "threads"):
         below, above = bench.phases(f"path {mode} {small}"), bench.phases(f"path {mode} {large}")
         steps = (f"{step} {(above[step] - below[step]) / (large - small) * 1e6:.1f}" for step in above)
-        print(f"  {mode + ':':<15} {', '.join(steps)}")
+        print(f"  {mode + ':':<12}{', '.join(steps)}")
     below, above = bench.phases(f"waits {small}"), bench.phases(f"waits {large}")
-    print(f"  {'1 ms calls:':<15} run {(above['run'] - below['run']) / (large - small) * 1e6:.1f}")
+    print(f"  {'1 ms calls:':<12}run {(above['run'] - below['run']) / (large - small) * 1e6:.1f}")
 
 
 def _write_json(file: Path, rows: Iterable[Row], bench: _Bench) -> None:

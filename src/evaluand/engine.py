@@ -357,6 +357,8 @@ class _ThreadMap:
             value, error = None, None
             try:
                 value = self._call(unit)
+            except KeyboardInterrupt:
+                raise
             except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
                 error = raised
             with worker.lock:

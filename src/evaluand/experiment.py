@@ -274,8 +274,8 @@ class Experiment:
             )
             results.append(Result(name, run, evaluation))
         evaluations = [result.evaluation for result in results]
-        name = _part(self.name) if only is None else f"{_part(self.name)}/{_part(only)}"
-        return Results(results, Aggregator(store).aggregate(evaluations, self.measures, name=name, origin=self.origin))
+        whole = check_name(self.name) if only is None else None
+        return Results(results, Aggregator(store).aggregate(evaluations, self.measures, name=whole, origin=self.origin))
 
 
 def _part(name: str) -> str:

@@ -16,7 +16,6 @@ import os
 import re
 import secrets
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,7 @@ from evaluand.errors import EngineError, Fault, NotFound
 from evaluand.journal import Lane
 from evaluand.store import KINDS, Draft, Manifest, Ref, check_name
 from evaluand.stores.catalog import Catalog
-from evaluand.stores.files import FileLog, SqliteLeases
+from evaluand.stores.files import FileLog, SqliteLeases, is_alive
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from evaluand.stores import tables
 
 _ID = re.compile(r"[0-9a-f]{32}")
-_ABANDONED = 3600  # seconds after which a file being written has no writer
 
 
 class DirectoryStore:
@@ -155,10 +153,9 @@ class _DirectoryDraft:
 
 
 def _being_written(path: Path) -> bool:
-    try:
-        return path.suffix == ".tmp" and time.time() - path.stat().st_mtime < _ABANDONED
-    except FileNotFoundError:
-        return True
+    """Whether a file is a draft's, whose process lives; its number stands before the ending."""
+    pid = path.stem.rpartition(".")[2]
+    return path.suffix == ".tmp" and pid.isdigit() and is_alive(int(pid))
 
 
 def _tables() -> Any:
@@ -214,7 +211,7 @@ def _replace(path: Path, value: Manifest) -> None:
 
 
 def _write(path: Path, value: Manifest) -> Path:
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}.{os.getpid()}.tmp")
     with temporary.open("wb") as file:
         file.write(orjson.dumps(value, option=orjson.OPT_INDENT_2))
         file.flush()

@@ -140,7 +140,7 @@ class SqliteLeases:
         if until < time.time():
             return True
         host, pid, _ = holder.rsplit("/", 2)
-        return host == socket.gethostname() and int(pid) != os.getpid() and not _is_alive(int(pid))
+        return host == socket.gethostname() and int(pid) != os.getpid() and not is_alive(int(pid))
 
     def _beat(self) -> None:
         if self._beating is None:
@@ -184,7 +184,8 @@ def _connect(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _is_alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether a process of this machine lives."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

@@ -28,7 +28,7 @@ class TableWriter:
 
     def __init__(self, folder: Path, stem: str, schema: pa.Schema) -> None:
         self._folder, self._stem = folder, stem
-        self._path = folder / f".{stem}-{secrets.token_hex(4)}.tmp"
+        self._path = folder / f".{stem}-{secrets.token_hex(4)}.{os.getpid()}.tmp"
         self._file = _HashingFile(self._path)
         self._writer = pq.ParquetWriter(self._file, schema, compression="zstd", compression_level=3)
         self._schema = schema
