@@ -917,3 +917,48 @@ def test_work_that_another_process_seals_meanwhile_ends_quietly(folder: Director
         "manifest.json",
         stands["tables"]["things"]["file"],
     }
+
+
+class SealedMeanwhile(DirectoryStore):
+    """Another process seals the artifact just after this one has looked whether it is sealed."""
+
+    looked = False
+
+    def is_sealed(self, kind: str, id: str) -> bool:
+        found = super().is_sealed(kind, id)
+        if not self.looked:
+            self.looked = True
+            sealed(DirectoryStore(self.root), id)
+        return found
+
+
+def only_whole_files(store: DirectoryStore, id: str) -> bool:
+    stands = store.manifest("runs", id)
+    files = {entry["file"] for entry in stands["tables"].values()}
+    return {path.name for path in path_of(store, id).iterdir()} == {"manifest.json", *files}
+
+
+def test_an_artifact_that_is_sealed_while_it_is_opened_is_found_sealed(tmp_path: Path) -> None:
+    store = SealedMeanwhile(tmp_path)
+    opened = store.open(manifest(A))
+    assert store.is_sealed("runs", A)
+    assert opened == store.manifest("runs", A)
+    assert only_whole_files(store, A)
+    assert [entry["status"] for entry in store.catalog.entries()] == ["sealed"]
+
+
+def test_a_lane_that_is_used_after_the_artifact_was_sealed_leaves_nothing(folder: DirectoryStore) -> None:
+    folder.open(manifest(A))
+    early, late = folder.lane("runs", A, "lane", 4), folder.lane("runs", A, "lane", 4)
+    assert early.leases.claim(1) == (0, 0)
+    early.append(b"[0,1]\n")
+    sealed(DirectoryStore(folder.root), A)
+    early.append(b"[1,1]\n")
+    early.leases.finish(0)
+    for lane in (early, late):
+        lane.refresh()
+        lane.leases.claim(1)
+        lane.append(b"[2,1]\n")
+        lane.leases.busy()
+        lane.close()
+    assert only_whole_files(folder, A)

@@ -147,7 +147,7 @@ class KeyedWork(Generic[U]):
         self.lane.leases.reopen(missing)
 
     def _claimed(self) -> Iterator[U]:
-        while claim := self.lane.leases.claim(self.lane.shards):
+        while not self.sealed() and (claim := self.lane.leases.claim(self.lane.shards)):
             shard, takers = claim
             self._claims += 1
             if takers:

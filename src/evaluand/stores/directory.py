@@ -17,6 +17,7 @@ import re
 import secrets
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,13 +71,18 @@ class DirectoryStore:
         folder = self._folder(manifest["kind"], manifest["id"])
         if self.is_sealed(manifest["kind"], manifest["id"]):
             return self.manifest(manifest["kind"], manifest["id"])
-        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "journal").mkdir(parents=True, exist_ok=True)
         stands = _put_if_absent(folder / "open.json", manifest)
+        if self.is_sealed(manifest["kind"], manifest["id"]):  # meanwhile
+            _sweep(folder, self.manifest(manifest["kind"], manifest["id"]))
+            return self.manifest(manifest["kind"], manifest["id"])
         self.catalog.put(stands)
         return stands
 
     def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
         folder = self._folder(kind, id) / "journal" / _safe(name)
+        with suppress(FileNotFoundError):  # where another process has sealed the artifact there is no journal
+            folder.mkdir(exist_ok=True)
         return Lane(FileLog(folder), SqliteLeases(folder / "leases.db"), slots)
 
     def draft(self, kind: str, id: str) -> Draft:
@@ -136,7 +142,7 @@ class _DirectoryDraft:
     def seal(self, manifest: Manifest) -> Manifest:
         entries = {name: writer.close() for name, writer in self._writers.items()}
         stands = _put_if_absent(self._folder / "manifest.json", manifest | {"tables": entries})
-        self._sweep({entry["file"] for entry in stands["tables"].values()})
+        _sweep(self._folder, stands)
         self._store.catalog.put(stands)
         return stands
 
@@ -144,12 +150,14 @@ class _DirectoryDraft:
         for writer in self._writers.values():
             writer.discard()
 
-    def _sweep(self, kept: set[str]) -> None:
-        """Removes what a whole artifact no longer needs; leaves the files of other drafts that are being written."""
-        shutil.rmtree(self._folder / "journal", ignore_errors=True)
-        for path in list(self._folder.iterdir()):
-            if path.name != "manifest.json" and path.name not in kept and not _being_written(path):
-                path.unlink(missing_ok=True)
+
+def _sweep(folder: Path, manifest: Manifest) -> None:
+    """Removes what a whole artifact no longer needs; leaves the files of other drafts that are being written."""
+    kept = {"manifest.json", *(entry["file"] for entry in manifest["tables"].values())}
+    shutil.rmtree(folder / "journal", ignore_errors=True)
+    for path in list(folder.iterdir()):
+        if path.name not in kept and not path.is_dir() and not _being_written(path):
+            path.unlink(missing_ok=True)
 
 
 def _being_written(path: Path) -> bool:

@@ -31,6 +31,8 @@ class FileLog:
             with self._lock:
                 if self._own is None:
                     self._own = self._create()
+        if self._own is None:
+            return  # another process has sealed the artifact: it had this line already
         try:
             written = os.write(self._own, data)  # O_APPEND: one write is one place, whatever the number of threads
         except OSError:
@@ -70,10 +72,12 @@ class FileLog:
                 os.close(self._own)
                 self._own = None
 
-    def _create(self) -> int:
-        self._folder.mkdir(parents=True, exist_ok=True)
+    def _create(self) -> int | None:
         name = f"{time.time_ns():020d}-{secrets.token_hex(4)}.jsonl"
-        return os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        try:
+            return os.open(self._folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
+        except FileNotFoundError:
+            return None
 
 
 class SqliteLeases:
@@ -172,7 +176,6 @@ class SqliteLeases:
 
 def _connect(path: Path) -> sqlite3.Connection:
     """Leases need not survive the machine, so nothing waits for the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
     db.execute("PRAGMA synchronous = OFF")
     db.execute("BEGIN IMMEDIATE")  # waits for others; the statements below alone would not
