@@ -14,7 +14,10 @@ from typing import Any
 from evaluand.errors import DataError, SpecError
 from evaluand.registry import nearest
 
-_STEP = re.compile(r"""\.?(?P<name>[^.\[\]'"]+)|\[(?P<index>-?\d+)\]|\[(?P<quote>['"])(?P<key>.*?)(?P=quote)\]""", re.DOTALL)
+_STEP = re.compile(
+    r"""\.?(?P<name>[^.\[\]'"]+)|\[(?P<index>-?\d+)\]|\[(?P<quote>['"])(?P<key>.*?)(?P=quote)\]""",
+    re.DOTALL,
+)
 
 
 @dataclass(frozen=True)
