@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import difflib
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evaluand.errors import SpecError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUPS = ("scorers", "metrics", "tasks")
 
@@ -49,4 +51,6 @@ def nearest(name: str, known: Any) -> str:
 
 @cache
 def _known(group: str) -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # on use: 20 ms that most commands need not spend
+
     return {point.name: point for point in entry_points(group=f"evaluand.{group}")}
