@@ -225,3 +225,20 @@ def test_a_declared_version_pins_what_cannot_be_read(project: Project) -> None:
     assert project.counts()[0] == 0
     project.edit("experiment.yaml", "version: '1'", "version: '2'")
     assert project.counts()[0] == 10
+
+
+def test_a_version_pins_one_class_with_its_parameters_and_not_another(project: Project) -> None:
+    model = "class Model:\n    def __init__(self, says):\n        self.says = says\n"
+    model += "    def do_run(self, input, task_span):\n        return self.says\n"
+    project.write("model.py", model)
+    told = []
+    for says in ("a", "b"):
+        project.write(
+            "experiment.yaml",
+            EXPERIMENT.replace(
+                "{function: app.py:answer}",
+                f"{{function: model.py:Model, parameters: {{says: {says}}}, version: '1'}}",
+            ),
+        )
+        told.append(project.counts()[0])
+    assert told == [10, 10]

@@ -157,7 +157,7 @@ def test_preparing_comes_before_the_first_call_and_what_it_raises_stops_the_run(
         def __init__(self, weights: str | None) -> None:
             self.weights = weights
 
-        def prepare(self) -> None:
+        def prepare(self, dataset: Dataset) -> None:
             calls.append("prepare")
             if self.weights is None:
                 raise DataError("weights.bin: no such file")
@@ -476,3 +476,73 @@ def test_files_of_an_object_that_is_no_task_by_base_class_are_part_of_it_too(tmp
         prompt.write_text(text)
         specs.append(as_task(Prompted()).identify().spec)
     assert specs[0] != specs[1]
+
+
+# What one call does to its input is nobody else's business
+
+
+def test_a_task_that_changes_its_input_changes_it_for_itself_alone() -> None:
+    @task(version="1")
+    def chat(messages: list[str]) -> int:
+        messages.append("answer")
+        return len(messages)
+
+    run = Runner().run(chat, Dataset.from_rows([{"input": ["hello"]}]), replications=4)
+    assert answers(run) == [[2], [2], [2], [2]]
+
+
+def test_a_further_attempt_sees_the_input_as_it_was() -> None:
+    @task(version="1")
+    def flaky(messages: list[str]) -> str:
+        messages.append("seen")
+        if len(messages) == 2:
+            raise ConnectionError("once more")
+        return "the first attempt left something behind"
+
+    runner = Runner(policy=Policy(retries=2, backoff=0))
+    run = runner.run(flaky, Dataset.from_rows([{"input": ["hello"]}]))
+    assert failures(run) == ["ConnectionError: once more"]
+
+
+# What a task says beside its answer costs no run
+
+
+@pytest.mark.parametrize("usage", [{"input_tokens": True}, {"cost": 2**53 + 1}, {"cost": 2}, {"model": "m" * 10}])
+def test_any_usage_can_be_sealed(usage: dict[str, Any]) -> None:
+    def tell(text: str, task_span: TaskSpan) -> str:
+        task_span.set(usage=usage)
+        return text
+
+    assert Runner().run(tell, WORDS).counts == {"completed": len(WORDS)}
+
+
+class Code(Exception):
+    @property
+    def code(self) -> str:
+        raise KeyError("no code")
+
+
+class Rpc(Exception):
+    def code(self) -> int:
+        return 14
+
+
+@pytest.mark.parametrize("error", [Code, Rpc])
+def test_a_code_that_is_none_is_left_out(error: type[Exception]) -> None:
+    def fail(text: str) -> str:
+        raise error("broken")
+
+    run = Runner().run(fail, WORDS)
+    assert {response.error["code"] for response in run if response.error} == {None}
+
+
+def test_an_answer_its_list_and_a_list_of_items_are_three_things() -> None:
+    data = Dataset.from_rows([{"input": "q"}])
+    runs = [
+        Runner().run(task(version="1")(lambda q: "x"), data),
+        Runner().run(task(version="1", items=True)(lambda q: ["x"]), data),
+        Runner().run(task(version="1", items=True)(lambda q: Alternatives([["x"], []])), data),
+        Runner().run(task(version="1", items=True)(lambda q: []), data),
+        Runner().run(task(version="1", items=True)(lambda q: Alternatives([])), data),
+    ]
+    assert len({run.digest for run in runs}) == len(runs)

@@ -7,8 +7,20 @@ from pathlib import Path
 import orjson
 import pytest
 
-from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Measure, Runner
+from evaluand import (
+    Accuracy,
+    Aggregator,
+    Count,
+    Dataset,
+    DirectoryStore,
+    Evaluation,
+    Evaluator,
+    Mean,
+    Measure,
+    Runner,
+)
 from evaluand.errors import Fault
+from evaluand.metric import Metric
 from evaluand.store import KINDS
 from evaluand.verification import verify
 
@@ -51,6 +63,13 @@ def test_a_missing_file_is_named(store: DirectoryStore, kind: str) -> None:
     path = the_file(store, kind, "*.parquet")
     path.unlink()
     assert [fault.where for fault in faults(store)] == [str(path)]
+
+
+@pytest.mark.parametrize("metric", [Mean(), Count(), Accuracy()])
+def test_every_metric_with_its_defaults_is_whole_when_stored(store: DirectoryStore, metric: Metric) -> None:
+    evaluation = Evaluation(store, store.ids("evaluations")[0])
+    Aggregator(store).aggregate([evaluation], [Measure("same", metric)])
+    assert faults(store) == []
 
 
 def forge(path: Path, **changes: object) -> None:

@@ -8,6 +8,7 @@ batched, the values are the same to the last bit.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -113,6 +114,7 @@ class Aggregator:
         store = self.store or evaluations[0].store
         spec = {
             "evaluations": [e.digest for e in evaluations],
+            "runs": [e.manifest["spec"]["run"] for e in evaluations],
             "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
             "measures": [m.spec for m in measures],
         }
@@ -216,6 +218,10 @@ def _column(dataset: Dataset, name: str) -> pa.ChunkedArray:
 
 def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow) -> dict[str, Any]:
     numbers = {name: getattr(row, name) for name in ("value", "low", "high", "worst", "best")}
+    reason = row.reason
+    if numbers["low"] == numbers["low"] and _is_repeated(evaluation):
+        numbers |= {"low": math.nan, "high": math.nan}
+        reason = reason or "no interval: several replications of one example are not independent of each other"
     return {
         "evaluation": number,
         "scorer": scorer,
@@ -226,13 +232,18 @@ def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow
         "by": list(row.by.items()),
         **{name: None if value != value else float(value) for name, value in numbers.items()},
         "data": None if row.data is None else ids.encode(row.data).decode(),
-        "reason": row.reason,
+        "reason": reason,
         "n": row.n,
         "n_scored": row.n_scored,
         "n_failed": row.n_failed,
         "n_abstained": row.n_abstained,
         "n_skipped": row.n_skipped,
     }
+
+
+def _is_repeated(evaluation: Evaluation) -> bool:
+    run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
+    return bool(run["spec"]["replications"] > 1)
 
 
 def _batch(records: list[dict[str, Any]]) -> pa.RecordBatch:

@@ -282,9 +282,15 @@ class Dataset:
 
     def _with_digests(self) -> Iterator[pa.RecordBatch]:
         wanted = [INDEX, *self.roles.columns]
+        state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         for batch in self._source.batches():
-            digests = pa.array(_Values(batch, self.roles).digests(), pa.binary(ids.DIGEST_SIZE))
-            yield batch.select(wanted).append_column(DIGEST, digests)
+            values = _Values(batch, self.roles)
+            digests = values.digests()
+            for index, digest in zip(values.indices, digests, strict=True):
+                state.update(index.to_bytes(8, "little", signed=True) + digest)
+            yield batch.select(wanted).append_column(DIGEST, pa.array(digests, pa.binary(ids.DIGEST_SIZE)))
+        if state.hexdigest() != self.digest:
+            raise DataError(f"{self._source.name}: the rows changed while they were read; open the dataset again")
 
     def _manifest(self) -> Manifest:
         return {
@@ -306,13 +312,15 @@ class ExampleStream:
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
-        self._position = len(dataset)
+        self._position = -1
         self._examples: Iterator[Example] = iter(())
 
     def take(self, start: int, stop: int) -> Iterator[Example]:
         """The examples at positions start … stop."""
-        if start != self._position:
-            self._examples = self._dataset.examples(start)
+        if start < self._position or self._position < 0:
+            self._examples, self._position = self._dataset.examples(start), start
+        while self._position < start and next(self._examples, None) is not None:
+            self._position += 1
         self._position = start
         while self._position < stop:
             example = next(self._examples, None)

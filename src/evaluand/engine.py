@@ -212,8 +212,12 @@ def _is_cancelling() -> bool:
 
 def _in_a_loop(main: Callable[[], Awaitable[None]]) -> None:
     """Runs a coroutine to its end, also from within a running loop (a notebook): then in a thread of its own."""
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
 
     async def start() -> None:
+        present = asyncio.current_task()
+        if present is not None:
+            running.append((asyncio.get_running_loop(), present))
         await main()
 
     try:
@@ -230,7 +234,13 @@ def _in_a_loop(main: Callable[[], Awaitable[None]]) -> None:
 
     thread = threading.Thread(target=target, name="evaluand")
     thread.start()
-    thread.join()
+    try:
+        thread.join()
+    except KeyboardInterrupt:
+        if running:
+            running[0][0].call_soon_threadsafe(running[0][1].cancel)
+        thread.join()
+        raise
     if failures:
         raise failures[0]
 

@@ -11,6 +11,7 @@ import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple
@@ -26,13 +27,14 @@ from evaluand.errors import DataError, EngineError, SpecError
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
-from evaluand.run import Response, Rows, Run, Wanted, message_of
+from evaluand.run import BATCH_CHARACTERS, Response, Rows, Run, Wanted, message_of
 from evaluand.scorer import FunctionScorer, Score, Scorer
 from evaluand.store import FORMAT, Manifest, Store, attempt_for, check_name, now
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
 BATCH = 4096
 GATHER = 256
+NEWEST = 3
 _REASON = 500
 _OWN = 12  # the columns of a scorer's own begin here
 
@@ -160,6 +162,8 @@ class Evaluator:
         if not scorers:
             raise SpecError("an evaluation needs a scorer")
         store = self.store or run.store
+        if not run.store.is_sealed("runs", run.id):
+            raise SpecError(f"run {run.id} is not finished; resume it before it is evaluated")
         named = sorted(scorers.items())  # so that the order in which they are named changes nothing
         kinds = {check_name(n): s if isinstance(s, Scorer) else FunctionScorer(s, name=n) for n, s in named}
         identities = {n: s.identify() for n, s in kinds.items()}
@@ -233,15 +237,15 @@ class _Job:
 
     def grade(self, number: int, name: str, scorer: Scorer, work: str | None) -> None:
         """Grades every row of the run by one scorer."""
-        self.rows = _RowStream(self.run, scorer.arguments)
+        self.rows = _RowStream(self.run, scorer.arguments, scorer.by_target)
         lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
         tally = Tally(name, lane.slots, kept=lane.n_done)
         if work and lane.n_done < lane.slots:
-            self._reuse(lane, work, tally)
+            self._reuse(lane, work, tally, scorer.cheap)
         grader = _Grader(scorer, self.run, self.evaluator.policy)
-        quick = (scorer.cheap or scorer.is_batch) and not scorer.is_async
+        quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         keyed = KeyedWork(
             lane,
             lambda start, stop: (
@@ -298,7 +302,7 @@ class _Job:
     def _seal_scorer(self, draft: Any, lane: Lane, table: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
-        gathered = Rows(schema)
+        gathered, held = Rows(schema), 0
         own = [(field.name, rows.is_json(field)) for field in schema][_OWN:]
         for (_, digest, scores), (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
             for number, target, status, reason, value, label, data, explanation, columns in scores:
@@ -309,14 +313,18 @@ class _Job:
                 state.update(row_digest(row))
                 counts[status] = counts.get(status, 0) + 1
                 gathered.add(row)
-            if len(gathered) >= BATCH:
+                held += len(text or "") + len(explanation or "") + sum(len(c) for c in cells if isinstance(c, str))
+            if len(gathered) >= BATCH or held >= BATCH_CHARACTERS:
+                held = 0
                 gathered.flush(draft, table)
         gathered.flush(draft, table)
         return counts, state.digest()
 
-    def _reuse(self, lane: Lane, work: str, tally: Tally) -> None:
+    def _reuse(self, lane: Lane, work: str, tally: Tally, quick: bool) -> None:
         """Takes over the scores that earlier evaluations by the same scorer found for the same rows."""
         sources = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
+        if quick:
+            sources = sources[:NEWEST]  # grading is cheaper than looking far
         if not sources:
             return
         wanted = Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
@@ -324,9 +332,13 @@ class _Job:
             if not wanted.left:
                 break
             for digest, scores in _found_scores(self.store, source, work):
+                try:
+                    rest = orjson.dumps([digest.hex(), scores])
+                except TypeError:  # nested more deeply than orjson writes with what is around it: grade it again
+                    continue
                 slot = wanted.take(digest)
                 if slot is not None:
-                    lane.append(orjson.dumps([slot, digest.hex(), scores]) + b"\n")
+                    lane.append(b"[%d,%b\n" % (slot, rest[1:]))
                     tally.reused += 1
         lane.refresh()
 
@@ -444,13 +456,14 @@ class _Grader:
             raise error
 
     def _arguments(self, unit: _Unit, piece: _Piece) -> list[Any]:
-        return [read(unit, piece) for read in self.readers]
+        given = [read(unit, piece) for read in self.readers]
+        return given if self.scorer.cheap else [deepcopy(value) for value in given]
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:
         if not isinstance(result, BaseException):
             try:
                 return self._scored(piece, Score.of(result))
-            except (DataError, TypeError, ValueError, OverflowError) as error:
+            except Exception as error:  # whatever a score is made of, it costs one score
                 result = error
         reason = f"scorer: {type(result).__name__}: {message_of(result)}"[:_REASON]
         return [piece.number, piece.target, FAILED, reason, None, None, None, None, None]
@@ -519,8 +532,9 @@ _ARGUMENTS: dict[str, Callable[[_Unit, _Piece], Any]] = {
 class _RowStream:
     """The rows of a run beside their examples, in ascending pieces; going back starts another pass."""
 
-    def __init__(self, run: Run, arguments: Sequence[str] = ()) -> None:
+    def __init__(self, run: Run, arguments: Sequence[str], by_target: bool) -> None:
         self.run = run
+        self.targets = ids.encode(_targets(run)) if by_target else b""
         self.reads_index = "index" in arguments or "example" in arguments
         self.reads_replication = "replication" in arguments
         self.dataset = run.dataset
@@ -530,8 +544,9 @@ class _RowStream:
         self._rows: Iterator[_Unit] = iter(())
 
     def take(self, start: int, stop: int) -> Iterator[_Unit]:
-        if start != self._position:
-            self._rows = islice(self._all(), start, None)
+        if start < self._position or self._position < 0:
+            self._rows, self._position = self._all(), 0
+        next(islice(self._rows, start - self._position, start - self._position), None)
         self._position = start
         while self._position < stop:
             unit = next(self._rows, None)
@@ -550,9 +565,9 @@ class _RowStream:
 
     def _digest(self, example: Example, response: Response) -> bytes:
         """16 bytes that stand for all the scorer can see of a row."""
-        parts = example.digest + response.content
+        parts = example.digest + response.content + self.targets
         if self.reads_index:
-            parts += b"i%d" % example.index
+            parts += b"i%d/%d" % (example.index, example.position)
         if self.reads_replication:
             parts += b"r%d" % response.replication
         return hashlib.blake2b(parts, digest_size=ids.DIGEST_SIZE).digest()
@@ -612,7 +627,7 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
                     *row,
                     _written("data", columns["data"][i], texts),
                     columns["explanation"][i],
-                    extra if own and columns["status"][i] == SCORED else None,
+                    extra if own else None,
                 ]
             )
     if key is not None and all(row[2] != FAILED for row in scores):

@@ -34,6 +34,7 @@ from evaluand.dataset import Dataset
 from evaluand.engine import TRANSIENT, Policy
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.ids import encode
 from evaluand.metric import Metric
 from evaluand.run import Run, Runner
 from evaluand.scorer import FunctionScorer, Scorer
@@ -106,7 +107,7 @@ class RunSpec(BaseModel):
 
     model_config = _STRICT
     replications: int = Field(1, ge=1)
-    seed: int = 0
+    seed: int = Field(0, ge=-(2**63), lt=2**63)
     concurrency: int = Field(16, ge=1)
     timeout: float | None = Field(None, gt=0, description="seconds per call")
     retries: int = Field(0, ge=0)
@@ -333,7 +334,10 @@ class _Document:
             raise SpecError(f"{place}: not YAML: {error.problem}") from None
         except yaml.YAMLError as error:
             raise SpecError(f"{path}: not YAML: {error}") from None
-        self.value = self._value(node, ())
+        try:
+            self.value = self._value(node, ())
+        except (yaml.YAMLError, ValueError, TypeError) as error:
+            raise SpecError(f"{path}: not YAML that says what it means: {error}") from None
         self.check()
 
     def add(self, place: tuple[Any, ...], message: str) -> None:
@@ -451,22 +455,23 @@ def _task(spec: TaskCodeSpec | KindSpec, folder: Path) -> Task[Any, Any]:
     if isinstance(spec, KindSpec):
         parameters = spec.parameters
         if "path" in parameters:
-            parameters["path"] = str(folder / parameters["path"])
+            parameters["path"] = str(folder / str(parameters["path"]))
         return _made("tasks", spec.kind, parameters)  # type: ignore[no-any-return]
     code = _code(spec, folder)
     files = tuple(str(folder / file) for file in spec.files)
+    version = _version(spec)
     if isinstance(code, FunctionTask):
         code = code.function if spec.version or files or spec.items else code
     if isinstance(code, FunctionTask | Task) or hasattr(code, "do_run"):
         made = as_task(code)
-        if spec.version is not None:
-            made.version = spec.version
+        if version is not None:
+            made.version = version
         if files:
             made.files = files
         if spec.items:
             made.items = True
         return made
-    return FunctionTask(code, version=spec.version, items=spec.items, files=files)
+    return FunctionTask(code, version=version, items=spec.items, files=files)
 
 
 def _scorer(spec: ScorerCodeSpec | KindSpec, folder: Path) -> Scorer:
@@ -477,7 +482,12 @@ def _scorer(spec: ScorerCodeSpec | KindSpec, folder: Path) -> Scorer:
     if isinstance(code, Scorer) and not (spec.version or files or spec.batch):
         return code
     function = code.function if isinstance(code, FunctionScorer) else code
-    return FunctionScorer(function, version=spec.version, files=files, batch=spec.batch)
+    return FunctionScorer(function, version=_version(spec), files=files, batch=spec.batch)
+
+
+def _version(spec: CodeSpec) -> str | None:
+    """What a declared version pins: the code it was declared for, with its parameters."""
+    return None if spec.version is None else f"{spec.version} of {spec.function} {encode(spec.parameters).decode()}"
 
 
 def _measure(spec: MetricSpec, experiment: ExperimentSpec) -> Measure:
@@ -499,11 +509,11 @@ def _made(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
     if unknown:
         hint = registry.nearest(unknown[0], known)
         raise SpecError(f"{kind} has no parameter {unknown[0]!r}{hint}; it has {', '.join(known) or 'none'}")
-    plain = {n: tuple(v) if isinstance(v, list) else v for n, v in parameters.items()}
     try:
-        return made(**plain)
-    except TypeError as error:
-        raise SpecError(f"{kind}: {str(error).split(') ', 1)[-1]}") from None
+        return TypeAdapter(made).validate_python(dict(parameters))
+    except ValidationError as error:
+        told = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        raise SpecError(f"{kind}: {'; '.join(told)}") from None
 
 
 def _code(spec: CodeSpec, folder: Path) -> Any:

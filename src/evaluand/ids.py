@@ -30,8 +30,8 @@ from evaluand.errors import DataError
 DIGEST_SIZE = 16
 
 
-def encode(value: object) -> bytes:
-    """The canonical text of a value.
+def encode(value: object, *, indent: bool = False) -> bytes:
+    """The canonical text of a value; with `indent`, spread over lines for people.
 
     Tuples and arrays become lists, dataclasses, pydantic models and mappings objects, enums their values.
 
@@ -44,7 +44,7 @@ def encode(value: object) -> bytes:
     """
     try:
         plain = value if type(value) is str else _plain(value, "$")
-        return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS)
+        return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS | (orjson.OPT_INDENT_2 if indent else 0))
     except DataError:
         raise
     except RecursionError:

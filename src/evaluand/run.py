@@ -11,6 +11,7 @@ import hashlib
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
@@ -35,6 +36,7 @@ from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
 LANE = "responses"
 BATCH = 4096
+BATCH_CHARACTERS = 16 << 20  # of text in a batch, so that long answers fill no memory
 _MESSAGE = 2000
 
 
@@ -133,7 +135,7 @@ class Run:
             for index, replication, fold, status, error, n, digest in zip(*values, strict=True):
                 items = next(texts)
                 answers = None if items is None else _answers(items, n, self.items)
-                content = _content(status, error, items)
+                content = _content(status, error, items, n, self.items)
                 yield Response(index, replication, fold, status, error, answers, digest, content)
 
     def spans(self) -> Iterator[pa.RecordBatch]:
@@ -225,7 +227,7 @@ class Runner:
             made = self.store.manifest("runs", id)
             why = f"nothing to do: the same task, dataset and seed were run on {made['created'][:16]}Z"
             return Run(self.store, id, Receipt(total, kept=total, why=why))
-        task.prepare()
+        task.prepare(stored)
         manifest = self.store.open(
             {
                 "format": FORMAT,
@@ -343,7 +345,9 @@ class _Job:
 
     def _request(self, unit: _Unit, task_span: TaskSpan) -> Request:
         example = unit.example
-        return Request(example.input, task_span, example.index, example.id, unit.replication, unit.digest, self.seed)
+        return Request(
+            _own(example.input), task_span, example.index, example.id, unit.replication, unit.digest, self.seed
+        )
 
     def _line(self, unit: _Unit, outcome: Outcome) -> tuple[bytes, bool]:
         error, texts, n = outcome.error, None, 0
@@ -378,9 +382,13 @@ class _Job:
             if not wanted.left:
                 break
             for digest, replication, record in _completed_records(self.store, source):
+                try:
+                    rest = orjson.dumps(record[1:])
+                except TypeError:  # nested more deeply than orjson writes with what is around it: call it again
+                    continue
                 slot = wanted.take(_key(digest, replication))
                 if slot is not None:
-                    self.lane.append(orjson.dumps([slot, *record[1:]]) + b"\n")
+                    self.lane.append(b"[%d,%b\n" % (slot, rest[1:]))
                     self.tally.reused += 1
         self.lane.refresh()
 
@@ -391,6 +399,11 @@ class _Job:
             if missing:
                 digest = self._digest(example)
                 yield from ((first + r, _key(digest, r)) for r in missing)
+
+
+def _own(value: Any) -> Any:
+    """A value that the task may change without any other call seeing it."""
+    return deepcopy(value) if isinstance(value, list | dict) else value
 
 
 def _key(digest: bytes, replication: int) -> bytes:
@@ -513,23 +526,28 @@ _SPAN_STATUSES = ("unset", "ok", "error")
 def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int], replications: int) -> None:
     """Turns the journal into tables, in the order of the keys, as a stream."""
     draft = store.draft("runs", manifest["id"])
+    of_items = bool(manifest["spec"]["task"].get("items"))
     counts: dict[str, int] = {}
     state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
     try:
         draft.append("responses", pa.RecordBatch.from_pylist([], rows.RESPONSES))
+        held = 0
         responses, spans = Rows(rows.RESPONSES, {"responses": _item_column}), Rows(rows.SPANS)
         for record in lane.records():
             slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record
             index, replication = indices[slot // replications], slot % replications
             failure = error and dict(zip(("type", "message", "code"), error, strict=True))
             texts = None if values is None else [(n, _text(value)) for n, value in values]
-            state.update(row_digest(index, replication, fold, _content(status, failure, texts)))
+            content = _content(status, failure, texts, count, of_items)
+            state.update(row_digest(index, replication, fold, content))
             counts[status] = counts.get(status, 0) + 1
             head = (index, replication, fold, bytes.fromhex(digest), status, failure, texts, count)
             responses.add((*head, attempts, usage, started, duration))
             for span in traced or ():
                 _add_span(spans, index, replication, span)
-            if len(responses) >= BATCH or len(spans) >= BATCH * 4:
+            held += sum(len(text) for _, text in texts or ())
+            if len(responses) >= BATCH or len(spans) >= BATCH * 4 or held >= BATCH_CHARACTERS:
+                held = 0
                 responses.flush(draft, "responses")
                 spans.flush(draft, "spans")
         responses.flush(draft, "responses")
@@ -636,13 +654,15 @@ def _answers(texts: list[tuple[int, str]], n: int, items: bool) -> list[Any]:
     return answers
 
 
-def _content(status: str, error: dict[str, Any] | None, texts: list[tuple[int, str]] | None) -> bytes:
+def _content(
+    status: str, error: dict[str, Any] | None, texts: list[tuple[int, str]] | None, n: int, items: bool
+) -> bytes:
     """16 bytes that stand for what came out of one call: not when, not how long, not in which words it failed."""
     kind = (error["type"], error["code"]) if error else None
-    return hashlib.blake2b(orjson.dumps([status, kind, texts]), digest_size=ids.DIGEST_SIZE).digest()
+    return hashlib.blake2b(orjson.dumps([status, kind, texts, n, items]), digest_size=ids.DIGEST_SIZE).digest()
 
 
-_USAGE: dict[str, Any] = {"input_tokens": int, "output_tokens": int, "cost": int | float, "currency": str, "model": str}
+_USAGE: dict[str, type] = {"input_tokens": int, "output_tokens": int, "cost": float, "currency": str, "model": str}
 
 
 def _usage(trace: Trace | None) -> dict[str, Any] | None:
@@ -650,13 +670,19 @@ def _usage(trace: Trace | None) -> dict[str, Any] | None:
     told = trace.root.attributes.get("usage") if trace else None
     if not isinstance(told, dict):
         return None
-    known = {name: told[name] for name, kind in _USAGE.items() if isinstance(told.get(name), kind)}
-    return {name: value for name, value in known.items() if not isinstance(value, int) or abs(value) < 2**63} or None
+    if type(told.get("cost")) is int and abs(told["cost"]) < 2**53:
+        told["cost"] = float(told["cost"])
+    known = {name: told[name] for name, kind in _USAGE.items() if type(told.get(name)) is kind}
+    return {name: value for name, value in known.items() if type(value) is not int or abs(value) < 2**63} or None
 
 
 def _error(error: BaseException) -> list[Any]:
-    code = getattr(error, "code", None)
-    return [type(error).__name__, message_of(error), None if code is None else message_of(code)]
+    try:
+        code = getattr(error, "code", None)
+    except Exception:
+        code = None
+    known = isinstance(code, str | int) and not isinstance(code, bool)
+    return [type(error).__name__, message_of(error), message_of(code) if known else None]
 
 
 def message_of(said: object) -> str:

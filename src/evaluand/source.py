@@ -24,6 +24,7 @@ from evaluand import ids, rows
 from evaluand.errors import DataError, Fault, SpecError
 
 BATCH_ROWS = 4096
+BATCH_CHARACTERS = 16 << 20  # of text in a batch, so that long texts fill no memory
 MAX_FAULTS = 1000
 FORMATS = ("csv", "tsv", "jsonl", "ndjson", "json", "parquet", "arrow", "feather")
 
@@ -119,8 +120,15 @@ def _from_objects(name: str, records: Callable[[], Iterable[tuple[int, Any]]], w
     schema = pa.schema([guess.field(column) for column, guess in guesses.items()])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        stream = (record for _, record in records())
-        while chunk := list(itertools.islice(stream, BATCH_ROWS)):
+        chunk: list[Mapping[str, Any]] = []
+        size = 0
+        for _, record in records():
+            chunk.append(record)
+            size += sum(len(value) for value in record.values() if isinstance(value, str))
+            if len(chunk) >= BATCH_ROWS or size >= BATCH_CHARACTERS:
+                yield _batch(chunk, schema)
+                chunk, size = [], 0
+        if chunk:
             yield _batch(chunk, schema)
 
     contiguous = not lines or lines[-1] == len(lines) - 1

@@ -11,10 +11,8 @@ import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import orjson
-
 from evaluand.errors import Fault, NotFound, SpecError
-from evaluand.ids import artifact_id
+from evaluand.ids import artifact_id, decode, encode
 from evaluand.journal import Lane, MemoryLeases, MemoryLog
 
 if TYPE_CHECKING:
@@ -114,14 +112,14 @@ class MemoryStore:
     def manifest(self, kind: str, id: str) -> Manifest:
         if (kind, id) not in self._manifests:
             raise NotFound(f"no {kind} {id} in this store")
-        return orjson.loads(self._manifests[kind, id])  # type: ignore[no-any-return]
+        return decode(self._manifests[kind, id])  # type: ignore[no-any-return]
 
     def is_sealed(self, kind: str, id: str) -> bool:
         return (kind, id) in self._manifests and "digest" in self.manifest(kind, id)
 
     def open(self, manifest: Manifest) -> Manifest:
         key = manifest["kind"], manifest["id"]
-        self._manifests.setdefault(key, orjson.dumps(manifest))
+        self._manifests.setdefault(key, encode(manifest))
         return self.manifest(*key)
 
     def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
@@ -164,7 +162,7 @@ class _MemoryDraft:
         key = self._kind, self._id
         if not self._store.is_sealed(*key):
             tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
-            self._store._manifests[key] = orjson.dumps(manifest | {"tables": tables})
+            self._store._manifests[key] = encode(manifest | {"tables": tables})
             self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
             self._store._lanes = {k: v for k, v in self._store._lanes.items() if k[:2] != key}
         return self._store.manifest(*key)

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, overload
 
+from evaluand.dataset import Dataset
 from evaluand.errors import SpecError
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import digest, seed_of
@@ -96,7 +97,7 @@ class Task(ABC, Generic[Input, Output]):
         """What the output depends on beside the input: `index` and `id`, or neither."""
         return ()
 
-    def prepare(self) -> None:
+    def prepare(self, dataset: Dataset) -> None:
         """Loads what the calls need; what it raises stops the run before anything is called."""
 
     def fold(self, index: int, id: str, replication: int) -> int | None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import orjson
 
+from evaluand import ids
 from evaluand.store import KINDS, Manifest
 
 LAYOUT = 1  # of the table below; a catalog of another one is made anew
@@ -68,7 +69,7 @@ class Catalog:
     def _manifest(self, kind: str, id: str) -> Manifest | None:
         for name in ("manifest.json", "open.json"):
             try:
-                value = orjson.loads((self._root / kind / id / name).read_bytes())
+                value = ids.decode((self._root / kind / id / name).read_bytes())
             except (OSError, orjson.JSONDecodeError):
                 continue
             return value if isinstance(value, dict) else None

@@ -188,7 +188,7 @@ def _plain_file(name: str) -> str:
 
 def _read_json(path: Path) -> Manifest | None:
     try:
-        value = orjson.loads(path.read_bytes())
+        value = ids.decode(path.read_bytes())
     except FileNotFoundError:
         return None
     except (OSError, orjson.JSONDecodeError) as error:
@@ -221,7 +221,7 @@ def _replace(path: Path, value: Manifest) -> None:
 def _write(path: Path, value: Manifest) -> Path:
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}.{os.getpid()}.tmp")
     with temporary.open("wb") as file:
-        file.write(orjson.dumps(value, option=orjson.OPT_INDENT_2))
+        file.write(ids.encode(value, indent=True))
         file.flush()
         os.fsync(file.fileno())
     return temporary

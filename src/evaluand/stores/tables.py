@@ -76,9 +76,15 @@ def read_table(path: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch
                 schema = file.schema_arrow
                 yield pa.RecordBatch.from_pylist([], pa.schema([schema.field(n) for n in columns or schema.names]))
             # In one thread, as a stream: each thread of Arrow's keeps memory of its own (60 MiB more in all).
-            yield from file.iter_batches(READ_ROWS, columns=columns, use_threads=False)
+            yield from file.iter_batches(_rows_at_once(file.metadata), columns=columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise EngineError(f"{path}: cannot be read: {error}; `evaluand verify` tells what is damaged") from error
+
+
+def _rows_at_once(metadata: pq.FileMetaData) -> int:
+    """As many rows as make about 16 MiB, so that long texts fill no memory."""
+    size = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    return int(max(1, min(READ_ROWS, (16 << 20) * metadata.num_rows // max(size, 1))))
 
 
 class _HashingFile:

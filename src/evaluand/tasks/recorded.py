@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from evaluand import ids, rows
+from evaluand.dataset import Dataset
 from evaluand.errors import DataError, SpecError, TaskError
-from evaluand.fingerprint import Identity
+from evaluand.fingerprint import Identity, code_identity
 from evaluand.selector import Selector
 from evaluand.source import Faults, Source, open_file
 from evaluand.task import Request, Task
@@ -68,6 +69,8 @@ class RecordedTask(Task[Any, Any]):
         return True
 
     def identify(self) -> Identity:
+        if type(self) is not RecordedTask:
+            return code_identity("task", self, self.name, files=[self.path])
         spec: dict[str, Any] = {
             "kind": self.kind,
             "version": self.behaviour,
@@ -91,8 +94,14 @@ class RecordedTask(Task[Any, Any]):
     def reads(self) -> tuple[str, ...]:
         return (self.by,)
 
-    def prepare(self) -> None:
-        _ = self._outputs
+    def prepare(self, dataset: Dataset) -> None:
+        outputs, _, by_place = self._read
+        numbered = list(dataset.indices[-1:]) == [len(dataset) - 1] and dataset.indices[0] == 0
+        if by_place and numbered and len(outputs) != len(dataset):
+            raise DataError(
+                f"{self.path} has {len(outputs)} rows for {len(dataset)} examples, and nothing tells which is whose;"
+                f" give both an {rows.INDEX} column, or join by: id"
+            )
 
     async def call(self, request: Request) -> Any:
         key = request.id if self.by == "id" else request.index
@@ -121,7 +130,8 @@ class RecordedTask(Task[Any, Any]):
         return self._read[1]
 
     @cached_property
-    def _read(self) -> tuple[dict[tuple[Hashable, int], bytes | str], dict[tuple[Hashable, int], int]]:
+    def _read(self) -> tuple[dict[tuple[Hashable, int], bytes | str], dict[tuple[Hashable, int], int], bool]:
+        """Outputs, folds, and whether rows are joined by nothing but their place."""
         source = open_file(self._file, self.format)
         outputs: dict[tuple[Hashable, int], bytes | str] = {}
         folds: dict[tuple[Hashable, int], int] = {}
@@ -140,7 +150,10 @@ class RecordedTask(Task[Any, Any]):
         faults.check()
         if outputs and all(isinstance(output, str) for output in outputs.values()):
             raise DataError(f"no row has a response: {next(iter(outputs.values()))!s}")
-        return outputs, folds
+        return outputs, folds, self._by_place(source)
+
+    def _by_place(self, source: Source) -> bool:
+        return self.by == "index" and self.key is None and rows.INDEX not in source.schema.names
 
     def _written(self, row: Mapping[str, Any], where: str) -> bytes | str:
         try:
@@ -152,7 +165,7 @@ class RecordedTask(Task[Any, Any]):
         column = self.key or (rows.INDEX if self.by == "index" else "id")
         replication = _number(self.replication, Selector(self.replication).get(row)) if self.replication else 0
         if self.by == "index":
-            if self.key is None and rows.INDEX not in source.schema.names:
+            if self._by_place(source):
                 return number, replication
             return _whole(column, Selector(column).get(row)), replication
         id = Selector(column).get(row)
