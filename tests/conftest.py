@@ -1,7 +1,15 @@
 """What all tests share."""
 
+import signal
+
+import pytest
 from hypothesis import settings
 
 # How long one example takes depends on who else uses the machine; a deadline would fail tests at random.
 settings.register_profile("evaluand", deadline=None)
 settings.load_profile("evaluand")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Takes Ctrl-C as usual also where the shell that started the tests in the background ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -25,7 +25,7 @@ from evaluand.metric import Metric
 from evaluand.provenance import provenance
 from evaluand.registry import nearest
 from evaluand.rows import INDEX, SHARD_ROWS
-from evaluand.store import FORMAT, Store, now
+from evaluand.store import FORMAT, Store, check_name, now
 from evaluand.work import Receipt
 
 
@@ -111,6 +111,8 @@ class Aggregator:
         """
         if not evaluations or not measures:
             raise SpecError("an aggregation needs an evaluation and a metric")
+        if name is not None:
+            check_name(name)
         store = self.store or evaluations[0].store
         spec = {
             "evaluations": [e.digest for e in evaluations],
@@ -119,9 +121,9 @@ class Aggregator:
             "measures": [m.spec for m in measures],
         }
         id = ids.artifact_id("aggregations", spec)
-        if name is not None:
-            store.refer(name, "aggregations", id)
         if store.is_sealed("aggregations", id):
+            if name is not None:
+                store.refer(name, "aggregations", id)
             return Aggregation(store, id, Receipt(len(measures), kept=len(measures), why="made before"))
         batch = _batch([row for i, e in enumerate(evaluations) for m in measures for row in _measured(i, e, m)])
         draft = store.draft("aggregations", id)
@@ -144,6 +146,8 @@ class Aggregator:
         except BaseException:
             draft.discard()
             raise
+        if name is not None:
+            store.refer(name, "aggregations", id)
         return Aggregation(store, id, Receipt(len(measures), called=len(measures)))
 
 

@@ -26,6 +26,7 @@ from evaluand.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy
 from evaluand.errors import DataError, EngineError, SpecError
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
+from evaluand.registry import find
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
 from evaluand.run import BATCH_CHARACTERS, Response, Rows, Run, Wanted, message_of
 from evaluand.scorer import FunctionScorer, Score, Scorer
@@ -136,7 +137,7 @@ class Evaluator:
     def evaluate(
         self,
         run: Run,
-        scorers: Mapping[str, Scorer | Callable[..., Any]],
+        scorers: Mapping[str, Scorer | Callable[..., Any] | str],
         *,
         name: str | None = None,
         fresh: bool = False,
@@ -148,7 +149,7 @@ class Evaluator:
 
         Args:
             run: a sealed run.
-            scorers: name → scorer or function.
+            scorers: name → scorer, function, or the name of a kind, with its defaults.
             name: a name for the evaluation.
             fresh: grade everything anew, as a further attempt.
             retry_failed: grade anew what a scorer failed on, as a further attempt.
@@ -161,11 +162,15 @@ class Evaluator:
         """
         if not scorers:
             raise SpecError("an evaluation needs a scorer")
+        if name is not None:
+            check_name(name)
         store = self.store or run.store
         if not run.store.is_sealed("runs", run.id):
             raise SpecError(f"run {run.id} is not finished; resume it before it is evaluated")
-        named = sorted(scorers.items())  # so that the order in which they are named changes nothing
-        kinds = {check_name(n): s if isinstance(s, Scorer) else FunctionScorer(s, name=n) for n, s in named}
+        if not isinstance(scorers, Mapping):
+            raise SpecError(f"give the scorers as a mapping name → scorer, not a {type(scorers).__name__}")
+        # Sorted, so that the order in which they are named changes nothing.
+        kinds = {check_name(name): _as_scorer(name, kind) for name, kind in sorted(scorers.items())}
         identities = {n: s.identify() for n, s in kinds.items()}
         spec = {
             "run": run.digest,
@@ -181,9 +186,9 @@ class Evaluator:
             resume=resume,
         )
         total = sum(run.counts.values()) * len(kinds)
-        if name is not None:
-            store.refer(name, "evaluations", id)
         if store.is_sealed("evaluations", id):
+            if name is not None:
+                store.refer(name, "evaluations", id)
             why = "nothing to do: the same responses were graded by the same scorers before"
             return Evaluation(store, id, Receipt(total, kept=total, why=why))
         unpinned = [f"{n}: {why}" for n, identity in identities.items() for why in identity.unpinned]
@@ -203,6 +208,8 @@ class Evaluator:
                 | {"run": run.id, "parts": {n: dict(i.parts) for n, i in identities.items()}, "unpinned": unpinned},
             }
         )
+        if name is not None:
+            store.refer(name, "evaluations", id)
         job = _Job(self, store, run, manifest)
         try:
             for number, (scorer_name, kind) in enumerate(kinds.items()):
@@ -213,6 +220,17 @@ class Evaluator:
             job.close()
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
         return Evaluation(store, id, Receipt(total, job.called, job.reused, job.kept, why))
+
+
+def _as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
+    if isinstance(given, Scorer):
+        return given
+    if isinstance(given, str):
+        made: Scorer = find("scorers", given)()
+        return made
+    if not callable(given):
+        raise SpecError(f"scorer {name!r} is a {type(given).__name__}; give a scorer, a function or the name of a kind")
+    return FunctionScorer(given, name=name)
 
 
 def _has_failures(store: Store, id: str, run: Run) -> bool:

@@ -65,7 +65,7 @@ class DatasetSpec(BaseModel):
 class CodeSpec(BaseModel):
     """A function or class of your own: `file.py:name`, or `module:name` importable from the file's folder."""
 
-    model_config = _STRICT
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
     function: str = Field(pattern=r"^[^:]+:[A-Za-z_][\w.]*$")
     parameters: dict[str, Any] = Field(default={}, description="arguments, where the name is a class")
     version: str | None = Field(None, description="pins the code instead of its fingerprint")
@@ -275,7 +275,7 @@ class Experiment:
             )
             results.append(Result(name, run, evaluation))
         evaluations = [result.evaluation for result in results]
-        whole = check_name(self.name) if only is None else None
+        whole = check_name(self.name) if len(results) == len(self.tasks) else None
         return Results(results, Aggregator(store).aggregate(evaluations, self.measures, name=whole, origin=self.origin))
 
 
@@ -300,7 +300,8 @@ def json_schema() -> dict[str, Any]:
             place["items"] = {"anyOf": [*alternatives, by_name]}
         else:
             code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
-            place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name]}
+            by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
+            place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name, by_place]}
     del schema["$defs"]["KindSpec"], schema["$defs"]["MetricSpec"]
     return schema
 
@@ -399,7 +400,7 @@ def _read(path: Path) -> tuple[ExperimentSpec, _Document]:
     value = {**document.value}
     for group in ("tasks", "scorers"):
         if isinstance(value.get(group), dict):
-            value[group] = {n: {"kind": s} if isinstance(s, str) else s for n, s in value[group].items()}
+            value[group] = {n: _spelled_out(s) for n, s in value[group].items()}
     if isinstance(value.get("metrics"), list):
         value["metrics"] = [{"kind": s} if isinstance(s, str) else s for s in value["metrics"]]
     try:
@@ -409,6 +410,13 @@ def _read(path: Path) -> tuple[ExperimentSpec, _Document]:
             _add_fault(document, value, fault)
     document.check()
     raise AssertionError("a validation error without faults")
+
+
+def _spelled_out(entry: Any) -> Any:
+    """A task or scorer of one word: `file.py:name` is code, anything else a kind."""
+    if isinstance(entry, str):
+        return {"function" if ":" in entry else "kind": entry}
+    return entry
 
 
 def _add_fault(document: _Document, value: Any, fault: Any) -> None:

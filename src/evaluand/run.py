@@ -201,6 +201,8 @@ class Runner:
             KeyboardInterrupt: stopped by the user; the run stays open.
         """
         task = as_task(task)
+        if not isinstance(dataset, Dataset):
+            raise SpecError(f"give a Dataset, not a {type(dataset).__name__}; see Dataset.from_rows and from_file")
         if name is not None:
             check_name(name)
         if replications < 1 or (limit is not None and limit < 1):
@@ -217,14 +219,12 @@ class Runner:
             again=lambda last: self._wants_another(last, fresh, identity.pinned, retry_failed),
             resume=resume,
         )
-        if name is not None:
-            explained = self._changes(name, identity, id)
-            self.store.refer(name, "runs", id)
-        else:
-            explained = ""
+        explained = self._changes(name, identity, id) if name is not None else ""
         total = asked * replications
         if self.store.is_sealed("runs", id):
             made = self.store.manifest("runs", id)
+            if name is not None:
+                self.store.refer(name, "runs", id)
             why = f"nothing to do: the same task, dataset and seed were run on {made['created'][:16]}Z"
             return Run(self.store, id, Receipt(total, kept=total, why=why))
         task.prepare(stored)
@@ -244,6 +244,8 @@ class Runner:
                 | {"parts": dict(identity.parts), "unpinned": list(identity.unpinned), "policy": _policy(self.policy)},
             }
         )
+        if name is not None:
+            self.store.refer(name, "runs", id)
         job = _Job(self, task, stored, manifest, asked, replications, seed)
         receipt = job.perform(reuse=identity.pinned and not manifest["fresh"])
         if not identity.pinned:
@@ -597,9 +599,12 @@ class Rows:
             self._rows.clear()
 
 
+_NOTHING = [None] * 4  # input, output, attributes and events of a plain span
+
+
 def _add_span(spans: Rows, index: int, replication: int, span: list[Any]) -> None:
     number, parent, name, kind, start, duration, status, *values = span
-    texts = [value if value is None else _text(value) for value in values]
+    texts = _NOTHING if values == _NOTHING else [value if value is None else _text(value) for value in values]
     spans.add((index, replication, number, parent, name, kind, start, duration, _SPAN_STATUSES[status], *texts))
 
 
@@ -667,7 +672,7 @@ _USAGE: dict[str, type] = {"input_tokens": int, "output_tokens": int, "cost": fl
 
 def _usage(trace: Trace | None) -> dict[str, Any] | None:
     """What the task says a call used: the attribute `usage` of its span, as far as it has the known parts."""
-    told = trace.root.attributes.get("usage") if trace else None
+    told = trace.root.attributes.get("usage") if trace and trace.root.has_attributes else None
     if not isinstance(told, dict):
         return None
     if type(told.get("cost")) is int and abs(told["cost"]) < 2**53:

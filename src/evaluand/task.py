@@ -153,10 +153,18 @@ class FunctionTask(Task[Any, Any]):
     def reads(self) -> tuple[str, ...]:
         return tuple(name for name in self._extras if name in ("index", "id"))
 
+    def prepare(self, dataset: Dataset) -> None:
+        """Raises a SpecError where the function's parameters are not the dataset's input columns."""
+        columns = dataset.roles.input
+        if self._spread:
+            self._named({} if isinstance(columns, str) else dict.fromkeys(columns))
+
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         return self.call(Request(input, task_span, 0, "0", 0, digest(input), 0))
 
     def call(self, request: Request) -> Any:
+        if not self._extras and not self._spread:
+            return self.function(request.input)
         extras = {name: getattr(request, name) for name in self._extras}
         if self._spread:
             return self.function(**self._named(request.input), **extras)

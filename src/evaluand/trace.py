@@ -161,6 +161,11 @@ class Span(Tracer):
         return {key: _value(kept) for key, kept in self._attributes.copy().items()}
 
     @property
+    def has_attributes(self) -> bool:
+        """Whether there are any; without copying them."""
+        return bool(self._attributes)
+
+    @property
     def events(self) -> list[Event]:
         """What was logged, in order."""
         return [Event(name, time, _value(body)) for name, time, body in self._events]

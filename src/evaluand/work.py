@@ -165,10 +165,13 @@ class KeyedWork(Generic[U]):
 
     def _done(self, unit: U, outcome: Outcome) -> None:
         line, failed = self.line(unit, outcome)
-        with self._writing:
-            self._gathered.append(line)
-            if len(self._gathered) >= self.gather:
-                self._write()
+        if self.gather == 1:
+            self.lane.append(line)
+        else:
+            with self._writing:
+                self._gathered.append(line)
+                if len(self._gathered) >= self.gather:
+                    self._write()
         self.tally.called += unit.size
         self.tally.failed += failed
         self._settle(unit.slot // SHARD_SLOTS)

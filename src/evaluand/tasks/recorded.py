@@ -183,7 +183,7 @@ def _whole(column: str, value: Any) -> int:
     if isinstance(value, float) and value.is_integer():  # a column that some other row made one of fractions
         return int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise DataError(f"{column} is {value!r}, not a whole number")
+        raise DataError(f"{column} is {value!r}, not a whole number; to join by names say by: id")
     return value
 
 
