@@ -329,7 +329,7 @@ class _Job:
             digest = self._digest(example)
             for replication in range(times):
                 slot = example.position * times + replication
-                if start <= slot < stop and not self.lane.is_done(slot):
+                if start <= slot < stop:
                     yield _Unit(slot, example, replication, digest)
 
     def _call(self, unit: _Unit) -> Any:

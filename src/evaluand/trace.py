@@ -429,6 +429,8 @@ class Trace:
             >>> trace.rows()
             []
         """
+        if len(self._spans) == 1 and not (self.root._attributes or self.root._events):
+            return []
         origin = self.root.start_ns
         return [_row(s, origin) for s in self.spans if s.parent is not None or s._attributes or s._events]
 

@@ -93,7 +93,7 @@ class KeyedWork(Generic[U]):
 
     Args:
         lane: where it stands.
-        units: the units of the slots start … stop, in order.
+        units: the units of the slots start … stop, in order, done or not.
         call: what is done with one; may be a coroutine function.
         line: the journal lines of a unit and its outcome, and how many of its slots failed.
         gather: lines written at once, for work so quick that doing a few again costs less.
