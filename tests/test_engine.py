@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import asyncio
 import functools
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -476,7 +477,9 @@ def test_the_error_tells_its_class_message_and_code() -> None:
         raise HttpError("slow down")
 
     run = Runner().run(call, numbers(1))
-    assert by_index(run)[0].error == {"type": "HttpError", "message": "slow down", "code": "429"}
+    error = by_index(run)[0].error or {}
+    assert (error["type"], error["message"], error["code"]) == ("HttpError", "slow down", "429")
+    assert re.fullmatch(r"test_engine\.py:\d+ in call", error["place"])
 
 
 # Stopping

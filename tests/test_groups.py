@@ -374,25 +374,6 @@ def test_what_a_missing_row_holds_is_never_read() -> None:
     assert one(table(value=[1.0, math.nan, 7.0], status=["scored", "failed", "skipped"]), Accuracy()).value == 1
 
 
-@pytest.mark.parametrize(
-    ("truth", "prediction"),
-    [
-        (pa.array(["a", "b", None]), pa.array(["a", "c", "c"])),
-        (pa.array([1, 2, None]), pa.array([1, 3, 3])),
-        (pa.array([2**60 + 1, 2**60 + 1, 0]), pa.array([2**60 + 1, 2**60, 0])),
-        (pa.array([["a"], [], None]), pa.array([["a"], ["b"], None], pa.list_(pa.string()))),
-        (pa.array(["a", "b", None]).dictionary_encode(), pa.array(["a", "c", "c"])),
-        (pa.array([True, False, None]), pa.array([True, True, None])),
-    ],
-    ids=["text", "integers", "large integers", "lists", "categories", "bools"],
-)
-def test_truth_and_prediction_of_every_type_are_compared(truth: pa.Array, prediction: pa.Array) -> None:
-    rows = table(status=["scored", "scored", "failed"], truth=truth, prediction=prediction)
-    row = one(rows, Accuracy())
-    assert (row.value, row.n_failed) == (0.5, 1)
-    assert row.worst == pytest.approx(1 / 3)
-
-
 def test_bools_and_decimals_are_numbers() -> None:
     shard = pa.table({"_index_": [0, 1], "status": ["scored"] * 2, "passed": [True, False]})
     assert one(shard, Accuracy(column="passed")).value == 0.5

@@ -133,7 +133,7 @@ def test_many_reasons_are_cut_to_the_most_frequent_and_the_rest_is_counted() -> 
 
 def test_a_failed_call_is_told_once_and_not_again_for_each_scorer(made: Made) -> None:
     evaluation = Evaluator().evaluate(made.run, {"a": same, "b": same})
-    reasons = evaluation_facts(evaluation)["missing"]
+    reasons = evaluation_facts(evaluation, made.run)["missing"]
     assert [(r["scorer"], r["status"], r["count"]) for r in reasons if r["status"] == "failed"] == [
         ("a", "failed", 1),
         ("b", "failed", 1),
@@ -166,7 +166,7 @@ def test_each_row_stands_beside_its_own_example_whatever_the_indices() -> None:
 
 def test_only_failed_rows_are_given_on_demand(made: Made) -> None:
     assert [row["_index_"] for row in run_facts(made.run, 5, failed=True)["rows"]] == [3]
-    scores = evaluation_facts(made.evaluation, 9, failed=True)["rows"]["same"]
+    scores = evaluation_facts(made.evaluation, made.run, 9, failed=True)["rows"]["same"]
     assert [(row["_index_"], row["status"]) for row in scores] == [(3, "failed"), (4, "abstained"), (5, "abstained")]
 
 
@@ -195,9 +195,35 @@ def test_no_answer_and_an_empty_answer_look_different() -> None:
 
 
 def test_an_evaluation_counts_rows_by_status_for_each_scorer(made: Made) -> None:
-    text = shown(artifact_table(described("evaluations", made.evaluation, evaluation_facts(made.evaluation, 2))), 120)
+    text = shown(artifact_table(described("evaluations", made.evaluation, evaluation_facts(made.evaluation, made.run, 2))), 120)
     assert "same      10       7       1          2        0" in text
     assert "2  abstained  no number" in text
+
+
+def test_a_grade_stands_beside_what_was_asked_and_answered(made: Made) -> None:
+    wrong = evaluation_facts(made.evaluation, made.run, 2, below=1)
+    assert [(row["_index_"], row["value"], row["input"], row["expected"]) for row in wrong["rows"]["same"]] == [
+        (6, 0.0, "6", "x"),
+        (7, 0.0, "7", "x"),
+    ]
+    text = shown(artifact_table(described("evaluations", made.evaluation, wrong)))
+    assert "_index_ 6: scored 0\n  input     6\n  expected  x\n  response  6\n" in text
+
+
+def test_rows_below_a_value_are_told_by_their_grade_alone(made: Made) -> None:
+    def below(value: float) -> list[int]:
+        rows = evaluation_facts(made.evaluation, made.run, 99, below=value)["rows"]["same"]
+        return [row["_index_"] for row in rows]
+
+    assert below(0) == []
+    assert below(0.5) == [6, 7, 8, 9]
+    assert below(1.1) == [0, 1, 2, 6, 7, 8, 9]
+
+
+def test_a_grade_is_shown_also_where_its_run_is_gone(made: Made) -> None:
+    (row,) = evaluation_facts(made.evaluation, None, 1)["rows"]["same"]
+    assert (row["_index_"], row["status"]) == (3, "failed")
+    assert "input" not in row
 
 
 def test_columns_of_a_scorer_s_own_are_shown() -> None:
@@ -205,7 +231,7 @@ def test_columns_of_a_scorer_s_own_are_shown() -> None:
 
     data = Dataset.from_rows([{"input": "a", "expected": "b"}])
     evaluation = Evaluator().evaluate(Runner().run(str, data), {"p": Prediction()})
-    text = shown(artifact_table(described("evaluations", evaluation, evaluation_facts(evaluation, 1))), 120)
+    text = shown(artifact_table(described("evaluations", evaluation, evaluation_facts(evaluation, None, 1))), 120)
     assert "truth" in text
     assert "prediction" in text
 
@@ -241,7 +267,7 @@ def test_facts_can_be_printed_as_json(made: Made) -> None:
     for facts in (
         results_facts([made], made.aggregation),
         run_facts(made.run, 3),
-        evaluation_facts(made.evaluation, 3),
+        evaluation_facts(made.evaluation, made.run, 3),
         dataset_facts(made.run.dataset, 3),
     ):
         assert orjson.loads(orjson.dumps(facts)) == facts

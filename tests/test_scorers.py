@@ -104,8 +104,10 @@ def test_whatever_the_system_answers_is_graded_or_abstained_from(kind: Any, expe
         ("Paris", "Paris ", 0),
         ("", "", 1),
         ("", "x", 0),
-        ("1", 1, 0),
-        (1, "1", 0),
+        ("one", 1, 0),
+        (1, "2", 0),
+        ("1.0e", 1, 0),
+        (10**400, "1", 0),
         (1, 1.0, 1),
         (1, 2, 0),
         (True, 1, 0),
@@ -197,6 +199,15 @@ def test_normalising_never_makes_a_match_out_of_nothing(output: str, expected: s
 )
 def test_any_acceptable_answer_will_do(output: Any, expected: Any, value: float) -> None:
     assert ExactMatch(any_of=True, normalise=("case",)).score(output, expected).value == value
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"), [("7", 7), (7, "7"), (" 7.0", 7), ("1e3", 1000.0), ("true", True), (False, "False")]
+)
+def test_a_number_and_its_text_are_a_mistake_in_the_data_and_not_a_wrong_answer(output: Any, expected: Any) -> None:
+    with pytest.raises(DataError, match="which are never equal; give both the same type, or use numeric_answer"):
+        ExactMatch().score(output, expected)
+    assert ExactMatch(any_of=True).score(output, [expected, output]).value == 1
 
 
 def test_a_list_is_one_value_unless_it_is_declared_to_hold_alternatives() -> None:

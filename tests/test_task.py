@@ -406,10 +406,14 @@ def test_a_crash_is_a_row_with_type_message_and_code() -> None:
         raise KeyError("missing")
 
     run = Runner().run(crash, WORDS)
-    assert [response.error for response in run] == [
-        {"type": "TaskError", "message": "out of tokens", "code": "429"},
-        {"type": "KeyError", "message": "'missing'", "code": None},
+    errors = [response.error or {} for response in run]
+    assert [(error["type"], error["message"], error["code"]) for error in errors] == [
+        ("TaskError", "out of tokens", "429"),
+        ("KeyError", "'missing'", None),
     ]
+    first = crash.__code__.co_firstlineno
+    lines = [int(error["place"].removeprefix("test_task.py:").removesuffix(" in crash")) for error in errors]
+    assert all(first < line < first + 10 for line in lines)
     assert run.counts == {"failed": 2}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from evaluand.metric import Metric
 from evaluand.provenance import provenance
 from evaluand.registry import nearest
 from evaluand.rows import INDEX, SHARD_ROWS
-from evaluand.store import FORMAT, Store, check_name, now
+from evaluand.store import FORMAT, Store, check_name, drafted, now
 from evaluand.work import Receipt
 
 
@@ -125,9 +125,11 @@ class Aggregator:
             if name is not None:
                 store.refer(name, "aggregations", id)
             return Aggregation(store, id, Receipt(len(measures), kept=len(measures), why="made before"))
-        batch = _batch([row for i, e in enumerate(evaluations) for m in measures for row in _measured(i, e, m)])
-        draft = store.draft("aggregations", id)
-        try:
+        for evaluation in evaluations:
+            tables = {name: evaluation.columns(name) for name in evaluation.scorers}
+            check_measures(measures, tables, _dataset(evaluation).roles.attributes)
+        batch = _batch([row for i, e in enumerate(evaluations) for row in _measured(i, e, measures)])
+        with drafted(store, "aggregations", id) as draft:
             draft.append("metrics", batch)
             draft.seal(
                 {
@@ -143,9 +145,6 @@ class Aggregator:
                     "provenance": provenance(origin) | {"evaluations": [e.id for e in evaluations]},
                 }
             )
-        except BaseException:
-            draft.discard()
-            raise
         if name is not None:
             store.refer(name, "aggregations", id)
         return Aggregation(store, id, Receipt(len(measures), called=len(measures)))
@@ -159,24 +158,57 @@ def table_digest(batch: pa.RecordBatch) -> str:
     return state.hexdigest()
 
 
-def _measured(number: int, evaluation: Evaluation, measure: Measure) -> Iterator[dict[str, Any]]:
-    if measure.scorer not in evaluation.scorers:
-        known = evaluation.scorers
-        raise SpecError(
-            f"{measure.metric.kind}: no scorer is called {measure.scorer!r}{nearest(measure.scorer, known)};"
-            f" there are {', '.join(known)}"
-        )
-    attributes = tuple(dict.fromkeys(a for by in measure.by for a in by))
-    dataset = _dataset(evaluation)
-    lacking = [a for a in attributes if a not in dataset.roles.attributes]
+def check_measures(
+    measures: Sequence[Measure], scorers: Mapping[str, Collection[str]], attributes: Collection[str]
+) -> None:
+    """Stops at measures that do not fit what they are to read.
+
+    Args:
+        scorers: name → the columns of its table.
+        attributes: those of the dataset.
+
+    Raises:
+        SpecError: names every scorer, column and attribute that is not there.
+    """
+    faults = [fault for measure in measures for fault in _misfits(measure, scorers, attributes)]
+    if faults:
+        raise SpecError("\n".join(dict.fromkeys(faults)))
+
+
+def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], attributes: Collection[str]) -> Iterator[str]:
+    kind, scorer = measure.metric.kind, measure.scorer
+    if scorer not in scorers:
+        yield f"{kind}: no scorer is called {scorer!r}{nearest(scorer, scorers)}; there are {', '.join(scorers)}"
+    else:
+        try:
+            measure.metric.columns_for(scorers[scorer])
+        except SpecError as error:
+            yield f"scorer {scorer!r}: {error}"
+    lacking = [a for a in dict.fromkeys(a for by in measure.by for a in by) if a not in attributes]
     if lacking:
-        raise SpecError(
-            f"{measure.metric.kind}: {', '.join(map(repr, lacking))} is no attribute of the dataset"
-            f"{nearest(lacking[0], dataset.roles.attributes)}; name it under attributes"
-        )
-    shards = _shards(evaluation, measure.scorer, dataset, attributes)
-    for row in summarise(shards, [measure.metric], [(), *(by for by in measure.by if by)]):
-        yield _metric_row(number, evaluation, measure.scorer, row)
+        names = ", ".join(map(repr, lacking))
+        hint = nearest(lacking[0], attributes)
+        yield f"{kind}: {names} is no attribute of the dataset{hint}; name it under attributes"
+
+
+def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> list[dict[str, Any]]:
+    """The values of every measure, in order; measures that group the same table alike share one pass over it."""
+    dataset = _dataset(evaluation)
+    alike: dict[tuple[str, tuple[By, ...]], list[int]] = {}
+    for position, measure in enumerate(measures):
+        alike.setdefault((measure.scorer, measure.by), []).append(position)
+    found: dict[int, list[dict[str, Any]]] = {}
+    for (scorer, by), positions in alike.items():
+        shards = _shards(evaluation, scorer, dataset, tuple(dict.fromkeys(a for names in by for a in names)))
+        metrics = [measures[position].metric for position in positions]
+        values = [
+            _metric_row(number, evaluation, scorer, row)
+            for row in summarise(shards, metrics, [(), *(names for names in by if names)])
+        ]
+        each = len(values) // len(positions)
+        for i, position in enumerate(positions):
+            found[position] = values[i * each : (i + 1) * each]
+    return [row for position in sorted(found) for row in found[position]]
 
 
 def _dataset(evaluation: Evaluation) -> Dataset:

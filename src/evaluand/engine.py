@@ -160,39 +160,40 @@ class _AsyncMap:
             await asyncio.gather(*workers, return_exceptions=True)
 
     async def _work(self) -> None:
+        policy, attempt = self._policy, self._timed if self._policy.timeout else self._call
         for unit in self._units:
-            outcome = await self._attempts(unit)
+            attempts, started, clock = 1, time.time_ns(), time.perf_counter_ns()
+            while True:  # in place: a coroutine for the attempts would be one more to wake at each step of a call
+                try:
+                    value, error = await attempt(unit), None
+                except BaseException as raised:
+                    value, error = None, self._failure(raised)
+                if error is None or not policy.tries_again(error, attempts):
+                    break
+                await asyncio.sleep(policy.pause(attempts))
+                attempts += 1
             if self._stopping:
                 return
-            try:
-                self._done(unit, outcome)
-            except BaseException:
-                self._stopping = True
-                raise
-            if outcome.error is not None and self._policy.abort_on_error:
-                self._stopping = True
-                raise _aborted(unit, outcome.error)
+            self._hand(unit, Outcome(value, error, attempts, started, time.perf_counter_ns() - clock))
             if self._main is not None and self._main.cancelling():  # Ctrl-C, while no call waits for anything
                 return
 
-    async def _attempts(self, unit: Any) -> Outcome:
-        policy, started, clock, attempts = self._policy, time.time_ns(), time.perf_counter_ns(), 0
-        while True:
-            attempts += 1
-            try:
-                value = await (self._timed(unit) if policy.timeout else self._call(unit))
-                return Outcome(value, None, attempts, started, time.perf_counter_ns() - clock)
-            except asyncio.CancelledError as raised:
-                if self._stopping or _is_cancelling():
-                    raise
-                error: BaseException = raised
-            except (KeyboardInterrupt, GeneratorExit):
-                raise
-            except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
-                error = raised
-            if not policy.tries_again(error, attempts):
-                return Outcome(None, error, attempts, started, time.perf_counter_ns() - clock)
-            await asyncio.sleep(policy.pause(attempts))
+    def _failure(self, raised: BaseException) -> BaseException:
+        """What a task raised: SystemExit too costs one example. What ends the loop goes on."""
+        cancelled = isinstance(raised, asyncio.CancelledError) and (self._stopping or _is_cancelling())
+        if cancelled or isinstance(raised, KeyboardInterrupt | GeneratorExit):
+            raise raised
+        return raised
+
+    def _hand(self, unit: Any, outcome: Outcome) -> None:
+        try:
+            self._done(unit, outcome)
+        except BaseException:
+            self._stopping = True
+            raise
+        if outcome.error is not None and self._policy.abort_on_error:
+            self._stopping = True
+            raise _aborted(unit, outcome.error)
 
     async def _timed(self, unit: Any) -> Any:
         limit = asyncio.timeout(self._policy.timeout)

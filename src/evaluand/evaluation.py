@@ -23,14 +23,13 @@ from orjson import Fragment
 from evaluand import ids, rows
 from evaluand.dataset import Example
 from evaluand.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy
-from evaluand.errors import DataError, EngineError, SpecError
+from evaluand.errors import DataError, SpecError
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
-from evaluand.registry import find
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
-from evaluand.run import BATCH_CHARACTERS, Response, Rows, Run, Wanted, message_of
-from evaluand.scorer import FunctionScorer, Score, Scorer
-from evaluand.store import FORMAT, Manifest, Store, attempt_for, check_name, now
+from evaluand.run import BATCH_CHARACTERS, Response, Rows, Run, Wanted, canonical_text, message_of, place_of
+from evaluand.scorer import Score, Scorer, as_scorer
+from evaluand.store import Manifest, Store, begin, check_name, drafted, journalled, now
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
 BATCH = 4096
@@ -105,6 +104,10 @@ class Evaluation:
         """A scorer's table as a stream, in the order of the key."""
         return self.store.read("evaluations", self.id, f"scores/{scorer}", columns)
 
+    def columns(self, scorer: str) -> list[str]:
+        """The names of the columns of a scorer's table."""
+        return list(next(self.batches(scorer)).schema.names)
+
     def table(self, scorer: str) -> pa.Table:
         """A scorer's table."""
         return pa.Table.from_batches(self.batches(scorer))
@@ -170,7 +173,7 @@ class Evaluator:
         if not isinstance(scorers, Mapping):
             raise SpecError(f"give the scorers as a mapping name → scorer, not a {type(scorers).__name__}")
         # Sorted, so that the order in which they are named changes nothing.
-        kinds = {check_name(name): _as_scorer(name, kind) for name, kind in sorted(scorers.items())}
+        kinds = {check_name(name): as_scorer(name, kind) for name, kind in sorted(scorers.items())}
         identities = {n: s.identify() for n, s in kinds.items()}
         spec = {
             "run": run.digest,
@@ -178,38 +181,26 @@ class Evaluator:
             "scorers": {n: identity.spec for n, identity in identities.items()},
         }
         pinned = all(identity.pinned for identity in identities.values())
-        id, attempt = attempt_for(
+        unpinned = [f"{n}: {why}" for n, identity in identities.items() for why in identity.unpinned]
+        parts = {n: dict(identity.parts) for n, identity in identities.items()}
+        manifest = begin(
             store,
             "evaluations",
             spec,
+            name=name,
             again=lambda last: fresh or not pinned or (retry_failed and _has_failures(store, last, run)),
             resume=resume,
-        )
-        total = sum(run.counts.values()) * len(kinds)
-        if store.is_sealed("evaluations", id):
-            if name is not None:
-                store.refer(name, "evaluations", id)
-            why = "nothing to do: the same responses were graded by the same scorers before"
-            return Evaluation(store, id, Receipt(total, kept=total, why=why))
-        unpinned = [f"{n}: {why}" for n, identity in identities.items() for why in identity.unpinned]
-        manifest = store.open(
-            {
-                "format": FORMAT,
-                "kind": "evaluations",
-                "id": id,
-                "name": name,
-                "spec": spec,
-                "attempt": attempt,
+            about=lambda: {
                 "work": [_work(identity.spec) for identity in identities.values() if identity.pinned],
                 "pinned": pinned,
                 "fresh": fresh,
-                "created": now(),
-                "provenance": provenance(origin)
-                | {"run": run.id, "parts": {n: dict(i.parts) for n, i in identities.items()}, "unpinned": unpinned},
-            }
+                "provenance": provenance(origin) | {"run": run.id, "parts": parts, "unpinned": unpinned},
+            },
         )
-        if name is not None:
-            store.refer(name, "evaluations", id)
+        total = sum(run.counts.values()) * len(kinds)
+        if "digest" in manifest:
+            why = "nothing to do: the same responses were graded by the same scorers before"
+            return Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why))
         job = _Job(self, store, run, manifest)
         try:
             for number, (scorer_name, kind) in enumerate(kinds.items()):
@@ -219,18 +210,7 @@ class Evaluator:
         finally:
             job.close()
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
-        return Evaluation(store, id, Receipt(total, job.called, job.reused, job.kept, why))
-
-
-def _as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
-    if isinstance(given, Scorer):
-        return given
-    if isinstance(given, str):
-        made: Scorer = find("scorers", given)()
-        return made
-    if not callable(given):
-        raise SpecError(f"scorer {name!r} is a {type(given).__name__}; give a scorer, a function or the name of a kind")
-    return FunctionScorer(given, name=name)
+        return Evaluation(store, manifest["id"], Receipt(total, job.called, job.reused, job.kept, why))
 
 
 def _has_failures(store: Store, id: str, run: Run) -> bool:
@@ -290,28 +270,16 @@ class _Job:
         """Turns the journals into tables, unless another process did."""
         if self.is_sealed():
             return
-        draft = self.store.draft("evaluations", self.manifest["id"])
+        id, digests = self.manifest["id"], []
         counts: dict[str, dict[str, int]] = {}
-        digests = []
-        try:
+        with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
             for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
                 schema = rows.scores_schema(scorer.columns)
                 draft.append(f"scores/{name}", pa.RecordBatch.from_pylist([], schema))
                 counts[name], digest = self._seal_scorer(draft, lane, f"scores/{name}", schema)
                 digests.append(digest)
-            sealed = self.manifest | {
-                "digest": ids.digest_of_digests(digests).hex(),
-                "counts": counts,
-                "sealed": now(),
-            }
-            draft.seal(sealed)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            draft.discard()
-            what = f"the journal of evaluation {self.manifest['id']} holds what was never written there"
-            raise EngineError(f"{what}: {error}") from error
-        except BaseException:
-            draft.discard()
-            raise
+            digest = ids.digest_of_digests(digests)
+            draft.seal(self.manifest | {"digest": digest.hex(), "counts": counts, "sealed": now()})
 
     def close(self) -> None:
         for lane in self.lanes:
@@ -325,7 +293,7 @@ class _Job:
         for (_, digest, scores), (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
             for number, target, status, reason, value, label, data, explanation, columns in scores:
                 cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
-                text = None if data is None else _text(data)
+                text = None if data is None else canonical_text(data)
                 row = (index, replication, fold, number, target, bytes.fromhex(digest), status, reason, value, label)
                 row = (*row, text, explanation, *cells)
                 state.update(row_digest(row))
@@ -483,7 +451,8 @@ class _Grader:
                 return self._scored(piece, Score.of(result))
             except Exception as error:  # whatever a score is made of, it costs one score
                 result = error
-        reason = f"scorer: {type(result).__name__}: {message_of(result)}"[:_REASON]
+        place = place_of(result)
+        reason = f"scorer: {type(result).__name__}: {message_of(result)}"[:_REASON] + (f" ({place})" if place else "")
         return [piece.number, piece.target, FAILED, reason, None, None, None, None, None]
 
     def _scored(self, piece: _Piece, score: Score) -> list[Any]:
@@ -496,6 +465,10 @@ class _Grader:
             _check_text(name, getattr(score, name))
         data = None if score.data is None else Fragment(ids.encode(score.data))
         given = score.columns or {}
+        if unknown := given.keys() - self.columns.keys():
+            raise DataError(
+                f"the score has the column {min(unknown)!r}, which the scorer does not declare in `columns`"
+            )
         columns = {n: self._own(n, kind, given.get(n)) for n, kind in self.columns.items()} if self.columns else None
         return [
             piece.number,
@@ -662,11 +635,7 @@ def _targets(run: Run) -> list[str] | None:
 
 
 def _cell(value: Any, is_json: bool) -> Any:
-    return _text(value) if is_json and value is not None else value
-
-
-def _text(value: Any) -> str:
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    return canonical_text(value) if is_json and value is not None else value
 
 
 def _work(scorer: Mapping[str, Any]) -> str:

@@ -11,9 +11,10 @@ or at once when its process is known to be dead.
 
 from __future__ import annotations
 
+import threading
 import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Protocol
 
 import orjson
@@ -189,34 +190,58 @@ class MemoryLog:
         """Memory has nothing to close."""
 
 
-class MemoryLeases:
-    """Leases within one process."""
+class MemoryShards:
+    """The shards of one lane within one process: which are free, which are done."""
 
     def __init__(self) -> None:
-        self._next = 0
-        self._free: list[int] = []
-        self._held: set[int] = set()
+        self.lock = threading.Lock()
+        self.next = 0  # never claimed from here on
+        self.free: list[int] = []
+        self.held = 0
+
+
+class MemoryLeases:
+    """One worker's leases within one process.
+
+    Args:
+        shards: shared by all workers of the lane.
+    """
+
+    def __init__(self, shards: MemoryShards | None = None) -> None:
+        self._shards = shards or MemoryShards()
+        self._mine: set[int] = set()
 
     def claim(self, shards: int) -> tuple[int, int] | None:
-        if self._free:
-            shard, takers = self._free.pop(), 1
-        elif self._next < shards:
-            shard, takers = self._next, 0
-            self._next += 1
-        else:
-            return None
-        self._held.add(shard)
-        return shard, takers
+        known = self._shards
+        with known.lock:
+            if known.free:
+                claimed = known.free.pop(), 1
+            elif known.next < shards:
+                claimed = known.next, 0
+                known.next += 1
+            else:
+                return None
+            known.held += 1
+            self._mine.add(claimed[0])
+            return claimed
 
     def finish(self, shard: int) -> None:
-        self._held.discard(shard)
+        self._give([shard], free=[])
 
     def reopen(self, shards: Sequence[int]) -> None:
-        self._free += sorted(set(shards) - self._held, reverse=True)
+        with self._shards.lock:
+            self._shards.free += sorted(set(shards) - self._mine - {*self._shards.free}, reverse=True)
 
     def release(self) -> None:
-        self._free += sorted(self._held, reverse=True)
-        self._held.clear()
+        self._give(self._mine, free=sorted(self._mine, reverse=True))
 
     def busy(self) -> bool:
-        return False
+        with self._shards.lock:
+            return self._shards.held > len(self._mine)
+
+    def _give(self, shards: Iterable[int], free: list[int]) -> None:
+        with self._shards.lock:
+            given = self._mine & {*shards}
+            self._mine -= given
+            self._shards.held -= len(given)
+            self._shards.free += free

@@ -49,6 +49,8 @@ def is_json(field: pa.Field) -> bool:
 
 RESPONSE_ITEM: Final = pa.struct([pa.field("_response_index_", pa.int64()), json_field("value")])
 
+ERROR: Final = pa.struct([(name, pa.string()) for name in ("type", "message", "code", "place")])
+
 RESPONSES: Final = pa.schema(
     [
         pa.field(INDEX, pa.int64(), nullable=False),
@@ -56,7 +58,7 @@ RESPONSES: Final = pa.schema(
         pa.field("fold", pa.int32()),
         pa.field("digest", pa.binary(16), nullable=False),
         pa.field("status", pa.string(), nullable=False),
-        pa.field("error", pa.struct([("type", pa.string()), ("message", pa.string()), ("code", pa.string())])),
+        pa.field("error", ERROR),
         pa.field("responses", pa.list_(RESPONSE_ITEM)),
         pa.field("n_responses", pa.int32(), nullable=False),
         pa.field("attempts", pa.int32(), nullable=False),
@@ -76,7 +78,8 @@ RESPONSES: Final = pa.schema(
         pa.field("duration", pa.duration("us"), nullable=False),
     ]
 )
-"""`digest` is that of what the task could see of the example; `responses` null is no answer, `[]` an empty answer."""
+"""`digest` is that of what the task could see of the example; `responses` null is no answer, `[]` an empty answer.
+`place` of an error is where in first-party code it arose: `app.py:11 in lookup`."""
 
 SPANS: Final = pa.schema(
     [

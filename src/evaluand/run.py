@@ -8,6 +8,8 @@ when nothing is missing. A call that fails is a row, never the end of the run.
 from __future__ import annotations
 
 import hashlib
+import os
+import traceback
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -24,12 +26,13 @@ from orjson import Fragment
 from evaluand import ids, rows
 from evaluand.dataset import Dataset, Example, ExampleStream
 from evaluand.engine import Engine, LocalEngine, Outcome, Policy
-from evaluand.errors import DataError, EngineError, SpecError
+from evaluand.errors import DataError, SpecError
 from evaluand.fingerprint import Identity, explain
+from evaluand.fingerprint.homes import is_first_party
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import COMPLETED, FAILED, INDEX
-from evaluand.store import FORMAT, Manifest, MemoryStore, Store, attempt_for, check_name, exists, now
+from evaluand.store import Manifest, MemoryStore, Store, begin, check_name, drafted, exists, journalled, now
 from evaluand.task import Alternatives, Request, Runnable, Task, as_task
 from evaluand.trace import TaskSpan, Trace
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
@@ -64,7 +67,7 @@ class Response:
         replication: which repeat.
         fold: which fold of a cross-validation, or None.
         status: completed, failed or skipped.
-        error: `{type, message, code}` of what was raised, or None.
+        error: `{type, message, code, place}` of what was raised, or None.
         responses: the answers, best first: a value each, or a list of items where the task declares items; None is
             no answer.
         digest: of the example's input.
@@ -212,47 +215,40 @@ class Runner:
         asked = min(limit or len(stored), len(stored))
         core = {"task": identity.spec, "seed": seed}
         spec = core | {"dataset": stored.id, "examples": asked, "replications": replications}
-        id, attempt = attempt_for(
-            self.store,
-            "runs",
-            spec,
-            again=lambda last: self._wants_another(last, fresh, identity.pinned, retry_failed),
-            resume=resume,
-        )
-        explained = self._changes(name, identity, id) if name is not None else ""
-        total = asked * replications
-        if self.store.is_sealed("runs", id):
-            made = self.store.manifest("runs", id)
-            if name is not None:
-                self.store.refer(name, "runs", id)
-            why = f"nothing to do: the same task, dataset and seed were run on {made['created'][:16]}Z"
-            return Run(self.store, id, Receipt(total, kept=total, why=why))
-        task.prepare(stored)
-        manifest = self.store.open(
-            {
-                "format": FORMAT,
-                "kind": "runs",
-                "id": id,
-                "name": name,
-                "spec": spec,
-                "attempt": attempt,
+        before = next((ref.id for ref in self.store.refs() if (ref.name, ref.kind) == (name, "runs")), None)
+
+        def about() -> Manifest:
+            task.prepare(stored)
+            return {
                 "work": [ids.digest(core).hex()] if identity.pinned else [],
                 "pinned": identity.pinned,
                 "fresh": fresh,
-                "created": now(),
                 "provenance": provenance(origin)
                 | {"parts": dict(identity.parts), "unpinned": list(identity.unpinned), "policy": _policy(self.policy)},
             }
+
+        manifest = begin(
+            self.store,
+            "runs",
+            spec,
+            name=name,
+            again=lambda last: self._wants_another(last, fresh, identity.pinned, retry_failed),
+            resume=resume,
+            about=about,
         )
-        if name is not None:
-            self.store.refer(name, "runs", id)
+        total = asked * replications
+        if "digest" in manifest:
+            why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
+            return Run(self.store, manifest["id"], Receipt(total, kept=total, why=why))
         job = _Job(self, task, stored, manifest, asked, replications, seed)
         receipt = job.perform(reuse=identity.pinned and not manifest["fresh"])
         if not identity.pinned:
-            explained = f"unpinned, so never reused: {'; '.join(identity.unpinned)}"
-        elif retry_failed and attempt:
-            explained = "failures tried again"
-        return Run(self.store, id, Receipt(total, receipt.called, receipt.reused, receipt.kept, explained))
+            why = f"unpinned, so never reused: {'; '.join(identity.unpinned)}"
+        elif retry_failed and manifest["attempt"]:
+            why = "failures tried again"
+        else:
+            why = self._changes(before, identity, manifest["id"])
+        return Run(self.store, manifest["id"], Receipt(total, receipt.called, receipt.reused, receipt.kept, why))
 
     def _wants_another(self, last: str, fresh: bool, pinned: bool, retry_failed: bool) -> bool:
         """Whether there is to be a further attempt after the last."""
@@ -260,9 +256,8 @@ class Runner:
             return True
         return retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
 
-    def _changes(self, name: str, identity: Identity, id: str) -> str:
-        """What changed since the run that had this name, in words."""
-        before = next((ref.id for ref in self.store.refs() if ref.name == name and ref.kind == "runs"), None)
+    def _changes(self, before: str | None, identity: Identity, id: str) -> str:
+        """What changed since the run that had the name before, in words."""
         if before is None or before == id or not exists(self.store, "runs", before):
             return ""
         earlier = self.store.manifest("runs", before)
@@ -527,19 +522,18 @@ _SPAN_STATUSES = ("unset", "ok", "error")
 
 def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int], replications: int) -> None:
     """Turns the journal into tables, in the order of the keys, as a stream."""
-    draft = store.draft("runs", manifest["id"])
     of_items = bool(manifest["spec"]["task"].get("items"))
     counts: dict[str, int] = {}
     state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
-    try:
+    with drafted(store, "runs", manifest["id"]) as draft, journalled("runs", manifest["id"]):
         draft.append("responses", pa.RecordBatch.from_pylist([], rows.RESPONSES))
         held = 0
         responses, spans = Rows(rows.RESPONSES, {"responses": _item_column}), Rows(rows.SPANS)
         for record in lane.records():
             slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record
             index, replication = indices[slot // replications], slot % replications
-            failure = error and dict(zip(("type", "message", "code"), error, strict=True))
-            texts = None if values is None else [(n, _text(value)) for n, value in values]
+            failure = error and dict(zip(_ERROR, error, strict=True))
+            texts = None if values is None else [(n, canonical_text(value)) for n, value in values]
             content = _content(status, failure, texts, count, of_items)
             state.update(row_digest(index, replication, fold, content))
             counts[status] = counts.get(status, 0) + 1
@@ -554,14 +548,7 @@ def _seal_run(store: Store, manifest: Manifest, lane: Lane, indices: array[int],
                 spans.flush(draft, "spans")
         responses.flush(draft, "responses")
         spans.flush(draft, "spans")
-        sealed = manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()}
-        draft.seal(sealed)
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        draft.discard()
-        raise EngineError(f"the journal of run {manifest['id']} holds what was never written there: {error}") from error
-    except BaseException:
-        draft.discard()
-        raise
+        draft.seal(manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()})
 
 
 def row_digest(index: int, replication: int, fold: int | None, content: bytes) -> bytes:
@@ -604,7 +591,7 @@ _NOTHING = [None] * 4  # input, output, attributes and events of a plain span
 
 def _add_span(spans: Rows, index: int, replication: int, span: list[Any]) -> None:
     number, parent, name, kind, start, duration, status, *values = span
-    texts = _NOTHING if values == _NOTHING else [value if value is None else _text(value) for value in values]
+    texts = _NOTHING if values == _NOTHING else [value if value is None else canonical_text(value) for value in values]
     spans.add((index, replication, number, parent, name, kind, start, duration, _SPAN_STATUSES[status], *texts))
 
 
@@ -623,7 +610,8 @@ def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, 
     return [(i, Fragment(ids.encode(item))) for i, answer in enumerate(answers) for item in answer], len(answers)
 
 
-def _text(value: Any) -> str:
+def canonical_text(value: Any) -> str:
+    """What canonical JSON was parsed to, as that text again."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
@@ -687,7 +675,10 @@ def _error(error: BaseException) -> list[Any]:
     except Exception:
         code = None
     known = isinstance(code, str | int) and not isinstance(code, bool)
-    return [type(error).__name__, message_of(error), message_of(code) if known else None]
+    return [type(error).__name__, message_of(error), message_of(code) if known else None, place_of(error)]
+
+
+_ERROR = rows.ERROR.names
 
 
 def message_of(said: object) -> str:
@@ -696,6 +687,16 @@ def message_of(said: object) -> str:
         return str(said)[:_MESSAGE].encode("utf-8", "replace").decode()
     except Exception:  # a __str__ that fails
         return f"a {type(said).__name__} that cannot be shown"
+
+
+def place_of(error: BaseException) -> str | None:
+    """Where in first-party code an error arose: `app.py:11 in lookup`; None where it arose nowhere there."""
+    found = None
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if not file.startswith("<frozen") and is_first_party(file):
+            found = f"{os.path.basename(file)}:{line} in {frame.f_code.co_name}"
+    return found
 
 
 def _policy(policy: Policy) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, NamedTuple, overload
 
 from evaluand.errors import SpecError
 from evaluand.fingerprint import Identity, code_identity
-from evaluand.registry import nearest
+from evaluand.registry import find, nearest
 
 ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight")
 """What a scorer can be given; `weight` is the example's, a float, or None where the dataset has no weights."""
@@ -116,6 +116,11 @@ class Scorer(ABC):
         return {}
 
     @property
+    def readable(self) -> tuple[str, ...]:
+        """The columns of its table that metrics can read; without `value` where the scorer never gives one."""
+        return ("value", "label", "data", *self.columns)
+
+    @property
     def arguments(self) -> tuple[str, ...]:
         """What `score` is given, in order; names from `ARGUMENTS`."""
         return ("output", "expected")
@@ -180,9 +185,8 @@ class FunctionScorer(Scorer):
         return _is_async(self.function)
 
     def identify(self) -> Identity:
-        return code_identity(
-            "function", self.function, self.name, version=self.declared, files=self.files, batch=self.batch
-        )
+        code = self.function if type(self) is FunctionScorer else self  # a subclass may call it otherwise
+        return code_identity("function", code, self.name, version=self.declared, files=self.files, batch=self.batch)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -218,6 +222,24 @@ def scorer(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     if function is None:
         return lambda f: FunctionScorer(f, **options)
     return FunctionScorer(function)
+
+
+def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
+    """A scorer from a scorer, a function or the name of a kind, which gets its defaults.
+
+    Raises:
+        SpecError: it is none of these.
+    """
+    if isinstance(given, Scorer):
+        return given
+    if isinstance(given, str):
+        made: Scorer = find("scorers", given)()
+        return made
+    if isinstance(given, type) and issubclass(given, Scorer):
+        raise SpecError(f"scorer {name!r} is the class {given.__name__}; give an instance of it: {given.__name__}(…)")
+    if not callable(given):
+        raise SpecError(f"scorer {name!r} is a {type(given).__name__}; give a scorer, a function or the name of a kind")
+    return FunctionScorer(given, name=name)
 
 
 def scorer_arguments(function: Callable[..., Any], name: str) -> tuple[str, ...]:
@@ -375,8 +397,5 @@ def _unbound(name: str) -> SpecError:
 
 def _parameters(scorer: Any) -> dict[str, Any]:
     if not dataclasses.is_dataclass(scorer):
-        raise SpecError(
-            f"scorer {type(scorer).__name__}: its parameters cannot be told; "
-            "make it a frozen dataclass, or define its `spec`"
-        )
+        raise SpecError(f"scorer {type(scorer).__name__}: its parameters cannot be told; make it a frozen dataclass")
     return {f.name: getattr(scorer, f.name) for f in dataclasses.fields(scorer)}

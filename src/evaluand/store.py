@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evaluand.errors import Fault, NotFound, SpecError
+from evaluand.errors import EngineError, Fault, NotFound, SpecError
 from evaluand.ids import artifact_id, decode, encode
-from evaluand.journal import Lane, MemoryLeases, MemoryLog
+from evaluand.journal import Lane, MemoryLeases, MemoryLog, MemoryShards
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,7 +104,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._manifests: dict[tuple[str, str], bytes] = {}  # as text, so that nobody changes what is stored
         self._tables: dict[tuple[str, str, str], list[pa.RecordBatch]] = {}
-        self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryLeases]] = {}
+        self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryShards]] = {}
         self._refs: dict[tuple[str, str], Ref] = {}
 
     def ids(self, kind: str) -> list[str]:
@@ -123,8 +124,8 @@ class MemoryStore:
         return self.manifest(*key)
 
     def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
-        log, leases = self._lanes.setdefault((kind, id, name), (MemoryLog(), MemoryLeases()))
-        return Lane(log, leases, slots)
+        log, shards = self._lanes.setdefault((kind, id, name), (MemoryLog(), MemoryShards()))
+        return Lane(log, MemoryLeases(shards), slots)
 
     def draft(self, kind: str, id: str) -> Draft:
         return _MemoryDraft(self, kind, id)
@@ -213,18 +214,66 @@ def exists(store: Store, kind: str, id: str) -> bool:
     return True
 
 
-def attempt_for(
-    store: Store, kind: str, spec: Mapping[str, Any], *, again: Callable[[str], bool], resume: str | None = None
-) -> tuple[str, int]:
-    """The id and number of the attempt at a spec that is to be worked on.
+def begin(
+    store: Store,
+    kind: str,
+    spec: Mapping[str, Any],
+    *,
+    name: str | None,
+    again: Callable[[str], bool],
+    resume: str | None,
+    about: Callable[[], Manifest],
+) -> Manifest:
+    """The manifest of the attempt at a spec that is to be worked on: sealed already, open, or opened now.
 
     Args:
+        name: what shall stand for it.
         again: whether a further attempt is wanted, given the id of the last.
         resume: the id of the one attempt that must be continued.
+        about: the rest of the manifest, asked for only where there is work to do.
 
     Raises:
         SpecError: `resume` is no attempt at this spec.
     """
+    id, attempt = _attempt(store, kind, spec, again, resume)
+    if store.is_sealed(kind, id):
+        manifest = store.manifest(kind, id)
+    else:
+        head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": attempt}
+        manifest = store.open(head | about() | {"created": now()})
+    if name is not None:
+        store.refer(name, kind, id)
+    return manifest
+
+
+@contextmanager
+def drafted(store: Store, kind: str, id: str) -> Iterator[Draft]:
+    """A draft that is thrown away where making it fails."""
+    draft = store.draft(kind, id)
+    try:
+        yield draft
+    except BaseException:
+        draft.discard()
+        raise
+
+
+@contextmanager
+def journalled(kind: str, id: str) -> Iterator[None]:
+    """Around the reading of journal records: what does not fit them is damage of the journal.
+
+    Raises:
+        EngineError: the journal holds what was never written there.
+    """
+    try:
+        yield
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise EngineError(f"the journal of {kind[:-1]} {id} holds what was never written there: {error}") from error
+
+
+def _attempt(
+    store: Store, kind: str, spec: Mapping[str, Any], again: Callable[[str], bool], resume: str | None
+) -> tuple[str, int]:
+    """The id and number of the attempt."""
     number, last = 0, None
     while exists(store, kind, id := artifact_id(kind, spec, number)):
         if id == resume:

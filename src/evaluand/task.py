@@ -171,9 +171,8 @@ class FunctionTask(Task[Any, Any]):
         return self.function(request.input, **extras)
 
     def identify(self) -> Identity:
-        return code_identity(
-            "function", self.function, self.name, version=self.version, files=self.files, items=self.items
-        )
+        code = self.function if type(self) is FunctionTask else self  # a subclass may call it otherwise
+        return code_identity("function", code, self.name, version=self.version, files=self.files, items=self.items)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)

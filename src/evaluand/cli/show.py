@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click import UsageError
 
 from evaluand.aggregation import Aggregation
 from evaluand.cli.options import json_option, store_option, suggested
@@ -30,6 +31,7 @@ _EXAMPLES = """\b
 Examples:
   evaluand show arithmetic
   evaluand show arithmetic/mine --failed --examples 20
+  evaluand show arithmetic/mine --below 1
   evaluand show 3f2a9c --json
 """
 
@@ -38,23 +40,26 @@ Examples:
 @click.argument("artifact", metavar="ID|NAME")
 @click.option("--examples", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
 @click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
+@click.option("--below", type=float, metavar="X", help="Only answers scored below X: with 1 the wrong ones.")
 @store_option
 @json_option
-def command(artifact: str, examples: int, failed: bool, folder: Path, as_json: bool) -> None:
+def command(artifact: str, examples: int, failed: bool, below: float | None, folder: Path, as_json: bool) -> None:
     """Show a run, an evaluation, an aggregation or a dataset.
 
-    A name, an id or its first digits (four at least) say which; a name of several stands for the run. Rows that failed
-    come first.
+    A name, an id or its first digits (four at least) say which; a name of several stands for the run, with --below for
+    the evaluation. Rows that failed come first.
     """
+    if failed and below is not None:
+        raise UsageError("a row that failed has no score: give either --failed or --below")
     store = DirectoryStore(folder)
-    kind, id = resolve(store, artifact)
-    facts = _facts(store, kind, id, examples, failed)
+    kind, id = resolve(store, artifact, None if below is None else "evaluations")
+    facts = _facts(store, kind, id, examples, failed, below)
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
 
 
-def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: bool) -> Facts:
+def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: bool, below: float | None) -> Facts:
     manifest = store.manifest(kind, id)
     facts: Facts = {
         "kind": kind,
@@ -73,7 +78,8 @@ def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: boo
     if kind == "runs":
         return facts | run_facts(Run(store, id), examples, failed=failed)
     if kind == "evaluations":
-        return facts | evaluation_facts(Evaluation(store, id), examples, failed=failed)
+        graded = _run(store, manifest["provenance"]["run"])
+        return facts | evaluation_facts(Evaluation(store, id), graded, examples, failed=failed, below=below)
     if kind == "aggregations":
         return facts | {"metrics": metrics_facts(Aggregation(store, id), _tasks(facts["made_from"]))}
     return facts | dataset_facts(Dataset.stored(store, id), examples)
@@ -106,6 +112,13 @@ def _other(store: DirectoryStore, kind: str, id: str) -> Facts:
     except NotFound:
         name = "(not in this store)"
     return {"kind": kind, "id": id, "name": name}
+
+
+def _run(store: DirectoryStore, id: str) -> Run | None:
+    try:
+        return Run(store, id)
+    except NotFound:
+        return None
 
 
 def _tasks(evaluations: list[Facts]) -> list[str]:

@@ -112,7 +112,7 @@ def imported(name: str, level: int, namespace: Namespace) -> types.ModuleType | 
         if name in sys.modules:
             return sys.modules[name]
         top = importlib.util.find_spec(name.partition(".")[0])
-        if top is None or not top.origin or not _is_first_party(top.origin):
+        if top is None or not top.origin or not is_first_party(top.origin):
             return None
         return importlib.import_module(name)
     except Exception:  # the module's own code may raise anything; then so will the call
@@ -134,10 +134,11 @@ def _home(namespace: Namespace) -> Home:
         return Home(name, name, None, name.partition(".")[0] not in sys.stdlib_module_names, working_folder())
     path = pathlib.PurePath(file)
     stem = path.parent.name if path.stem == "__init__" else path.name.partition(".")[0]
-    return Home(name, stem, file, _is_first_party(file), os.path.dirname(os.path.abspath(file)))
+    return Home(name, stem, file, is_first_party(file), os.path.dirname(os.path.abspath(file)))
 
 
-def _is_first_party(file: str) -> bool:
+def is_first_party(file: str) -> bool:
+    """Whether code that comes from a file is the user's own."""
     path = os.path.abspath(file)
     installed = {"site-packages", "dist-packages"} & set(pathlib.PurePath(path).parts)
     return not installed and not path.startswith(_NOT_OURS)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.errors import SpecError
 from evaluand.metric import (
     NO_ROWS,
     VALUE,
@@ -19,21 +17,17 @@ from evaluand.metric import (
     count_rows,
     numbers,
     refuse,
-    refuse_empty,
     wilson,
 )
-
-_PAIR = ("truth", "prediction")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accuracy(Metric):
     """The share of rows that are right, with Wilson's score interval.
 
-    Reads a column of zeros and ones or, from a table that has `truth` and `prediction` but no such column, whether
-    these two are equal. Where one class is rare, always answering the other already gives a high accuracy: look at
-    the classes by group as well. With `reduce="all"` the responses to one example are not independent and the
-    interval is too narrow.
+    Reads a column of zeros and ones. Where one class is rare, always answering the other already gives a high
+    accuracy: look at the classes by group as well. With `reduce="all"` the responses to one example are not
+    independent and the interval is too narrow.
 
     Args:
         column: the column of zeros and ones.
@@ -69,14 +63,7 @@ class Accuracy(Metric):
     def columns(self) -> tuple[str, ...]:
         return (self.column,)
 
-    def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
-        if self.column == VALUE and VALUE not in available and set(_PAIR) <= set(available):
-            return _PAIR
-        return super().columns_for(available)
-
     def prepare(self, columns: Columns) -> Columns:
-        if self.column not in columns:
-            return {VALUE: _equal(columns).astype(np.float64)}
         values = numbers(columns, self.column, self.kind)
         refuse(columns, (values != 0) & (values != 1), lambda row: _not_binary(self.column, values[row]))
         return {VALUE: values}
@@ -91,22 +78,6 @@ class Accuracy(Metric):
         reason = [None if rows else NO_ROWS for rows in n.tolist()]
         pairs = zip(correct.tolist(), n.tolist(), strict=True)
         return Values(value, low, high, reason, [{"correct": right, "n": rows} for right, rows in pairs])
-
-
-def _equal(columns: Columns) -> np.ndarray:
-    for name in _PAIR:
-        refuse_empty(columns, name)
-    truth, prediction = (columns[name] for name in _PAIR)
-    if len(truth) and _family(truth) != _family(prediction):
-        raise SpecError(
-            f"accuracy: truth holds {_family(truth)} and prediction {_family(prediction)}, which are never equal; "
-            "declare one type for both"
-        )
-    return np.asarray(truth == prediction, np.bool_)
-
-
-def _family(column: np.ndarray) -> str:
-    return {"O": "text or lists", "M": "times", "m": "durations"}.get(column.dtype.kind, "numbers")
 
 
 def _not_binary(column: str, value: float) -> str:

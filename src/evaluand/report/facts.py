@@ -95,16 +95,35 @@ def run_facts(run: Run, examples: int = 0, *, failed: bool = False) -> Facts:
     return {"missing": missing_facts(run, None), "rows": _response_rows(run, examples, failed)}
 
 
-def evaluation_facts(evaluation: Evaluation, examples: int = 0, *, failed: bool = False) -> Facts:
-    """An evaluation: why rows of each scorer have no score, and the first rows, those first."""
+def evaluation_facts(
+    evaluation: Evaluation,
+    run: Run | None,
+    examples: int = 0,
+    *,
+    failed: bool = False,
+    below: float | None = None,
+) -> Facts:
+    """An evaluation: why rows of each scorer have no score, and the first rows, those first, with what was asked.
+
+    Args:
+        run: what was graded, where it is at hand.
+        examples: how many rows of each scorer.
+        failed: only rows without a score.
+        below: only rows scored below this.
+    """
+    chosen = {
+        scorer: _low(evaluation.batches(scorer), examples, below)
+        if below is not None
+        else _chosen(evaluation.batches(scorer), evaluation.counts[scorer], "scored", examples, failed)
+        for scorer in evaluation.scorers
+    }
+    keys = {(row["_index_"], row["replication"]) for found in chosen.values() for row in found}
+    asked = _asked(run, keys) if run is not None else {}
     return {
         "missing": missing_facts(None, evaluation),
         "rows": {
-            scorer: [
-                _plain_row(row)
-                for row in _chosen(evaluation.batches(scorer), evaluation.counts[scorer], "scored", examples, failed)
-            ]
-            for scorer in evaluation.scorers
+            scorer: [_plain_row(row) | asked.get((row["_index_"], row["replication"]), {}) for row in found]
+            for scorer, found in chosen.items()
         },
     }
 
@@ -208,6 +227,38 @@ def _chosen(
                 good_rows.append(batch.slice(i, 1).to_pylist()[0])
                 good_left -= 1
     return bad_rows + good_rows
+
+
+def _low(batches: Iterable[pa.RecordBatch], n: int, below: float) -> list[dict[str, Any]]:
+    """The first rows scored below a value."""
+    found: list[dict[str, Any]] = []
+    for batch in batches:
+        values = batch.column("value").to_pylist()
+        low = [i for i, value in enumerate(values) if value is not None and value < below]
+        found += [batch.slice(i, 1).to_pylist()[0] for i in low[: n - len(found)]]
+        if len(found) == n:
+            break
+    return found
+
+
+def _asked(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], Facts]:
+    """Input, expected and responses of some rows."""
+    examples = _examples(run, sorted({index for index, _ in keys}))
+    answers = _answers_of(run, keys)
+    return {key: {**examples.get(key[0], {}), "responses": answers.get(key)} for key in keys}
+
+
+def _answers_of(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Any] | None]:
+    found: dict[tuple[int, int], list[Any] | None] = {}
+    last = max((index for index, _ in keys), default=-1)
+    for batch in run.batches(["_index_", "replication", "responses"]) if keys else ():
+        indices, replications = batch.column("_index_").to_pylist(), batch.column("replication").to_pylist()
+        for i, key in enumerate(zip(indices, replications, strict=True)):
+            if key in keys:
+                found[key] = _answers(batch.column("responses").slice(i, 1).to_pylist()[0], run.items)
+        if indices and indices[-1] > last:
+            break
+    return found
 
 
 def _response_rows(run: Run, n: int, failed: bool) -> list[Facts]:

@@ -293,6 +293,8 @@ def _response(row: Facts, repeated: bool) -> RenderableType:
     if row["error"]:
         code = f" [{row['error']['code']}]" if row["error"]["code"] is not None else ""
         pairs.append(("error", Text(_long(f"{row['error']['type']}: {row['error']['message']}{code}"), "red")))
+        if row["error"]["place"]:
+            pairs.append(("at", safe(row["error"]["place"], 2 * _CELL)))
     elif row["responses"] is None:
         pairs.append(("response", Text("no answer", "yellow")))
     pairs += [("response", _long(response)) for response in row["responses"] or ()]
@@ -327,23 +329,29 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
     for scorer, rows in facts["rows"].items():
-        if rows:
-            yield _scores(scorer, rows)
+        yield from _scores(scorer, rows) if rows else ()
 
 
-def _scores(scorer: str, rows: Sequence[Facts]) -> RenderableType:
-    standard = ("status", "value", "label", "reason", "explanation")
-    key = ("_index_", "replication", "_response_index_", "target")
-    own = [name for name in rows[0] if name not in (*key, "digest", *standard)]
-    first = [name for name in key if name == "_index_" or any(row[name] for row in rows)]
-    last = [name for name in ("label", *own, "reason", "explanation") if any(row[name] is not None for row in rows)]
-    table = _table(*first, "status", "value")
-    for name in last:
-        table.add_column(Text(safe(name, _CELL)), overflow="fold")
+def _scores(scorer: str, rows: Sequence[Facts]) -> Iterator[RenderableType]:
+    yield Text(safe(scorer, _CELL), "bold")
     for row in rows:
-        before, after = ([Text("" if row[n] is None else safe(row[n], 2 * _CELL)) for n in ns] for ns in (first, last))
-        table.add_row(*before, _status(row["status"]), numbers(row["value"])[0], *after)
-    return Group(Text(safe(scorer, _CELL), "bold"), table)
+        yield _score(row)
+
+
+def _score(row: Facts) -> RenderableType:
+    """One graded row: its key and grade, what was asked and answered, and what the scorer says."""
+    key = [f"{n} {row[n]}" for n in ("replication", "_response_index_") if row[n]]
+    key += [f"target {safe(row['target'], _CELL)}"] if row["target"] is not None else []
+    head = Text.assemble((f"_index_ {row['_index_']}", "bold"), "".join(f", {part}" for part in key), ": ")
+    head.append(_status(row["status"])).append("" if row["value"] is None else f" {numbers(row['value'])[0]}")
+    pairs: list[tuple[str, str | Text]] = [(n, _long(row[n])) for n in ("input", "expected") if row.get(n) is not None]
+    pairs += [("response", _long(response)) for response in row.get("responses") or ()]
+    pairs += [(n, _long(row[n])) for n in row if n not in _NOT_TOLD and row[n] is not None]
+    return Group(head, _pairs(pairs, "  "))
+
+
+_KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
+_NOT_TOLD = frozenset((*_KEY, "status", "value", "id", "input", "expected", "responses"))
 
 
 def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from evaluand.scorer import NOTHING_EXPECTED, RIGHT, WRONG, Score, Scorer, require_choices, require_flags
+from evaluand.errors import DataError
+from evaluand.scorer import NOTHING_EXPECTED, RIGHT, WRONG, Score, Scorer, described, require_choices, require_flags
 
 NORMALISATIONS: Final = ("unicode", "case", "punctuation", "articles", "space")
 """In the order in which they are applied, however they are listed."""
@@ -29,9 +30,10 @@ NORMALISATIONS: Final = ("unicode", "case", "punctuation", "articles", "space")
 class ExactMatch(Scorer):
     """1 where the output equals what was expected, 0 where it does not; abstains where nothing was expected.
 
-    Text never equals a number (`numeric_answer` finds numbers in text). Numbers compare by value, `1` and `1.0` are
-    equal; `true` and `1` are not. Lists and objects compare item by item. NaN equals NaN, since the answer is then the
-    expected one.
+    Text never equals a number (`numeric_answer` finds numbers in text); where the two look the same, as the text `7`
+    and the number 7 do, the row fails, because that is a column read as another type and not a wrong answer. Numbers
+    compare by value, `1` and `1.0` are equal; `true` and `1` are not. Lists and objects compare item by item. NaN
+    equals NaN, since the answer is then the expected one.
 
     Attributes:
         normalise: what to forgive when two texts are compared (never text inside lists or objects): `unicode` (NFKC:
@@ -64,8 +66,22 @@ class ExactMatch(Scorer):
         if self.any_of and isinstance(expected, list | tuple):
             if not expected:
                 return _NOTHING_ACCEPTABLE
-            return RIGHT if any(self._equal(output, answer) for answer in expected) else WRONG
-        return RIGHT if self._equal(output, expected) else WRONG
+            return self._graded(output, expected)
+        return self._graded(output, [expected])
+
+    def _graded(self, output: Any, acceptable: Sequence[Any]) -> Score:
+        """Right or wrong.
+
+        Raises:
+            DataError: it is wrong only because of its type.
+        """
+        if any(self._equal(output, answer) for answer in acceptable):
+            return RIGHT
+        for answer in acceptable:
+            if _differ_in_type_only(output, answer):
+                what = f"the output is {described(output)} and the expected answer {described(answer)}"
+                raise DataError(f"{what}, which are never equal; give both the same type, or use numeric_answer")
+        return WRONG
 
     def _equal(self, output: Any, expected: Any) -> bool:
         if isinstance(output, str) and isinstance(expected, str):
@@ -98,6 +114,19 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, Mapping) and isinstance(b, Mapping):
         return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
     return type(a) is type(b) and bool(a == b)
+
+
+def _differ_in_type_only(a: Any, b: Any) -> bool:
+    """Whether one is a number or a truth value and the other its text."""
+    text, other = (a, b) if isinstance(a, str) else (b, a)
+    if not isinstance(text, str) or not isinstance(other, int | float):
+        return False
+    if isinstance(other, bool):
+        return text.strip().lower() == str(other).lower()
+    try:
+        return float(text) == other
+    except (ValueError, OverflowError):
+        return False
 
 
 def _composed(text: str) -> str:

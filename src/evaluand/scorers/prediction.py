@@ -68,6 +68,10 @@ class Prediction(Scorer):
         return {"truth": column, "prediction": column, "confidence": "double", "weight": "double"}
 
     @property
+    def readable(self) -> tuple[str, ...]:
+        return tuple(self.columns) if self.type == "number" else super().readable
+
+    @property
     def arguments(self) -> tuple[str, ...]:
         return ("output", "expected", "weight")
 
