@@ -256,6 +256,7 @@ def test_a_journal_that_was_not_damaged_is_resumed(tmp_path: Path) -> None:
 FULL_DISK = """
 import resource, sys
 from pathlib import Path
+from evaluand.errors import EngineError
 from evaluand.stores.files import FileLog
 
 log = FileLog(Path(sys.argv[1]))
@@ -265,7 +266,8 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))
 for slot in (1, 2):
     try:
         log.append(b'[%d,"while the disk is full"]\\n' % slot)
-    except OSError as error:
+    except EngineError as error:
+        assert "cannot be written" in str(error)
         print("refused", slot)
 resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
 log.append(b'[3,"after"]\\n')
@@ -282,6 +284,42 @@ def test_a_line_cut_short_by_a_full_disk_spoils_no_line_after_it(tmp_path: Path)
     with closing(reader):
         reader.refresh()
         assert list(reader.lines()) == [line(0, "before"), line(3, "after")]
+
+
+FULL_WHILE_RUNNING = """
+import resource, sys
+from pathlib import Path
+from evaluand import Dataset, DirectoryStore, Policy, Runner, task
+from evaluand.errors import EngineError
+
+folder = Path(sys.argv[1])
+calls = []
+
+
+@task(version="1")
+def long(text):
+    calls.append(text)
+    return text * 1000
+
+
+data = Dataset.from_rows([{"input": f"{i:04d}"} for i in range(200)])
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, hard))
+try:
+    Runner(DirectoryStore(folder), Policy(concurrency=1)).run(long, data)
+except EngineError as error:
+    print("cannot be written" in str(error), len(calls) < 60)
+resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+run = Runner(DirectoryStore(folder), Policy(concurrency=1)).run(long, data)
+print(run.counts, len(calls))
+"""
+
+
+def test_a_run_on_a_full_disk_stops_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-c", FULL_WHILE_RUNNING, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert result.stdout.splitlines() == ["True True", "{'completed': 200} 201"], result.stderr
 
 
 # Who works on what

@@ -12,6 +12,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from evaluand.errors import EngineError
+
 T = TypeVar("T")
 
 LEASE_SECONDS = 30.0
@@ -35,12 +37,12 @@ class FileLog:
             return  # another process has sealed the artifact: it had this line already
         try:
             written = os.write(self._own, data)  # O_APPEND: one write is one place, whatever the number of threads
-        except OSError:
+        except OSError as error:
             self._abandon()
-            raise
+            raise unwritable(self._folder, error) from error
         if written != len(data):
             self._abandon()
-            raise OSError(f"{self._folder}: the disk took {written} of {len(data)} bytes")
+            raise unwritable(self._folder, OSError(f"the disk took {written} of {len(data)} bytes"))
 
     def sync(self) -> None:
         if self._own is not None:
@@ -172,6 +174,11 @@ class SqliteLeases:
                     raise
                 return otherwise
             return result
+
+
+def unwritable(path: Path, error: OSError) -> EngineError:
+    """What a disk that is full, broken or read-only makes of a write."""
+    return EngineError(f"{path}: cannot be written: {error.strerror or error}; make room or mend the disk, then resume")
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -6,6 +6,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 
 from evaluand.errors import EngineError
 from evaluand.ids import DIGEST_SIZE
+from evaluand.stores.files import unwritable
 
 ROW_GROUP_ROWS = 32_768
 ROW_GROUP_BYTES = 16 << 20
@@ -49,23 +51,35 @@ class TableWriter:
             file, digest (of its bytes), rows and bytes, as manifests record them.
         """
         self._flush()
-        self._writer.close()
+        with _told(self._path):
+            self._writer.close()
         digest, size = self._file.end()
         name = f"{self._stem}-{digest[:8]}.parquet"
         os.replace(self._path, self._folder / name)
         return {"file": name, "digest": digest, "rows": self._rows, "bytes": size}
 
     def discard(self) -> None:
-        if not self._file.closed:
-            self._writer.close()
-            self._file.end()
+        with suppress(OSError):  # a disk that is full is full for the end of the file too
+            if not self._file.closed:
+                self._writer.close()
+                self._file.end()
         self._path.unlink(missing_ok=True)
 
     def _flush(self) -> None:
         if self._held:
-            self._writer.write_table(pa.Table.from_batches(self._held, self._schema), row_group_size=ROW_GROUP_ROWS)
+            with _told(self._path):
+                table = pa.Table.from_batches(self._held, self._schema)
+                self._writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
             self._rows += self._held_rows
             self._held, self._held_rows, self._held_bytes = [], 0, 0
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(path, error) from error
 
 
 def read_table(path: Path, columns: list[str] | None) -> Iterator[pa.RecordBatch]:
