@@ -664,3 +664,21 @@ def test_what_stops_the_work_comes_through_a_running_event_loop() -> None:
 
     with pytest.raises(Aborted):
         asyncio.run(cell())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"concurrency": 0}, "concurrency is 0; give a whole number of at least 1"),
+        ({"concurrency": "8"}, "concurrency is '8'; give a whole number of at least 1"),
+        ({"retries": 1.5}, "retries is 1.5; give a whole number of at least 0"),
+        ({"backoff": float("nan")}, "backoff is nan; give a number of at least 0"),
+        ({"timeout": "60"}, "timeout is '60'; give seconds above 0, or leave it out for none"),
+        ({"timeout": 0}, "timeout is 0; give seconds above 0"),
+        ({"transient": "HttpError"}, "give a tuple of names of error classes"),
+    ],
+)
+def test_a_policy_that_cannot_work_is_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        Policy(**wrong)
+    assert message in str(raised.value)

@@ -20,7 +20,7 @@ from evaluand import ids, rows
 from evaluand.dataset import Dataset
 from evaluand.errors import NotFound, SpecError
 from evaluand.evaluation import Evaluation
-from evaluand.groups import By, MetricRow, summarise
+from evaluand.groups import MetricRow, summarise
 from evaluand.metric import Metric
 from evaluand.provenance import provenance
 from evaluand.registry import nearest
@@ -36,13 +36,27 @@ class Measure:
     Attributes:
         scorer: whose table it reads.
         metric: what it computes.
-        by: attributes to group by: each entry one grouping, by one attribute or several together. The value over all
-            rows is always given.
+        by: attributes to group by: each entry one grouping, by one attribute or several together (a tuple). The value
+            over all rows is always given.
+
+    Raises:
+        SpecError: the metric is none.
+
+    Example:
+        >>> from evaluand.metrics.accuracy import Accuracy
+        >>> Measure("same", Accuracy(), by=("topic", ("topic", "language"))).by
+        (('topic',), ('topic', 'language'))
     """
 
     scorer: str
     metric: Metric
-    by: tuple[By, ...] = ()
+    by: Sequence[str | Sequence[str]] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.metric, Metric):
+            raise SpecError(f"a measure needs a metric, such as Accuracy(), and not {self.metric!r}")
+        by = (self.by,) if isinstance(self.by, str) else self.by
+        object.__setattr__(self, "by", tuple((names,) if isinstance(names, str) else tuple(names) for names in by))
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -194,7 +208,7 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], attribute
 def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> list[dict[str, Any]]:
     """The values of every measure, in order; measures that group the same table alike share one pass over it."""
     dataset = _dataset(evaluation)
-    alike: dict[tuple[str, tuple[By, ...]], list[int]] = {}
+    alike: dict[tuple[str, Any], list[int]] = {}
     for position, measure in enumerate(measures):
         alike.setdefault((measure.scorer, measure.by), []).append(position)
     found: dict[int, list[dict[str, Any]]] = {}

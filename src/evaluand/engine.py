@@ -62,11 +62,15 @@ class Policy:
     abort_on_error: bool = False
 
     def __post_init__(self) -> None:
-        for name, least in (("concurrency", 1), ("retries", 0), ("backoff", 0)):
-            if getattr(self, name) < least:
-                raise SpecError(f"{name} must be at least {least}, not {getattr(self, name)}")
-        if self.timeout is not None and self.timeout <= 0:
-            raise SpecError(f"timeout must be above 0 seconds, not {self.timeout}; leave it out for none")
+        for name, least, kind in (("concurrency", 1, int), ("retries", 0, int), ("backoff", 0, int | float)):
+            value = getattr(self, name)
+            if not isinstance(value, kind) or isinstance(value, bool) or not value >= least:
+                raise SpecError(f"{name} is {value!r}; give a{' whole' * (kind is int)} number of at least {least}")
+        seconds: Any = self.timeout
+        if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+            raise SpecError(f"timeout is {self.timeout!r}; give seconds above 0, or leave it out for none")
+        if isinstance(self.transient, str):
+            raise SpecError(f"transient is the text {self.transient!r}; give a tuple of names of error classes")
 
     def tries_again(self, error: BaseException, attempts: int) -> bool:
         """Whether an attempt that failed is followed by another."""

@@ -29,7 +29,7 @@ from evaluand.provenance import provenance
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
 from evaluand.run import BATCH_CHARACTERS, Response, Rows, Run, Wanted, canonical_text, message_of, place_of
 from evaluand.scorer import Score, Scorer, as_scorer
-from evaluand.store import Manifest, Store, begin, check_name, drafted, journalled, now
+from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, journalled, now
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
 BATCH = 4096
@@ -163,11 +163,14 @@ class Evaluator:
             SpecError: the request cannot work; nothing was graded.
             KeyboardInterrupt: stopped by the user; the evaluation stays open.
         """
+        if not isinstance(run, Run):
+            raise SpecError(f"give a Run to evaluate, not a {type(run).__name__}; see Runner.run")
         if not scorers:
             raise SpecError("an evaluation needs a scorer")
         if name is not None:
             check_name(name)
-        store = self.store or run.store
+        store = run.store if self.store is None else self.store
+        check_store(store)
         if not run.store.is_sealed("runs", run.id):
             raise SpecError(f"run {run.id} is not finished; resume it before it is evaluated")
         if not isinstance(scorers, Mapping):

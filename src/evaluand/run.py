@@ -32,7 +32,18 @@ from evaluand.fingerprint.homes import is_first_party
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import COMPLETED, FAILED, INDEX
-from evaluand.store import Manifest, MemoryStore, Store, begin, check_name, drafted, exists, journalled, now
+from evaluand.store import (
+    Manifest,
+    MemoryStore,
+    Store,
+    begin,
+    check_name,
+    check_store,
+    drafted,
+    exists,
+    journalled,
+    now,
+)
 from evaluand.task import Alternatives, Request, Runnable, Task, as_task
 from evaluand.trace import TaskSpan, Trace
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
@@ -203,6 +214,7 @@ class Runner:
             Aborted: a call failed and the policy stops at the first failure; the run stays open.
             KeyboardInterrupt: stopped by the user; the run stays open.
         """
+        check_store(self.store)
         task = as_task(task)
         if not isinstance(dataset, Dataset):
             raise SpecError(f"give a Dataset, not a {type(dataset).__name__}; see Dataset.from_rows and from_file")

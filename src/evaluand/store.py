@@ -172,6 +172,16 @@ class _MemoryDraft:
         self._tables.clear()
 
 
+def check_store(store: Any) -> None:
+    """Refuses what is no store.
+
+    Raises:
+        SpecError: such as for the path of one.
+    """
+    if not hasattr(store, "manifest") or not hasattr(store, "draft"):
+        raise SpecError(f"{store!r} is no store; give MemoryStore(), or DirectoryStore(path) for a folder")
+
+
 def check_name(name: str) -> str:
     """A name as it is, if it can be one.
 

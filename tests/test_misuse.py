@@ -1,0 +1,56 @@
+"""What is wrong in a few lines of Python is told in a sentence, before anything is called."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evaluand import Accuracy, Aggregator, Dataset, Evaluator, Measure, Runner, SpecError
+from evaluand.scorers.exact_match import ExactMatch
+from evaluand.scorers.prediction import Prediction
+
+DATA = Dataset.from_rows([{"input": "a", "expected": "A", "topic": "x"}], attributes="topic")
+
+
+def test_a_path_is_no_store() -> None:
+    store: Any = "results"
+    with pytest.raises(SpecError, match=r"'results' is no store; give MemoryStore\(\), or DirectoryStore\(path\)"):
+        Runner(store).run(str.upper, DATA)
+
+
+def test_only_a_run_is_evaluated() -> None:
+    run: Any = "exp/mine"
+    with pytest.raises(SpecError, match=r"give a Run to evaluate, not a str"):
+        Evaluator().evaluate(run, {"same": ExactMatch()})
+
+
+def test_a_class_of_scorer_is_no_scorer() -> None:
+    with pytest.raises(SpecError, match=r"scorer 'same' is the class ExactMatch; give an instance"):
+        Evaluator().evaluate(Runner().run(str.upper, DATA), {"same": ExactMatch})
+
+
+def test_a_class_of_metric_is_no_metric() -> None:
+    metric: Any = Accuracy
+    with pytest.raises(SpecError, match=r"a measure needs a metric, such as Accuracy\(\)"):
+        Measure("same", metric)
+
+
+def test_one_attribute_or_several_may_be_named_plainly() -> None:
+    assert Measure("same", Accuracy(), by="topic").by == (("topic",),)
+    assert Measure("same", Accuracy(), by=["topic", ("topic", "language")]).by == (("topic",), ("topic", "language"))
+
+
+def test_every_measure_that_fits_nothing_is_told_at_once() -> None:
+    evaluation = Evaluator().evaluate(Runner().run(str.upper, DATA), {"same": ExactMatch(), "pair": Prediction()})
+    measures = [
+        Measure("some", Accuracy()),
+        Measure("same", Accuracy(column="confidence")),
+        Measure("same", Accuracy(), by="topik"),
+    ]
+    with pytest.raises(SpecError) as raised:
+        Aggregator().aggregate([evaluation], measures)
+    first, second, third = str(raised.value).split("\n")
+    assert first.startswith("accuracy: no scorer is called 'some' (did you mean 'same'?)")
+    assert second.startswith("scorer 'same': accuracy reads 'confidence', which the table lacks")
+    assert third.startswith("accuracy: 'topik' is no attribute of the dataset (did you mean 'topic'?)")
