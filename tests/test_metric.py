@@ -17,17 +17,14 @@ from hypothesis import strategies as st
 
 from evaluand.errors import DataError, SpecError
 from evaluand.ids import encode
+from evaluand.intervals import merge_moments, moments, t_quantile, wilson
 from evaluand.metric import (
     Columns,
     Metric,
     State,
     Values,
-    merge_moments,
-    moments,
     numbers,
     refuse,
-    t_quantile,
-    wilson,
 )
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count

@@ -8,7 +8,6 @@ batched, the values are the same to the last bit.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +20,7 @@ from evaluand.dataset import Dataset
 from evaluand.errors import NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
-from evaluand.metric import Metric
+from evaluand.metric import CLUSTER, WEIGHT, Metric
 from evaluand.provenance import provenance
 from evaluand.registry import nearest
 from evaluand.rows import INDEX, SHARD_ROWS
@@ -207,7 +206,7 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], attribute
 
 def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> list[dict[str, Any]]:
     """The values of every measure, in order; measures that group the same table alike share one pass over it."""
-    dataset = _dataset(evaluation)
+    dataset, repeated = _dataset(evaluation), _is_repeated(evaluation)
     alike: dict[tuple[str, Any], list[int]] = {}
     for position, measure in enumerate(measures):
         alike.setdefault((measure.scorer, measure.by), []).append(position)
@@ -217,7 +216,7 @@ def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) 
         metrics = [measures[position].metric for position in positions]
         values = [
             _metric_row(number, evaluation, scorer, row)
-            for row in summarise(shards, metrics, [(), *(names for names in by if names)])
+            for row in summarise(shards, metrics, [(), *(names for names in by if names)], repeated=repeated)
         ]
         each = len(values) // len(positions)
         for i, position in enumerate(positions):
@@ -235,7 +234,7 @@ def _dataset(evaluation: Evaluation) -> Dataset:
 def _shards(evaluation: Evaluation, scorer: str, dataset: Dataset, attributes: Sequence[str]) -> Iterator[pa.Table]:
     """The scores beside the attributes, cut where the examples' positions pass a multiple of `SHARD_ROWS`."""
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
-    columns = {a: _column(dataset, a) for a in attributes}
+    columns = {a: _column(dataset, a) for a in attributes} | _beside(dataset)
     held: list[pa.Table] = []
     shard = 0
     for batch in evaluation.batches(scorer):
@@ -255,6 +254,18 @@ def _shards(evaluation: Evaluation, scorer: str, dataset: Dataset, attributes: S
     yield pa.concat_tables(held) if held else _without_rows(evaluation, scorer, columns)
 
 
+def _beside(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
+    """The examples' weights and the keys of their clusters, where they have some."""
+    found = {}
+    if dataset.roles.weight is not None:
+        found[WEIGHT] = _column(dataset, dataset.roles.weight).cast(pa.float64())
+    if dataset.roles.cluster is not None:
+        codes = _column(dataset, dataset.roles.cluster).combine_chunks().dictionary_encode("encode")
+        keys = [int.from_bytes(ids.digest(value)[:8], "big", signed=True) for value in codes.dictionary.to_pylist()]
+        found[CLUSTER] = pa.chunked_array([pa.array(keys, pa.int64()).take(codes.indices)])
+    return found
+
+
 def _without_rows(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
     table = evaluation.table(scorer)
     for name, column in columns.items():
@@ -268,10 +279,6 @@ def _column(dataset: Dataset, name: str) -> pa.ChunkedArray:
 
 def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow) -> dict[str, Any]:
     numbers = {name: getattr(row, name) for name in ("value", "low", "high", "worst", "best")}
-    reason = row.reason
-    if numbers["low"] == numbers["low"] and _is_repeated(evaluation):
-        numbers |= {"low": math.nan, "high": math.nan}
-        reason = reason or "no interval: several replications of one example are not independent of each other"
     return {
         "evaluation": number,
         "scorer": scorer,
@@ -282,7 +289,7 @@ def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow
         "by": list(row.by.items()),
         **{name: None if value != value else float(value) for name, value in numbers.items()},
         "data": None if row.data is None else ids.encode(row.data).decode(),
-        "reason": reason,
+        "reason": row.reason,
         "n": row.n,
         "n_scored": row.n_scored,
         "n_failed": row.n_failed,

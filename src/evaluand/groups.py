@@ -31,7 +31,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.errors import DataError, Fault, SpecError
-from evaluand.metric import VALUE, Columns, Metric, State, Values
+from evaluand.intervals import CLUSTER_TABLE
+from evaluand.metric import CLUSTER, VALUE, WEIGHT, Columns, Metric, State, Values
 from evaluand.rows import INDEX, SCORE_STATUSES
 
 By = tuple[str, ...]
@@ -118,7 +119,7 @@ class Summary:
         return [row for position in range(len(self.metrics)) for names in by for row in self._rows(position, names)]
 
     def _refuse_missing(self, metric: Metric) -> None:
-        count, first = self.missing[metric.reduce]
+        count, first = self.missing[_way(metric)]
         if metric.missing == "refuse" and count:
             shown = ", ".join([*map(str, first[:_SHOWN_MISSING]), *["…"] * (len(first) > _SHOWN_MISSING)])
             raise DataError(
@@ -131,7 +132,7 @@ class Summary:
 
     def _rows(self, position: int, names: By) -> list[MetricRow]:
         metric, groups = self.metrics[position], self.groups[names]
-        states, counts = self.states[position, names], self.counts[names, metric.reduce]
+        states, counts = self.states[position, names], self.counts[names, _way(metric)]
         if not (groups or names):  # a table without rows still has a group of all rows
             groups, counts = [(None,)], np.zeros((1, counts.shape[1]), np.int64)
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
@@ -162,17 +163,23 @@ class Summary:
 
 
 def summarise(
-    shards: Iterable[pa.Table | pa.RecordBatch], metrics: Sequence[Metric], by: Sequence[By] = ((),)
+    shards: Iterable[pa.Table | pa.RecordBatch],
+    metrics: Sequence[Metric],
+    by: Sequence[By] = ((),),
+    *,
+    repeated: bool = False,
 ) -> list[MetricRow]:
     """The values of metrics over one scorer's table, overall and by groups.
 
     Args:
         shards: the table in pieces, in the order of `_index_`, none of which cuts an example's rows. Columns:
             `_index_`, `status`, the scorer's own, one for each attribute in `by`, and where they apply `replication`,
-            `_response_index_` and `target`.
+            `_response_index_`, `target`, `_weight_` (of the example) and `_cluster_` (a 64-bit key of the examples
+            that belong together).
         metrics: what to compute.
         by: attributes to group by; `()` for all rows, `("race", "gender")` for each pair of values. A group is that
             of an example's first row. Where rows have targets, each target has its own groups.
+        repeated: examples have several replications, which are not independent of each other.
 
     Returns:
         One row per metric and group; see `Summary.rows`. A table without rows still has its row for `()`, no shard
@@ -192,21 +199,23 @@ def summarise(
     """
     total: Summary | None = None
     for shard in shards:
-        part = summarise_shard(shard, metrics, by)
+        part = summarise_shard(shard, metrics, by, repeated=repeated)
         total = part if total is None else merge([total, part])
     return total.rows() if total else []
 
 
-def summarise_shard(shard: pa.Table | pa.RecordBatch, metrics: Sequence[Metric], by: Sequence[By] = ((),)) -> Summary:
+def summarise_shard(
+    shard: pa.Table | pa.RecordBatch, metrics: Sequence[Metric], by: Sequence[By] = ((),), *, repeated: bool = False
+) -> Summary:
     """The summary of one shard; arguments and errors as for `summarise`."""
     table = _Table.of(shard)
     by = tuple(dict.fromkeys(tuple(names) for names in by))
     groups = {names: table.groups(names) for names in by}
-    units = {metric.reduce: table.units(metric.reduce) for metric in metrics}
+    units = {_way(metric): table.units(_way(metric)) for metric in metrics}
     states = {
         (position, names): state
         for position, metric in enumerate(metrics)
-        for names, state in _states(metric, table, units[metric.reduce], groups).items()
+        for names, state in _states(metric, table, units[_way(metric)], groups, repeated).items()
     }
     return Summary(
         metrics=tuple(metrics),
@@ -253,6 +262,12 @@ def merge(summaries: Sequence[Summary]) -> Summary:
     )
 
 
+def _way(metric: Metric) -> str:
+    """How rows of the table become the rows of a metric."""
+    return _EXAMPLES if metric.over_replications else metric.reduce
+
+
+_EXAMPLES: Final = "examples"
 _SCORED, _FAILED, _ABSTAINED, _SKIPPED = range(len(SCORE_STATUSES))
 _MISSING: Final = len(SCORE_STATUSES)
 """Codes of the statuses, the best first: a unit's status is the smallest of its rows'. Then a column of the counts."""
@@ -281,6 +296,8 @@ class _Table:
     index: np.ndarray
     status: np.ndarray
     target: _Groups
+    replication: np.ndarray
+    response: np.ndarray
     order: np.ndarray
     starts: np.ndarray  # where units begin in `order`
 
@@ -293,7 +310,7 @@ class _Table:
         replication, response = _integers(table, "replication"), _integers(table, "_response_index_")
         order = np.lexsort((response, status == _SKIPPED, target.code, replication, index))
         starts = _starts([index[order], replication[order], target.code[order]])
-        return cls(table, index, status, target, order, starts)
+        return cls(table, index, status, target, replication, response, order, starts)
 
     def groups(self, names: By) -> _Groups:
         """Which group each row is in."""
@@ -307,13 +324,28 @@ class _Table:
 
     def units(self, way: str) -> _Units:
         """What is counted under a way of reducing, and the rows it is made of."""
-        rows = self.order[self.starts] if way == "first" else self.order
+        if way == _EXAMPLES:
+            rows = np.lexsort((self.response, self.replication, self.target.code, self.index))
+            starts = _starts([self.index[rows], self.target.code[rows]])
+        else:
+            rows, starts = self.order[self.starts] if way == "first" else self.order, self.starts
         status = self.status[rows]
         if way in ("first", "all"):
             return _Units(rows, np.arange(len(rows)), status, rows, status)
-        unit = np.repeat(np.arange(len(self.starts)), np.diff(self.starts, append=len(rows)))
-        outcome = np.minimum.reduceat(status, self.starts) if len(rows) else status
-        return _Units(rows, unit, status, rows[self.starts], outcome)
+        unit = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
+        outcome = np.minimum.reduceat(status, starts) if len(rows) else status
+        return _Units(rows, unit, status, rows[starts], outcome)
+
+    def beside(self, metric: Metric, rows: np.ndarray, repeated: bool) -> Columns:
+        """The weights of rows, and what tells those apart that belong together, where the metric is to know."""
+        found = {}
+        if WEIGHT in self.table.column_names:
+            found[WEIGHT] = _array(_column(self.table, WEIGHT).take(pa.array(rows)))
+        if CLUSTER in self.table.column_names:
+            found[CLUSTER] = _array(_column(self.table, CLUSTER).take(pa.array(rows)))
+        elif metric.by_cluster or metric.reduce == "all" or (repeated and not metric.over_replications):
+            found[CLUSTER] = self.index[rows]
+        return found
 
     def columns(self, names: Sequence[str], rows: np.ndarray) -> Columns:
         """Some rows of some columns, with their `_index_`."""
@@ -397,23 +429,33 @@ def _array(column: pa.Array) -> np.ndarray:
 
 
 def _states(
-    metric: Metric, table: _Table, units: _Units, groups: Mapping[By, _Groups]
+    metric: Metric, table: _Table, units: _Units, groups: Mapping[By, _Groups], repeated: bool
 ) -> dict[By, dict[float | None, State]]:
     """A metric's states by group, once for each thing put in for missing rows."""
     scored = units.status == _SCORED
     columns = metric.prepare(table.columns(metric.columns_for(table.table.column_names), units.rows[scored]))
     asked = units.status < _SKIPPED
     complete = bool((scored == asked).all())
+    shown = metric.ends[0] if metric.missing == "wrong" else None
+    fills = (None, *filter(math.isfinite, metric.ends))
     states: dict[By, dict[float | None, State]] = {names: {} for names in groups}
-    for fill in (None, *filter(math.isfinite, metric.ends)):
+    for fill in fills[:1] if complete else fills:
         if fill is None:
             rows, unit = _reduced(metric, columns, units.unit[scored])
-        elif not complete:
+        else:
             rows, unit = _reduced(metric, _filled(columns, fill, scored[asked]), units.unit[asked])
+        first = units.first[unit]
+        beside = table.beside(metric, first, repeated)
         for names, (code, keys) in groups.items():
-            known = states[names].get(None) if complete else None
-            states[names][fill] = known or metric.state(rows, code[units.first[unit]], len(keys))
+            state = metric.state({**rows, **beside}, code[first], len(keys))
+            for same in fills if complete else (fill,):
+                states[names][same] = state if same == shown else _without_clusters(state)
     return states
+
+
+def _without_clusters(state: State) -> State:
+    """Only the value that is shown has an interval; the bounds need no clusters."""
+    return {name: array for name, array in state.items() if name not in CLUSTER_TABLE}
 
 
 def _filled(columns: Columns, fill: float, scored: np.ndarray) -> Columns:
@@ -425,13 +467,9 @@ def _filled(columns: Columns, fill: float, scored: np.ndarray) -> Columns:
 def _reduced(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:
     """One row for each unit that has any, and the unit of each row."""
     starts = _starts([unit])
-    if len(starts) == len(unit):
+    if len(starts) == len(unit) and not metric.over_replications:
         return columns, unit
-    values, unit = columns[VALUE], unit[starts]
-    if metric.reduce == "mean":
-        return {VALUE: np.add.reduceat(values, starts) / np.diff(starts, append=len(values))}, unit
-    smallest = metric.reduce == "best" and metric.direction == "lower"
-    return {VALUE: (np.minimum if smallest else np.maximum).reduceat(values, starts)}, unit
+    return {VALUE: metric.reduced(columns[VALUE], starts)}, unit[starts]
 
 
 def _counts(units: _Units, groups: _Groups) -> np.ndarray:

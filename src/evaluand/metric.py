@@ -25,27 +25,32 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cache, reduce
-from statistics import NormalDist
+from functools import reduce
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.ids import encode
+from evaluand.intervals import CLUSTER_TABLE, merge_clusters
 from evaluand.rows import INDEX
 
 Columns = Mapping[str, np.ndarray]
-"""Rows as columns of equal length. `_index_` is always among them, so that a message can name the row."""
+"""Rows as columns of equal length. `_index_` is among those to be prepared, so that a message can name the row; those
+to be summarised have `_weight_` where the examples have weights, and `_cluster_` (64-bit keys) where rows belong
+together or the metric asks for it."""
 
 State = Mapping[str, np.ndarray]
-"""What a metric keeps: the first axis of every array is the group, further axes are free (threshold, replicate)."""
+"""What a metric keeps: the first axis of every array is the group, further axes are free (threshold, replicate); all
+but the arrays of `CLUSTER_TABLE`."""
 
 Direction = Literal["higher", "lower"]
 Missing = Literal["leave_out", "wrong", "refuse"]
 Reduce = Literal["first", "best", "any", "mean", "all"]
 
 VALUE = "value"
+WEIGHT = "_weight_"
+CLUSTER = "_cluster_"
 NO_ROWS = "no scored rows"
 
 
@@ -83,7 +88,7 @@ class Metric(ABC):
         kind: the registered name.
         version: raised whenever the same parameters would give another value.
         reductions: the ways of reducing that make sense for this metric.
-        interval: the name of the interval's method, shown in the signature.
+        over_replications: a row is an example with all its replications, which `reduced` makes one value of.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -92,7 +97,7 @@ class Metric(ABC):
     kind: ClassVar[str]
     version: ClassVar[int] = 1
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "all")
-    interval: ClassVar[str | None] = None
+    over_replications: ClassVar[bool] = False
 
     missing: Missing = "leave_out"
     reduce: Reduce = "first"
@@ -112,6 +117,16 @@ class Metric(ABC):
     def direction(self) -> Direction | None:
         """Whether a higher or a lower value is better; None where neither is."""
         return None
+
+    @property
+    def interval(self) -> str | None:
+        """The name of the interval's method, shown in the signature."""
+        return None
+
+    @property
+    def by_cluster(self) -> bool:
+        """Whether rows are always to be told apart by `_cluster_`, each its own where nothing binds them."""
+        return False
 
     @property
     def range(self) -> tuple[float, float]:
@@ -165,6 +180,18 @@ class Metric(ABC):
             refuse_empty(columns, name)
         return {name: columns[name] for name in self.columns}
 
+    def reduced(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        """One value for each row of several responses.
+
+        Args:
+            values: of the responses, row by row.
+            starts: where each row begins.
+        """
+        if self.reduce == "mean":
+            return np.asarray(np.add.reduceat(values, starts) / np.diff(starts, append=len(values)))
+        smallest = self.reduce == "best" and self.direction == "lower"
+        return np.asarray((np.minimum if smallest else np.maximum).reduceat(values, starts))
+
     @abstractmethod
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         """The state of prepared rows.
@@ -177,14 +204,19 @@ class Metric(ABC):
 
     def merge(self, states: Sequence[State]) -> State:
         """The state of all rows together, merged from left to right; by default the sum of the arrays."""
-        return {name: reduce(np.add, [state[name] for state in states]) for name in states[0]}
+        plain = (name for name in states[0] if name not in CLUSTER_TABLE)
+        sums = {name: reduce(np.add, [state[name] for state in states]) for name in plain}
+        return sums | dict(merge_clusters(states))
 
     def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
         """The same groups at other positions among more groups, the others empty.
 
         The default fills up with zeros, which is right for counts, sums and moments.
         """
-        return {name: _placed(array, positions, n_groups) for name, array in state.items()}
+        plain = {name: array for name, array in state.items() if name not in CLUSTER_TABLE}
+        placed = {name: _placed(array, positions, n_groups) for name, array in plain.items()}
+        clusters = {name: state[name] for name in CLUSTER_TABLE if name in state}
+        return placed | clusters | {name: positions[clusters[name]] for name in clusters if name == "cluster_group"}
 
     @abstractmethod
     def compute(self, state: State) -> Values:
@@ -198,14 +230,42 @@ class Metric(ABC):
 
     @property
     def signature(self) -> str:
-        """The spec in one line, to stand beside a value; equal signatures mean the same definition."""
+        """The spec in one line, to stand beside a value; equal signatures mean the same definition.
+
+        What is not set (None, false) is left out; the interval comes last.
+        """
         words = [self.kind, f"v{self.version}"]
         for name, value in self.spec["parameters"].items():
-            if name == "confidence" and self.interval:
-                words.append(f"interval={self.interval} {_percent(value)}")
-            elif value is not None:
+            if value is not None and value is not False and name not in ("confidence", "bootstrap"):
                 words.append(f"{name}={_word(value)}")
+        if self.interval:
+            words.append(f"interval={self.interval} {_percent(self.spec['parameters']['confidence'])}")
         return " ".join(words)
+
+
+def weights_of(columns: Columns, kind: str) -> np.ndarray:
+    """The rows' weights.
+
+    Raises:
+        SpecError: the examples have none.
+    """
+    if WEIGHT not in columns:
+        raise SpecError(f"{kind}: weighted=true needs weights; name the dataset's column under weight")
+    return np.asarray(columns[WEIGHT], np.float64)
+
+
+def whole_of(kind: str, name: str, value: Any, least: int) -> None:
+    """Checks a parameter that is a whole number.
+
+    Raises:
+        SpecError: it is none, or too small.
+    """
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise SpecError(f"{kind}: {name}={value!r} must be a whole number of at least {least}")
+
+
+FEWEST_REPLICATES = 100
+"""Fewer bootstrap replicates do not tell the ends of an interval."""
 
 
 def refuse(columns: Columns, bad: np.ndarray, message: Callable[[int], str]) -> None:
@@ -264,91 +324,6 @@ def confidence_of(kind: str, confidence: float) -> float:
     return float(confidence)
 
 
-def count_rows(group: np.ndarray, n_groups: int) -> np.ndarray:
-    """The number of rows of each group."""
-    return np.bincount(group, minlength=n_groups)
-
-
-def moments(values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
-    """Count, mean and squared deviations of each group, as a state that keeps its digits.
-
-    The mean is the unevaluated sum of `mean` and the much smaller `rest`, and deviations are taken from it, so values
-    with a large common offset lose nothing: the corrected two-pass algorithm of Chan, Golub & LeVeque, "Algorithms
-    for computing the sample variance" (The American Statistician 37, 1983).
-
-    Returns:
-        `n`, `mean`, `rest` and `m2`, the sum of squared deviations; zeros for a group without rows. What overflows is
-        infinite or NaN, without a warning.
-    """
-    n = count_rows(group, n_groups)
-    share = 1.0 / np.maximum(n, 1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.zeros(n_groups)
-        mean[group] = values  # any value of the group, so that equal values deviate by nothing at all
-        mean += np.bincount(group, (values - mean[group]) * share[group], minlength=n_groups)
-        deviations = values - mean[group]
-        rest = np.bincount(group, deviations * share[group], minlength=n_groups)
-        m2 = np.bincount(group, deviations * deviations, minlength=n_groups) - n * rest * rest
-        mean, rest = _two_sum(mean, rest)
-    return {"n": n, "mean": mean, "rest": rest, "m2": np.maximum(m2, 0.0)}
-
-
-def merge_moments(states: Sequence[State]) -> State:
-    """The moments of all rows together, merged from left to right.
-
-    Source: the pairwise update of Chan, Golub & LeVeque (see `moments`).
-    """
-    return reduce(_merge_two, states)
-
-
-def wilson(successes: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    """The score interval of a proportion, without continuity correction.
-
-    It stays within [0, 1] and is usable for few rows and for proportions near 0 and 1, where the textbook normal
-    interval is not. It takes the rows as independent: rows that share a cluster make it too narrow.
-    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference" (JASA 22, 1927).
-
-    Returns:
-        Lower and upper ends, NaN for n = 0.
-
-    Example:
-        >>> low, high = wilson(np.array([80]), np.array([90]), 0.95)
-        >>> round(float(low[0]), 4), round(float(high[0]), 4)
-        (0.8074, 0.9385)
-    """
-    rows = np.where(n > 0, n, np.nan)
-    z2 = _normal_quantile(confidence) ** 2
-    p = successes / rows
-    scale = 1 + z2 / rows
-    centre = (p + z2 / (2 * rows)) / scale
-    half = np.sqrt(z2 * (p * (1 - p) / rows + z2 / (4 * rows * rows))) / scale
-    low = np.where(successes == 0, 0 * rows, centre - half)
-    high = np.where(successes == n, 1 + 0 * rows, centre + half)
-    return low, high
-
-
-def t_quantile(confidence: float, degrees: np.ndarray) -> np.ndarray:
-    """The t for which a Student variable lies in [-t, t] with the given probability.
-
-    Agrees with the exact quantile to better than 1e-9, relatively, for confidences up to 0.99999.
-
-    Args:
-        degrees: degrees of freedom, whole numbers; below 1 the result is NaN.
-
-    Example:
-        >>> [round(float(t), 3) for t in t_quantile(0.95, np.array([1, 10, 100_000]))]
-        [12.706, 2.228, 1.96]
-    """
-    degrees = np.asarray(degrees)
-    result = np.full(degrees.shape, np.nan)
-    large = degrees > _EXACT_DEGREES
-    result[large] = _t_expansion(confidence, degrees[large].astype(np.float64))
-    small = (degrees >= 1) & ~large
-    distinct, where = np.unique(degrees[small], return_inverse=True)
-    result[small] = np.array([_t_exact(confidence, int(df)) for df in distinct], np.float64)[where]
-    return result
-
-
 def _one_of(kind: str, name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise SpecError(f"{kind}: {name}={value!r} does not work here; choose one of {', '.join(known)}")
@@ -389,74 +364,3 @@ def _empty(column: np.ndarray) -> np.ndarray:
     if column.dtype.kind == "M":
         return np.asarray(np.isnat(column))
     return np.asarray(np.isnan(column)) if column.dtype.kind == "f" else np.zeros(len(column), np.bool_)
-
-
-def _merge_two(a: State, b: State) -> State:
-    n = a["n"] + b["n"]
-    share = b["n"] / np.maximum(n, 1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        apart = (b["mean"] - a["mean"]) + (b["rest"] - a["rest"])
-        mean, rest = _two_sum(a["mean"], a["rest"] + apart * share)
-        m2 = a["m2"] + b["m2"] + apart * apart * (a["n"] * share)
-    merged = {"n": n, "mean": mean, "rest": rest, "m2": m2}
-    only_one = [a["n"] == 0, b["n"] == 0]
-    return {name: np.select(only_one, [b[name], a[name]], merged[name]) for name in merged}
-
-
-def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """A sum and what rounding took from it (Knuth, The Art of Computer Programming, vol. 2, 4.2.2)."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-def _normal_quantile(confidence: float) -> float:
-    return NormalDist().inv_cdf((1 + confidence) / 2)
-
-
-_EXACT_DEGREES = 1000
-
-
-@cache
-def _t_exact(confidence: float, degrees: int) -> float:
-    """Newton's method from the normal quantile.
-
-    That lies below the root and the distribution is concave above 0, so every step goes up to the root and none
-    beyond it; the number of steps grows only with the logarithm of the quantile.
-    """
-    t = _normal_quantile(confidence)
-    log_peak = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - 0.5 * math.log(degrees * math.pi)
-    for _ in range(200):
-        density = math.exp(log_peak - (degrees + 1) / 2 * math.log1p(t * t / degrees))
-        step = (confidence - _t_within(t, degrees)) / (2 * density)
-        t += step
-        if abs(step) <= 1e-14 * t:
-            break
-    return t
-
-
-def _t_within(t: float, degrees: int) -> float:
-    """The probability of [-t, t]: the finite sums of Abramowitz & Stegun 26.7.3 and 26.7.4."""
-    cosine2 = degrees / (degrees + t * t)
-    sine = t / math.sqrt(degrees + t * t)
-    steps = np.arange(1 + degrees % 2, degrees - 2, 2)
-    series = 1 + float(np.cumprod(steps / (steps + 1) * cosine2).sum())
-    if degrees % 2 == 0:
-        return sine * series
-    angle = math.atan(t / math.sqrt(degrees))
-    return 2 / math.pi * (angle + (sine * math.sqrt(cosine2) * series if degrees > 1 else 0.0))
-
-
-def _t_expansion(confidence: float, degrees: np.ndarray) -> np.ndarray:
-    """For many degrees of freedom: the expansion about the normal quantile, Abramowitz & Stegun 26.7.5."""
-    z = _normal_quantile(confidence)
-    terms = (
-        (z**3 + z) / 4,
-        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
-    )
-    quantile = np.full_like(degrees, z)
-    for power, term in enumerate(terms, 1):
-        quantile += term / degrees**power
-    return quantile

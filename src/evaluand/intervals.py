@@ -1,0 +1,326 @@
+"""Statistics behind intervals: moments that merge, quantiles, score intervals, clusters and the bootstrap.
+
+Everything works on groups at once: arrays with an entry per group. Rows that belong together (the replications of an
+example, the questions on one document) are summed by cluster first, and the spread *between* clusters gives the
+interval; a thousand rows from ten documents are ten observations, not a thousand.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache, reduce
+from itertools import pairwise
+from statistics import NormalDist
+
+import numpy as np
+
+Arrays = Mapping[str, np.ndarray]
+
+
+def count_rows(group: np.ndarray, n_groups: int) -> np.ndarray:
+    """The number of rows of each group."""
+    return np.bincount(group, minlength=n_groups)
+
+
+def moments(values: np.ndarray, group: np.ndarray, n_groups: int) -> Arrays:
+    """Count, mean and squared deviations of each group, as a state that keeps its digits.
+
+    The mean is the unevaluated sum of `mean` and the much smaller `rest`, and deviations are taken from it, so values
+    with a large common offset lose nothing: the corrected two-pass algorithm of Chan, Golub & LeVeque, "Algorithms
+    for computing the sample variance" (The American Statistician 37, 1983).
+
+    Returns:
+        `n`, `mean`, `rest` and `m2`, the sum of squared deviations; zeros for a group without rows. What overflows is
+        infinite or NaN, without a warning.
+    """
+    n = count_rows(group, n_groups)
+    share = 1.0 / np.maximum(n, 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = np.zeros(n_groups)
+        mean[group] = values  # any value of the group, so that equal values deviate by nothing at all
+        mean += np.bincount(group, (values - mean[group]) * share[group], minlength=n_groups)
+        deviations = values - mean[group]
+        rest = np.bincount(group, deviations * share[group], minlength=n_groups)
+        m2 = np.bincount(group, deviations * deviations, minlength=n_groups) - n * rest * rest
+        mean, rest = _two_sum(mean, rest)
+    return {"n": n, "mean": mean, "rest": rest, "m2": np.maximum(m2, 0.0)}
+
+
+def merge_moments(states: Sequence[Arrays]) -> Arrays:
+    """The moments of all rows together, merged from left to right.
+
+    Source: the pairwise update of Chan, Golub & LeVeque (see `moments`).
+    """
+    return reduce(_merge_two, states)
+
+
+def wilson(successes: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """The score interval of a proportion, without continuity correction.
+
+    It stays within [0, 1] and is usable for few rows and for proportions near 0 and 1, where the textbook normal
+    interval is not. It takes the rows as independent: for rows that share a cluster see `clustered_wilson`.
+    Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference" (JASA 22, 1927).
+
+    Returns:
+        Lower and upper ends, NaN for n = 0.
+
+    Example:
+        >>> low, high = wilson(np.array([80]), np.array([90]), 0.95)
+        >>> round(float(low[0]), 4), round(float(high[0]), 4)
+        (0.8074, 0.9385)
+    """
+    rows = np.where(n > 0, n, np.nan)
+    low, high = _score_interval(successes / rows, rows, normal_quantile(confidence))
+    return np.where(successes == 0, 0 * rows, low), np.where(successes == n, 1 + 0 * rows, high)
+
+
+def clustered_wilson(
+    value: np.ndarray, variance: np.ndarray, clusters: np.ndarray, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The score interval of a proportion whose rows come in clusters, or count by weights.
+
+    The number of rows is replaced by the effective one, value × (1 − value) / variance, and the normal quantile by
+    Student's with a degree of freedom less than there are clusters. Where all rows agree there is no variance to go
+    by, and a cluster counts as one row.
+    Source: N. Dean & M. Pagano, "Evaluating confidence interval methods for binomial proportions in clustered
+    surveys" (Journal of Survey Statistics and Methodology 3, 2015).
+
+    Args:
+        value: the proportion of each group.
+        variance: of that value, see `cluster_variance`.
+        clusters: how many.
+
+    Returns:
+        Lower and upper ends, NaN below two clusters.
+    """
+    spread = value * (1 - value)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows = np.where(variance > 0, spread / variance, clusters)
+    rows = np.where((clusters > 1) & (rows > 0), rows, np.nan)
+    low, high = _score_interval(value, rows, t_quantile(confidence, clusters - 1))
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def _score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
+    z2 = np.square(z)
+    scale = 1 + z2 / n
+    centre = (p + z2 / (2 * n)) / scale
+    half = np.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / scale
+    return centre - half, centre + half
+
+
+def t_quantile(confidence: float, degrees: np.ndarray) -> np.ndarray:
+    """The t for which a Student variable lies in [-t, t] with the given probability.
+
+    Agrees with the exact quantile to better than 1e-9, relatively, for confidences up to 0.99999.
+
+    Args:
+        degrees: degrees of freedom, whole numbers; below 1 the result is NaN.
+
+    Example:
+        >>> [round(float(t), 3) for t in t_quantile(0.95, np.array([1, 10, 100_000]))]
+        [12.706, 2.228, 1.96]
+    """
+    degrees = np.asarray(degrees)
+    result = np.full(degrees.shape, np.nan)
+    large = degrees > _EXACT_DEGREES
+    result[large] = _t_expansion(confidence, degrees[large].astype(np.float64))
+    small = (degrees >= 1) & ~large
+    distinct, where = np.unique(degrees[small], return_inverse=True)
+    result[small] = np.array([_t_exact(confidence, int(df)) for df in distinct], np.float64)[where]
+    return result
+
+
+CLUSTER_TABLE = ("cluster_key", "cluster_group", "cluster_sum", "cluster_weight")
+"""The arrays of a state with a row per group and cluster, sorted by both, where others have one per group."""
+
+
+def cluster_sums(values: np.ndarray, weights: np.ndarray, clusters: np.ndarray, group: np.ndarray) -> Arrays:
+    """The weighted sum of values and the weight of each cluster within each group, as part of a state.
+
+    Args:
+        clusters: 64-bit keys; rows of one group with one key belong together.
+    """
+    table = dict(zip(CLUSTER_TABLE, (clusters, group, weights * values, weights), strict=True))
+    return merge_clusters([table])
+
+
+def merge_clusters(states: Sequence[Arrays]) -> Arrays:
+    """The cluster tables of states as one, merged from left to right; nothing where they have none."""
+    if CLUSTER_TABLE[0] not in states[0]:
+        return {}
+    key, group, total, weight = (np.concatenate([state[name] for state in states]) for name in CLUSTER_TABLE)
+    order = np.lexsort((key, group))  # stable: equal clusters stay in the order of their states
+    key, group = key[order], group[order]
+    new = np.ones(len(key), np.bool_)
+    new[1:] = (key[1:] != key[:-1]) | (group[1:] != group[:-1])
+    starts = np.flatnonzero(new)
+    sums = (np.add.reduceat(array[order], starts) if len(starts) else array for array in (total, weight))
+    return dict(zip(CLUSTER_TABLE, (key[starts], group[starts], *sums), strict=True))
+
+
+def cluster_variance(state: Arrays, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The variance of a weighted mean by the spread between clusters, and how many clusters each group has.
+
+    The mean is a ratio of two sums over clusters, linearised about its value: W. G. Cochran, Sampling Techniques
+    (3rd ed., 1977), section 6.3; NaN below two clusters.
+
+    Args:
+        state: with a cluster table.
+        value: the weighted mean of each group.
+    """
+    group, apart = (
+        state["cluster_group"],
+        state["cluster_sum"] - value[state["cluster_group"]] * state["cluster_weight"],
+    )
+    n = np.bincount(group, minlength=len(value))
+    weight = np.bincount(group, state["cluster_weight"], minlength=len(value))
+    squares = np.bincount(group, apart * apart, minlength=len(value))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(n > 1, n / (n - 1) * squares / (weight * weight), np.nan), n
+
+
+def bootstrap(
+    state: Arrays, value: np.ndarray, confidence: float, replicates: int, seed: int = 0
+) -> tuple[np.ndarray, np.ndarray]:
+    """The bias-corrected and accelerated bootstrap interval of a weighted mean, whole clusters drawn again.
+
+    The draws are a pure function of the seed, the replicate and the number of clusters, on any machine and version.
+    Source: B. Efron, "Better bootstrap confidence intervals" (JASA 82, 1987); the acceleration from the linearised
+    ratio.
+
+    Args:
+        state: with a cluster table.
+        value: the weighted mean of each group.
+        replicates: how often is drawn; 2,000 give two decimals of a coverage.
+
+    Returns:
+        Lower and upper ends, NaN below two clusters.
+    """
+    low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
+    borders = np.searchsorted(state["cluster_group"], np.arange(len(value) + 1))
+    for group, (start, stop) in enumerate(pairwise(borders.tolist())):
+        if stop - start > 1:
+            total, weight = state["cluster_sum"][start:stop], state["cluster_weight"][start:stop]
+            drawn = _drawn(total, weight, replicates, seed)
+            low[group], high[group] = _accelerated(drawn, total, weight, float(value[group]), confidence)
+    return low, high
+
+
+_AT_ONCE = 1 << 22  # draws held in memory
+
+
+def _drawn(total: np.ndarray, weight: np.ndarray, replicates: int, seed: int) -> np.ndarray:
+    """The weighted mean of each replicate, sorted; replicates without weight are left out."""
+    n, found = len(total), []
+    step = max(1, _AT_ONCE // n)
+    for first in range(0, replicates, step):
+        many = min(step, replicates - first)
+        counter = np.arange(first * n, (first + many) * n, dtype=np.uint64)
+        places = ((_scrambled(counter, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+        rows = places.astype(np.int64).reshape(many, n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found.append(total[rows].sum(axis=1) / weight[rows].sum(axis=1))
+    means = np.concatenate(found)
+    return np.sort(means[np.isfinite(means)])
+
+
+def _scrambled(counter: np.ndarray, seed: int) -> np.ndarray:
+    """64 random bits for each number: SplitMix64 (G. Steele, D. Lea & C. Flood, OOPSLA 2014)."""
+    start = np.uint64((seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15) % 2**64)
+    bits = start + counter * np.uint64(0x9E3779B97F4A7C15)
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(bits ^ (bits >> np.uint64(31)))
+
+
+def _accelerated(
+    drawn: np.ndarray, total: np.ndarray, weight: np.ndarray, value: float, confidence: float
+) -> tuple[float, float]:
+    if not len(drawn):
+        return math.nan, math.nan
+    if drawn[0] == drawn[-1]:
+        return float(drawn[0]), float(drawn[0])
+    normal = NormalDist()
+    below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn <= value)) / 2
+    bias = normal.inv_cdf(min(max(below / len(drawn), 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))
+    apart = total - value * weight
+    skew = float((apart**3).sum()) / (6 * float((apart**2).sum()) ** 1.5)
+    ends = []
+    for z in (-normal_quantile(confidence), normal_quantile(confidence)):
+        shifted = bias + (bias + z) / (1 - skew * (bias + z))
+        ends.append(float(np.quantile(drawn, normal.cdf(shifted), method="linear")))
+    return ends[0], ends[1]
+
+
+def _merge_two(a: Arrays, b: Arrays) -> Arrays:
+    n = a["n"] + b["n"]
+    share = b["n"] / np.maximum(n, 1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = (b["mean"] - a["mean"]) + (b["rest"] - a["rest"])
+        mean, rest = _two_sum(a["mean"], a["rest"] + apart * share)
+        m2 = a["m2"] + b["m2"] + apart * apart * (a["n"] * share)
+    merged = {"n": n, "mean": mean, "rest": rest, "m2": m2}
+    only_one = [a["n"] == 0, b["n"] == 0]
+    return {name: np.select(only_one, [b[name], a[name]], merged[name]) for name in merged}
+
+
+def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A sum and what rounding took from it (Knuth, The Art of Computer Programming, vol. 2, 4.2.2)."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+def normal_quantile(confidence: float) -> float:
+    """The z for which a normal variable lies in [-z, z] with the given probability."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
+_EXACT_DEGREES = 1000
+
+
+@cache
+def _t_exact(confidence: float, degrees: int) -> float:
+    """Newton's method from the normal quantile.
+
+    That lies below the root and the distribution is concave above 0, so every step goes up to the root and none
+    beyond it; the number of steps grows only with the logarithm of the quantile.
+    """
+    t = normal_quantile(confidence)
+    log_peak = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - 0.5 * math.log(degrees * math.pi)
+    for _ in range(200):
+        density = math.exp(log_peak - (degrees + 1) / 2 * math.log1p(t * t / degrees))
+        step = (confidence - _t_within(t, degrees)) / (2 * density)
+        t += step
+        if abs(step) <= 1e-14 * t:
+            break
+    return t
+
+
+def _t_within(t: float, degrees: int) -> float:
+    """The probability of [-t, t]: the finite sums of Abramowitz & Stegun 26.7.3 and 26.7.4."""
+    cosine2 = degrees / (degrees + t * t)
+    sine = t / math.sqrt(degrees + t * t)
+    steps = np.arange(1 + degrees % 2, degrees - 2, 2)
+    series = 1 + float(np.cumprod(steps / (steps + 1) * cosine2).sum())
+    if degrees % 2 == 0:
+        return sine * series
+    angle = math.atan(t / math.sqrt(degrees))
+    return 2 / math.pi * (angle + (sine * math.sqrt(cosine2) * series if degrees > 1 else 0.0))
+
+
+def _t_expansion(confidence: float, degrees: np.ndarray) -> np.ndarray:
+    """For many degrees of freedom: the expansion about the normal quantile, Abramowitz & Stegun 26.7.5."""
+    z = normal_quantile(confidence)
+    terms = (
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
+    )
+    quantile = np.full_like(degrees, z)
+    for power, term in enumerate(terms, 1):
+        quantile += term / degrees**power
+    return quantile

@@ -1,0 +1,118 @@
+"""The value below which a given share of the rows lies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluand.errors import SpecError
+from evaluand.intervals import cluster_sums, cluster_variance, clustered_wilson, count_rows, wilson
+from evaluand.metric import (
+    CLUSTER,
+    NO_ROWS,
+    VALUE,
+    Columns,
+    Direction,
+    Metric,
+    State,
+    Values,
+    confidence_of,
+    numbers,
+)
+
+_ROWS = ("row_group", "row_value", "row_cluster")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantile(Metric):
+    """The value below which a given share of the rows lies: the median, a 95th percentile of costs or times.
+
+    The smallest value that at least that share does not exceed (Hyndman & Fan's first definition), so it is a value
+    that occurs. The interval are the quantiles at the ends of Wilson's interval of the share itself, by cluster where
+    rows belong together: R. Woodruff, "Confidence intervals for medians and other position measures" (JASA 47, 1952).
+    Keeps every value.
+
+    Args:
+        q: the share, between 0 and 1.
+        column: the column to look at.
+        direction: whether higher or lower values are better; None if neither.
+        confidence: of the interval.
+
+    Raises:
+        SpecError: the share or the confidence does not lie between 0 and 1.
+
+    Example:
+        >>> metric = Quantile(q=0.5)
+        >>> state = metric.state({"value": np.array([3.0, 1.0, 2.0])}, np.array([0, 0, 0]), n_groups=1)
+        >>> metric.compute(state).value
+        array([2.])
+    """
+
+    kind = "quantile"
+    reductions = ("first", "best", "any", "mean", "all")
+
+    q: float
+    column: str = VALUE
+    direction: Direction | None = "higher"
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 0 < self.q < 1:
+            raise SpecError(f"quantile: q={self.q!r} must lie between 0 and 1, such as 0.5 for the median")
+        object.__setattr__(self, "confidence", confidence_of(self.kind, self.confidence))
+        super().__post_init__()
+
+    @property
+    def interval(self) -> str:
+        return "woodruff"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def prepare(self, columns: Columns) -> Columns:
+        return {VALUE: numbers(columns, self.column, self.kind)}
+
+    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        rows = {"n": count_rows(group, n_groups), "row_group": group, "row_value": columns[VALUE]}
+        return rows | ({"row_cluster": columns[CLUSTER]} if CLUSTER in columns else {})
+
+    def merge(self, states: Sequence[State]) -> State:
+        rows = {name: np.concatenate([state[name] for state in states]) for name in _ROWS if name in states[0]}
+        return rows | dict(super().merge([{"n": state["n"]} for state in states]))
+
+    def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
+        counts = super().place({"n": state["n"]}, positions, n_groups)
+        return {**state, **counts, "row_group": positions[state["row_group"]]}
+
+    def compute(self, state: State) -> Values:
+        n = state["n"]
+        order = np.lexsort((state["row_value"], state["row_group"]))
+        values, starts = state["row_value"][order], np.cumsum(n) - n
+        share = np.full(n.shape, self.q)
+        value = _at(values, starts, n, share)
+        low, high = (_at(values, starts, n, end) for end in self._shares(state, value, share))
+        reason = [None if rows else NO_ROWS for rows in n.tolist()]
+        return Values(value, low, high, reason, [{"n": rows} for rows in n.tolist()])
+
+    def _shares(self, state: State, value: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The interval of the share of rows that the value is not exceeded by."""
+        n, group = state["n"], state["row_group"]
+        if "row_cluster" not in state:
+            return wilson(share * n, n, self.confidence)
+        below = (state["row_value"] <= value[group]).astype(np.float64)
+        table = cluster_sums(below, np.ones(len(below)), state["row_cluster"], group)
+        mean = np.bincount(group, below, minlength=len(n)) / np.maximum(n, 1)
+        variance, clusters = cluster_variance(table, mean)
+        return clustered_wilson(share, variance, clusters, self.confidence)
+
+
+def _at(values: np.ndarray, starts: np.ndarray, n: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """The value of each group that a share of its rows does not exceed; NaN without rows or share."""
+    known = (n > 0) & np.isfinite(share)
+    place = np.ceil(np.where(known, share, 0.0) * n - 1e-9).astype(np.int64) - 1
+    found = np.full(n.shape, np.nan)
+    found[known] = values[(starts + np.clip(place, 0, n - 1))[known]]
+    return found
