@@ -195,7 +195,9 @@ def test_no_answer_and_an_empty_answer_look_different() -> None:
 
 
 def test_an_evaluation_counts_rows_by_status_for_each_scorer(made: Made) -> None:
-    text = shown(artifact_table(described("evaluations", made.evaluation, evaluation_facts(made.evaluation, made.run, 2))), 120)
+    text = shown(
+        artifact_table(described("evaluations", made.evaluation, evaluation_facts(made.evaluation, made.run, 2))), 120
+    )
     assert "same      10       7       1          2        0" in text
     assert "2  abstained  no number" in text
 
