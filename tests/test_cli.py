@@ -28,7 +28,7 @@ from evaluand.stores.directory import DirectoryStore
 from evaluand.work import Tally
 
 CODE = """
-import subprocess, sys, time
+import subprocess, sys, time, warnings
 from pathlib import Path
 
 def double(question):
@@ -47,6 +47,13 @@ def picky(question):
     return question
 
 def same(question):
+    return question
+
+def broken(question):
+    raise ConnectionError("nobody there")
+
+def warns(question):
+    warnings.warn("take care")
     return question
 
 def slow(question):
@@ -218,6 +225,42 @@ def test_results_as_json_hold_what_the_tables_show(place: Place) -> None:
     assert facts["aggregation"]["id"] == place.id("aggregations")
 
 
+def test_a_task_of_which_every_call_failed_ends_the_command_with_an_error_after_the_table(place: Place) -> None:
+    path = place.experiment("broken")
+    result = place.call("run", str(path))
+    assert result.exit_code == 1
+    assert "more: evaluand show doubling" in result.stdout
+    assert result.stderr == "error: all 6 calls of task 'mine' failed: ConnectionError: nobody there\n"
+    as_json = place.call("run", str(path), "--json")
+    assert as_json.exit_code == 1
+    assert json.loads(as_json.stdout)["tasks"][0]["run"]["counts"] == {"failed": 6}
+
+
+def test_one_task_that_fails_throughout_beside_others_is_an_error(place: Place) -> None:
+    path = place.experiment()
+    path.write_text(path.read_text().replace("scorers:", "  other: {function: app.py:broken}\nscorers:"))
+    result = place.call("run", str(path), "--limit", "1")
+    assert result.exit_code == 1
+    assert result.stderr == "error: the one call of task 'other' failed: ConnectionError: nobody there\n"
+
+
+def test_rows_of_recorded_outputs_that_no_example_has_are_noted_once(place: Place) -> None:
+    outputs = [{"id": str(i), "text": "x"} for i in [*range(6), "x17", "x18"]]
+    (place.folder / "theirs.jsonl").write_text("\n".join(map(json.dumps, outputs)))
+    path = place.experiment()
+    recorded = "{kind: recorded, path: theirs.jsonl, response: text, by: id}"
+    path.write_text(path.read_text().replace("{function: app.py:double}", recorded))
+    told = f"{place.folder / 'theirs.jsonl'} holds 2 rows for ids that no example has, such as 'x17'"
+    process = place.process("run", str(path), "--limit", "1")
+    assert (process.communicate()[1], process.returncode) == (f"note: {told}\n", 0)
+
+
+def test_other_warnings_are_shown_as_usual(place: Place) -> None:
+    process = place.process("run", str(place.experiment("warns")), "--limit", "1")
+    assert "app.py:" in (err := process.communicate()[1])
+    assert "UserWarning: take care" in err
+
+
 def test_what_tasks_and_their_programs_print_does_not_mix_with_the_results(place: Place) -> None:
     process = place.process("run", str(place.experiment("noisy")), "--json")
     out, err = process.communicate()
@@ -314,6 +357,20 @@ def test_there_is_nothing_to_resume_in_what_is_complete(ran: Place) -> None:
     result = ran.call("resume", "doubling/mine")
     assert (result.exit_code, result.stdout) == (0, "")
     assert f"nothing to resume: run {ran.id('runs')[:12]} is complete" in result.stderr
+    id = ran.id("runs")
+    facts = {"resumed": False, "kind": "runs", "id": id, "reason": f"run {id[:12]} is complete"}
+    assert ran.json("resume", "doubling/mine") == facts
+
+
+def test_resuming_one_task_names_those_that_have_no_finished_run(place: Place) -> None:
+    path = place.experiment("picky", abort=True)
+    more = "  begun: {function: app.py:same}\n  not: {function: app.py:same}\n  done: {function: app.py:same}\n"
+    path.write_text(path.read_text().replace("scorers:", more + "scorers:"))
+    place.done("run", str(path), "--task", "done")
+    place.call("run", str(path))
+    result = place.call("resume", "doubling/mine")
+    assert result.exit_code == 0
+    assert result.stderr.splitlines()[-1] == f"also not run yet: begun, not; evaluand run {path}"
 
 
 def test_what_was_begun_from_python_is_resumed_from_python(place: Place) -> None:

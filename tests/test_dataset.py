@@ -101,11 +101,57 @@ def test_roles_that_name_no_column_are_refused_all_at_once_with_the_nearest() ->
     with pytest.raises(SpecError) as refused:
         Dataset.from_rows([{"question": 1, "answer": 2}], input="questoin", expected="anser", attributes=["race"])
     assert str(refused.value).splitlines() == [
-        "input: no column is called 'questoin' (did you mean 'question'?)",
-        "expected: no column is called 'anser' (did you mean 'answer'?)",
-        "attributes: no column is called 'race'",
-        "the columns are: question, answer",
+        "input: no column is called 'questoin' (did you mean 'question'?); there are question, answer",
+        "expected: no column is called 'anser' (did you mean 'answer'?); there are question, answer",
+        "attributes: no column is called 'race'; there are question, answer",
     ]
+
+
+def test_a_role_that_does_not_exist_is_refused_with_the_nearest() -> None:
+    with pytest.raises(SpecError) as refused:
+        Dataset.from_rows([{"a": 1}], inputs="a", wieght="a")
+    listed = "input, expected, attributes, id, weight, cluster, metadata"
+    assert str(refused.value).splitlines() == [
+        f"inputs: no role is called so (did you mean 'input'?); there are {listed}",
+        f"wieght: no role is called so (did you mean 'weight'?); there are {listed}",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("role", "value", "wanted"),
+    [
+        ("input", 5, "the name of a column, or a list of names"),
+        ("input", {"a": "a"}, "the name of a column, or a list of names"),
+        ("attributes", ["a", 1], "the name of a column, or a list of names"),
+        ("metadata", True, "the name of a column, or a list of names"),
+        ("expected", {"a": 1}, "the name of a column, or a list of names, or a mapping target: column"),
+        ("weight", ["a"], "the name of a column"),
+        ("id", 5, "the name of a column"),
+    ],
+)
+def test_a_role_of_a_wrong_type_is_refused_with_what_is_wanted(role: str, value: Any, wanted: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        Dataset.from_rows([{"a": 1}], **{role: value})
+    assert str(refused.value) == f"{role}: is {value!r}; give {wanted}"
+
+
+def test_a_long_list_of_columns_is_cut() -> None:
+    with pytest.raises(SpecError, match=r"there are c0, .*, c19 and 5 more$"):
+        Dataset.from_rows([{f"c{i}": 1 for i in range(25)}], input="x")
+
+
+@pytest.mark.parametrize(
+    ("make", "wanted"),
+    [
+        (Dataset.from_rows, "give a list of mappings, one for each row, not a number"),
+        (Dataset.from_file, "give the path of a file, not a number"),
+        (Dataset.from_arrow, "give a pyarrow.Table, not a number"),
+        (Dataset.from_pandas, "give a pandas.DataFrame, not a number"),
+    ],
+)
+def test_what_a_dataset_cannot_be_made_of_is_refused(make: Any, wanted: str) -> None:
+    with pytest.raises(SpecError, match=wanted):
+        make(5)
 
 
 def test_a_dataset_without_a_column_for_the_task_is_refused() -> None:
@@ -113,14 +159,16 @@ def test_a_dataset_without_a_column_for_the_task_is_refused() -> None:
         Dataset.from_rows([{"expected": 1, "id": "a"}])
 
 
-@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.parquet"])
-def test_a_file_without_a_row_or_column_is_refused_by_name(tmp_path: Path, name: str) -> None:
-    path = file(tmp_path, name, "[]" if name == "a.json" else "")
+@pytest.mark.parametrize(
+    ("name", "text"), [("a.jsonl", ""), ("a.json", ""), ("a.json", "[]"), ("a.csv", ""), ("a.parquet", "")]
+)
+def test_a_file_without_a_row_or_column_is_refused_alike_in_every_format(tmp_path: Path, name: str, text: str) -> None:
+    path = file(tmp_path, name, text)
     if name == "a.parquet":
         pq.write_table(pa.table({}), path)
-    with pytest.raises((DataError, SpecError)) as refused:
+    with pytest.raises(DataError) as refused:
         Dataset.from_file(path)
-    assert str(path) in str(refused.value)
+    assert str(refused.value) == f"{path}: there are no examples, since there are no columns"
 
 
 @pytest.mark.parametrize("name", ["_replication_", "_x_", "__"])
@@ -199,11 +247,11 @@ def test_an_index_that_is_no_whole_number_is_named_by_row(wrong: Any) -> None:
     assert [where for where, _ in faults(refused)] == ["rows[1]"]
 
 
-def test_an_index_that_is_no_whole_number_is_named_by_row_of_a_csv_file(tmp_path: Path) -> None:
+def test_an_index_that_is_no_whole_number_is_named_by_line_of_a_csv_file(tmp_path: Path) -> None:
     path = file(tmp_path, "a.csv", "_index_,input\n0,a\none,b\n2,c\n3x,d\n")
     with pytest.raises(DataError, match="_index_") as refused:
         Dataset.from_file(path)
-    assert [where for where, _ in faults(refused)] == [f"{path}: row 2", f"{path}: row 4"]
+    assert [where for where, _ in faults(refused)] == [f"{path}:3", f"{path}:5"]
 
 
 def test_an_index_too_large_is_refused() -> None:
@@ -242,6 +290,27 @@ def test_faults_of_rows_that_were_sorted_name_the_place_in_the_file(tmp_path: Pa
     with pytest.raises(DataError) as refused:
         Dataset.from_file(path, weight="w")
     assert sorted(where for where, _ in faults(refused)) == [f"{path}:3", f"{path}:4"]
+
+
+def test_faults_in_rows_below_line_feeds_name_the_line_that_an_editor_shows(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.csv", 'id,input\na,"one\ntwo\n\nfour"\n\nb,x\na,y\n')
+    with pytest.raises(DataError) as refused:
+        Dataset.from_file(path)
+    assert faults(refused) == [(f"{path}:8", f"the id 'a' occurs twice (first at {path}:2)")]
+
+
+def test_a_csv_file_may_part_its_cells_otherwise(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.csv", "input;expected\na,b;1\n")
+    [example] = Dataset.from_file(path, delimiter=";")
+    assert (example.input, example.expected) == ("a,b", 1)
+
+
+@pytest.mark.parametrize("name", [None, "who"])
+def test_ids_are_given_in_order_without_the_examples(name: str | None) -> None:
+    data = Dataset.from_rows(
+        [{"_index_": 7, "input": "x", "who": "b"}, {"_index_": 3, "input": "y", "who": 5}], id=name
+    )
+    assert list(data.ids()) == [example.id for example in data]
 
 
 # Values

@@ -59,6 +59,31 @@ def test_the_published_schema_refuses_what_cannot_run(change: dict[str, object])
         jsonschema.Draft202012Validator(json_schema()).validate(experiment)
 
 
+def parts_of_the_schema() -> dict[str, set[str]]:
+    """Each part of an experiment file, as the guide calls it, with its keys."""
+    schema = json_schema()
+    parts = {"dataset": schema["$defs"]["DatasetSpec"], "run": schema["$defs"]["RunSpec"]}
+    for group, code in (("tasks", "TaskCodeSpec"), ("scorers", "ScorerCodeSpec")):
+        parts[f"{group}, code"] = schema["$defs"][code]
+        kinds = [one for one in schema["properties"][group]["additionalProperties"]["anyOf"] if "properties" in one]
+        parts |= {f"{group}, kind: {kind['title']}": kind for kind in kinds}
+    keys = {part: {*held["properties"]} - {"kind"} for part, held in parts.items()}
+    metrics = [one for one in schema["properties"]["metrics"]["items"]["anyOf"] if "properties" in one]
+    return keys | {"metrics": {key for metric in metrics for key in metric["properties"]}}
+
+
+def test_the_guide_names_every_key_of_the_experiment_file_and_no_other() -> None:
+    section = (ROOT / "docs" / "guide.md").read_text().split("## The experiment file")[1].split("\n## ")[0]
+    told: dict[str, set[str]] = {}
+    part = ""
+    for first in re.findall(r"^\| (.*?) \|", section, flags=re.MULTILINE):
+        if first.startswith("**"):
+            part = first.replace("*", "").replace("`", "")
+        told.setdefault(part, set()).update(() if first.startswith("**") else re.findall(r"`(\w+)`", first))
+    assert told.pop("") == {"name"}
+    assert told == parts_of_the_schema()
+
+
 @pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/guide.md"])
 def test_links_lead_somewhere(document: str) -> None:
     place = ROOT / document

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ from evaluand.errors import DataError, EvaluandError, SpecError, TaskError
 from evaluand.evaluation import Evaluator
 from evaluand.run import Run, Runner
 from evaluand.store import MemoryStore
-from evaluand.tasks.recorded import RecordedTask
+from evaluand.tasks.recorded import RecordedTask, UnusedRows
 from evaluand.trace import Trace
 
 
@@ -47,13 +49,15 @@ def test_rows_are_joined_by_index_in_whatever_order(tmp_path: Path) -> None:
     path = file(
         tmp_path, [{"_index_": 9, "text": "nine"}, {"_index_": 1, "text": "one"}, {"_index_": 7, "text": "no one's"}]
     )
-    run = Runner().run(RecordedTask(path=path, response="text"), examples(1, 9))
+    with pytest.warns(UnusedRows):
+        run = Runner().run(RecordedTask(path=path, response="text"), examples(1, 9))
     assert outcomes(run) == [["one"], ["nine"]]
 
 
 def test_rows_without_an_index_are_joined_by_their_number(tmp_path: Path) -> None:
     path = file(tmp_path, "text\nzero\none\ntwo\n", "model.csv")
-    run = Runner().run(RecordedTask(path=path, response="text"), examples(0, 2))
+    with pytest.warns(UnusedRows):
+        run = Runner().run(RecordedTask(path=path, response="text"), examples(0, 2))
     assert outcomes(run) == [["zero"], ["two"]]
 
 
@@ -207,8 +211,8 @@ def test_rows_of_one_key_are_named_all_at_once(tmp_path: Path) -> None:
     error = refused(RecordedTask(path=path, response="text"))
     assert isinstance(error, DataError)
     assert [(fault.where, fault.message) for fault in error.faults] == [
-        (f"{path}:3", "index 3 occurs twice; keep one row for each"),
-        (f"{path}:5", "index 4 occurs twice; keep one row for each"),
+        (f"{path}:3", f"index 3 occurs twice (first at {path}:1); keep one row for each"),
+        (f"{path}:5", f"index 4 occurs twice (first at {path}:2); keep one row for each"),
     ]
 
 
@@ -239,22 +243,100 @@ def test_an_id_that_is_empty_is_named_by_row(tmp_path: Path, wrong: str) -> None
 
 
 @pytest.mark.parametrize(
-    "parameters", [{"by": "id"}, {"key": "case"}, {"replication": "try"}, {"by": "id", "key": "case.id"}]
+    ("parameters", "told"),
+    [
+        ({"by": "id"}, "by: id needs a column 'id'; name the one that holds the ids as key: _index_, text"),
+        ({"key": "case"}, "key: no column is called 'case'; there are _index_, text"),
+        ({"replication": "try"}, "replication: no column is called 'try'; there are _index_, text"),
+        ({"response": "txet"}, "response: no column is called 'txet' (did you mean 'text'?); there are _index_, text"),
+    ],
 )
-def test_a_key_that_no_row_has_is_refused(tmp_path: Path, parameters: dict[str, Any]) -> None:
+def test_a_column_that_the_file_has_not_is_refused_with_what_there_is(
+    tmp_path: Path, parameters: dict[str, Any], told: str
+) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": "t"}, {"_index_": 1, "text": "t"}])
-    error = refused(RecordedTask(path=path, response="text", **parameters))
-    assert isinstance(error, DataError)
-    assert f"{path}:1: " in str(error)
+    error = refused(RecordedTask(path=path, **{"response": "text"} | parameters))
+    assert isinstance(error, SpecError)
+    assert str(error) == f"{path}: {told}"
 
 
-@pytest.mark.parametrize("response", ["txet", "text.content", {"prediction": "text", "confidence": "score"}])
-def test_a_response_that_no_row_has_is_refused_with_what_is_there(tmp_path: Path, response: Any) -> None:
+def test_columns_that_the_file_has_not_are_named_all_at_once(tmp_path: Path) -> None:
+    path = file(tmp_path, [{"text": "t"}])
+    response = {"prediction": "text", "confidence": "score"}
+    error = refused(RecordedTask(path=path, response=response, by="id", fold_key="fold"))
+    assert [line.split(": ")[1] for line in str(error).splitlines()] == ["response", "fold_key", "by"]
+
+
+def test_a_response_that_no_row_has_is_refused_with_what_is_there(tmp_path: Path) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": "t"}, {"_index_": 1, "text": "t"}])
-    error = refused(RecordedTask(path=path, response=response))
+    error = refused(RecordedTask(path=path, response="text.content"))
     assert isinstance(error, DataError)
-    assert "no row has a response" in str(error)
-    assert f"{path}:1: " in str(error)
+    assert str(error).startswith(f"no row has a response: {path}:1: text.content: $.text is ")
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.csv", ""), ("a.csv", "id,text\n"), ("a.jsonl", ""), ("a.json", "[]")])
+def test_a_file_without_rows_is_refused_alike_in_every_format(tmp_path: Path, name: str, text: str) -> None:
+    path = file(tmp_path, text, name)
+    error = refused(RecordedTask(path=path, response="text", by="id"))
+    assert isinstance(error, DataError)
+    assert str(error) == f"{path}: the file holds no rows"
+
+
+def test_a_csv_file_may_part_its_cells_otherwise(tmp_path: Path) -> None:
+    path = file(tmp_path, "_index_;text\n0;a,b\n", "model.csv")
+    task = RecordedTask(path=path, response="text", delimiter=";")
+    assert outcomes(Runner().run(task, examples(0))) == [["a,b"]]
+    assert task.identify().spec != RecordedTask(path=path, response="text").identify().spec
+
+
+# Rows that nobody asks for
+
+
+@pytest.mark.parametrize("limit", [None, 1])
+def test_rows_that_no_example_has_are_told_once_whatever_the_limit(tmp_path: Path, limit: int | None) -> None:
+    path = file(tmp_path, [{"id": name, "text": "t"} for name in ("a", "x17", "b", "y")])
+    with pytest.warns(UnusedRows) as told:
+        Runner().run(RecordedTask(path=path, response="text", by="id"), examples(0, 1, names=["a", "b"]), limit=limit)
+    assert [str(one.message) for one in told] == [f"{path} holds 2 rows for ids that no example has, such as 'x17'"]
+
+
+def test_a_row_that_no_example_has_is_told_by_its_key(tmp_path: Path) -> None:
+    path = file(tmp_path, [{"_index_": i, "try": 0, "text": "t"} for i in (0, 1, 7)])
+    with pytest.warns(UnusedRows) as told:
+        Runner().run(RecordedTask(path=path, response="text", replication="try"), examples(0, 1))
+    assert [str(one.message) for one in told] == [f"{path} holds a row for index 7, which no example has"]
+
+
+def test_a_limit_leaves_rows_over_without_a_word(tmp_path: Path) -> None:
+    path = file(tmp_path, [{"_index_": i, "text": str(i)} for i in range(5)])
+    run = Runner().run(RecordedTask(path=path, response="text"), examples(*range(5)), limit=2)
+    assert outcomes(run) == [["0"], ["1"]]
+
+
+# A fresh interpreter's memory beyond what the libraries take, in MB, when it holds the outputs of a file.
+HELD = """
+import resource, sys
+from evaluand.dataset import Dataset
+from evaluand.tasks.recorded import RecordedTask
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
+data = Dataset.from_rows([{"id": "0", "input": ""}])
+RecordedTask(path=sys.argv[1], response="text", by="id").prepare(data)
+before = peak()
+RecordedTask(path=sys.argv[2], response="text", by="id").prepare(data)
+print(peak() - before)
+"""
+
+
+def test_a_file_of_many_outputs_takes_little_more_memory_than_its_size(tmp_path: Path) -> None:
+    few = file(tmp_path, "id,text\n0,a\n", "few.csv")
+    many = file(tmp_path, "id,text\n" + "".join(f"{i},{'x' * 400}\n" for i in range(50_000)), "many.csv")  # 20 MB
+    command = [sys.executable, "-W", "ignore", "-c", HELD, few, many]
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert int(result.stdout) < 100
+
+
+# Files
 
 
 def test_a_file_that_is_missing_broken_or_of_no_known_format_is_refused(tmp_path: Path) -> None:

@@ -135,24 +135,24 @@ def test_tabs_part_the_cells_of_a_tsv_file(tmp_path: Path) -> None:
     assert values(source) == [{"input": "a,b", "expected": 1}, {"input": "x\ty", "expected": 2}]
 
 
-def test_rows_of_the_wrong_length_are_named_by_number_all_at_once(tmp_path: Path) -> None:
+def test_rows_of_the_wrong_length_are_named_by_the_line_an_editor_shows_all_at_once(tmp_path: Path) -> None:
     text = 'a,b\n"x\n\ny",2\n3\n\n4,5,6\n7,8\n9\n'
     with pytest.raises(DataError) as refused:
         open_file(file(tmp_path, "a.csv", text))
     path = tmp_path / "a.csv"
     assert faults(refused) == [
-        (f"{path}: row 2", "1 values where the header names 2"),
-        (f"{path}: row 3", "3 values where the header names 2"),
-        (f"{path}: row 5", "1 values where the header names 2"),
+        (f"{path}:5", "1 values where the header names 2"),
+        (f"{path}:7", "3 values where the header names 2"),
+        (f"{path}:9", "1 values where the header names 2"),
     ]
 
 
-def test_rows_of_the_wrong_length_are_numbered_right_beyond_the_first_block(tmp_path: Path) -> None:
+def test_rows_of_the_wrong_length_are_named_by_line_beyond_the_first_block(tmp_path: Path) -> None:
     good = "x" * 500 + ",1\n"
     text = "a,b\n" + good * 3000 + "short\n" + good * 3000 + "also\n"
     with pytest.raises(DataError) as refused:
         open_file(file(tmp_path, "a.csv", text))
-    assert [where.rsplit(" ", 1)[1] for where, _ in faults(refused)] == ["3001", "6002"]
+    assert [where.rsplit(":", 1)[1] for where, _ in faults(refused)] == ["3002", "6003"]
 
 
 @pytest.mark.parametrize(
@@ -163,6 +163,82 @@ def test_a_csv_header_must_name_each_column_once(tmp_path: Path, header: str, me
     with pytest.raises(DataError, match=message) as refused:
         open_file(file(tmp_path, "a.csv", f"{header}\n1,2,3\n"))
     assert refused.value.faults[0].where == f"{tmp_path / 'a.csv'}:1"
+
+
+@pytest.mark.parametrize("text", ["\n\n{}\n\n", BOM.decode() + "\n{}", "{}\r\n\r\n"])
+def test_blank_lines_of_a_csv_file_are_passed_over_and_rows_keep_their_line_numbers(tmp_path: Path, text: str) -> None:
+    path = file(tmp_path, "a.csv", text.format('input,"x"\n"a\r\nb",1\n\n"c\n\nd",2\ne,3'))
+    source = open_file(path)
+    assert values(source) == [{"input": "a\r\nb", "x": 1}, {"input": "c\n\nd", "x": 2}, {"input": "e", "x": 3}]
+    first = text.replace("\r\n", "\n").split("{}")[0].count("\n") + 2
+    assert [source.where(row) for row in range(3)] == [f"{path}:{first + line}" for line in (0, 3, 6)]
+
+
+def test_a_row_may_be_longer_than_the_limit_of_the_csv_module(tmp_path: Path) -> None:
+    source = open_file(file(tmp_path, "a.csv", "input\n" + "x" * 200_000))
+    assert [len(cell) for cell in column(source, "input")] == [200_000]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "wrong"),
+    [
+        ('a,b\n1,"x\n2,y\n3,z\n', 2, "is never closed"),
+        ('a,b\n"1\n\n",2\n3,"x', 5, "is never closed"),
+        ('"a,b\n1,2\n', 1, "is never closed"),
+        ('a,b\n1,"x\n2,"y"\n3,z\n', 2, "ends in line 3, where more text follows it"),
+        ('a,b\n1,2\n3,"say "hi""\n', 3, "ends in line 3, where more text follows it"),
+    ],
+)
+def test_a_quote_that_swallows_rows_is_named_by_the_line_in_which_it_opens(
+    tmp_path: Path, text: str, line: int, wrong: str
+) -> None:
+    for mark in ("", BOM.decode()):
+        with pytest.raises(DataError) as refused:
+            open_file(file(tmp_path, "a.csv", mark + text))
+        [(where, message)] = faults(refused)
+        assert where == f"{tmp_path / 'a.csv'}:{line}"
+        assert message.startswith(f"the quoted cell that begins here {wrong}; close it")
+
+
+def test_a_quote_in_the_middle_of_a_cell_is_a_character(tmp_path: Path) -> None:
+    source = open_file(file(tmp_path, "a.csv", 'input,x\n5" disk,"1"\nit is 6",2\n'))
+    assert column(source, "input") == ['5" disk', 'it is 6"']
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_cells_that_another_character_parts_are_read_when_it_is_given(tmp_path: Path, mark: str) -> None:
+    path = file(tmp_path, "a.csv", f'input{mark}x\n"a{mark}b"{mark}1\n"c\n"{mark}2\n')
+    with pytest.raises(DataError) as refused:
+        open_file(path)
+    shown = json.dumps(mark)
+    told = f'the header has no "," but {shown}; set delimiter: {shown} (or ",", if it names one column)'
+    assert faults(refused) == [(f"{path}:1", told)]
+    source = open_file(path, delimiter=mark)
+    assert values(source) == [{"input": f"a{mark}b", "x": 1}, {"input": "c\n", "x": 2}]
+    assert source.where(1) == f"{path}:3"
+
+
+def test_a_single_column_may_have_any_name_where_the_delimiter_is_given(tmp_path: Path) -> None:
+    path = file(tmp_path, "a.csv", "yes;no\nx\n")
+    assert values(open_file(path, delimiter=",")) == [{"yes;no": "x"}]
+
+
+@pytest.mark.parametrize("wrong", ["", ";;", '"', "\n", "；", 5])
+def test_a_delimiter_is_one_plain_character(tmp_path: Path, wrong: Any) -> None:
+    with pytest.raises(SpecError, match="delimiter must be one character"):
+        open_file(file(tmp_path, "a.csv", "a,b\n"), delimiter=wrong)
+
+
+def test_only_csv_files_have_a_delimiter(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="delimiter is for CSV files; jsonl has none"):
+        open_file(file(tmp_path, "a.jsonl", "{}"), delimiter=";")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json"])
+def test_a_file_of_no_bytes_is_a_source_without_columns_or_rows(tmp_path: Path, name: str) -> None:
+    source = open_file(file(tmp_path, name, ""))
+    assert source.schema.names == []
+    assert values(source) == []
 
 
 def test_a_header_without_rows_is_a_source_without_rows(tmp_path: Path) -> None:
@@ -192,12 +268,6 @@ def test_all_broken_lines_are_named_by_number_at_once(tmp_path: Path) -> None:
     assert "not JSON at column 10: " in found[8] or "not JSON at column 11: " in found[8]
 
 
-def test_bytes_that_are_no_utf_8_are_named_by_line(tmp_path: Path) -> None:
-    with pytest.raises(DataError) as refused:
-        open_file(file(tmp_path, "a.jsonl", b'{"input":"ok"}\n{"input":"caf\xe9"}\n'))
-    assert [where for where, _ in faults(refused)] == [f"{tmp_path / 'a.jsonl'}:2"]
-
-
 def test_thousands_of_faults_are_all_counted_and_the_first_are_kept(tmp_path: Path) -> None:
     with pytest.raises(DataError) as refused:
         open_file(file(tmp_path, "a.jsonl", "x\n" * (MAX_FAULTS + 7)))
@@ -221,9 +291,9 @@ def test_a_json_array_of_objects_is_a_source(tmp_path: Path) -> None:
     ("text", "where", "message"),
     [
         ('[{"a":1},\n {"a":}]', "a.json:2:7", "not JSON"),
-        ('{"a":1}', "", "an array of objects, not a dict"),
-        ('[{"a":1}, 3]', "a.json[1]", "not a int"),
-        ("", "a.json:1:1", "not JSON"),
+        ('{"a":1}', "", "an array of objects, not an object"),
+        ('[{"a":1}, 3]', "a.json[1]", "not a number"),
+        (" ", "a.json:1:1", "not JSON"),
     ],
 )
 def test_a_json_file_that_is_no_array_of_objects_is_refused_at_its_place(
@@ -317,6 +387,15 @@ def test_rows_of_any_json_come_out_as_they_went_in_on_every_pass(rows: list[dict
             assert all(equal(row.get(name), cell) for name, cell in again.items())
 
 
+@pytest.mark.parametrize(
+    ("wrong", "shown"), [({"input": [1]}, "an object"), ("text", "a text"), (5, "a number"), (b"x", "a bytes")]
+)
+def test_what_is_not_several_rows_is_refused(wrong: Any, shown: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        from_rows(wrong)
+    assert str(refused.value) == f"rows: give a list of mappings, one for each row, not {shown}"
+
+
 def test_rows_that_can_be_read_only_once_are_kept() -> None:
     source = from_rows({"input": i} for i in range(3))
     assert column(source, "input") == column(source, "input") == [0, 1, 2]
@@ -331,8 +410,8 @@ def test_python_rows_that_are_none_are_named_by_number_all_at_once() -> None:
         ("cases[2]", "1 is not a column name"),
         ("cases[3]", "'' is not a column name"),
         ("cases[4]", "input: $: a set is not data and cannot be stored"),
-        ("cases[5]", "input: $.a: a object is not data and cannot be stored"),
-        ("cases[6]", "a row must be an object with named values, not a str"),
+        ("cases[5]", "input: $.a: an object is not data and cannot be stored"),
+        ("cases[6]", "a row must be an object with named values, not a text"),
     ]
 
 
@@ -464,12 +543,32 @@ def test_the_format_given_wins_over_the_suffix_and_case_does_not_matter(tmp_path
     assert values(open_file(file(tmp_path, "a.csv", '{"input":1}\n'), "ndjson")) == [{"input": 1}]
 
 
-def test_text_files_that_are_not_utf_8_are_refused_by_name(tmp_path: Path) -> None:
-    for content in ("input\ncafé\n", "café\n1\n"):
-        path = file(tmp_path, "a.csv", content.encode("latin-1"))
-        with pytest.raises(DataError) as refused:
-            values(open_file(path))
-        assert str(path) in str(refused.value)
+@pytest.mark.parametrize(
+    ("name", "text", "line", "offset"),
+    [
+        ("a.csv", "input\na\ncafé\n", 3, 11),
+        ("a.csv", "café\n1\n", 1, 3),
+        ("a.jsonl", '{"input":1}\n{"input":"é"}\n', 2, 22),
+        ("a.json", '[{"input":1},\n\n{"input":"é"}]\n', 3, 25),
+    ],
+)
+def test_a_byte_that_is_not_utf_8_is_named_by_line_and_offset(
+    tmp_path: Path, name: str, text: str, line: int, offset: int
+) -> None:
+    path = file(tmp_path, name, text.encode("latin-1"))
+    with pytest.raises(DataError) as refused:
+        open_file(path)
+    told = f"byte 0xe9 at offset {offset} is not UTF-8; save the file as UTF-8"
+    assert faults(refused) == [(f"{path}:{line}", told)]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.jsonl", "a.json"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16_is_recognised(tmp_path: Path, name: str, encoding: str) -> None:
+    path = file(tmp_path, name, "input,expected\na,b\n".encode(encoding))
+    with pytest.raises(DataError, match=r"UTF-16.*; save it as UTF-8") as refused:
+        open_file(path)
+    assert str(path) in str(refused.value)
 
 
 def test_the_same_rows_are_read_alike_from_every_format(tmp_path: Path) -> None:

@@ -368,7 +368,7 @@ def test_a_task_of_items_that_gives_no_list_fails_that_row(output: Any) -> None:
     run = Runner().run(task(version="1", items=True)(lambda text: output), Dataset.from_rows([{"input": "q"}]))
     assert run.counts == {"failed": 1}
     [failure] = failures(run)
-    assert failure.startswith("DataError: the task declares items, so it must return a list of items, not a ")
+    assert failure.startswith("DataError: the task declares items, so it must return a list of items, not a")
 
 
 def cyclic() -> list[Any]:

@@ -11,7 +11,7 @@ import hashlib
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,8 +22,20 @@ import pyarrow as pa
 from evaluand import ids, registry, rows
 from evaluand.errors import DataError, SpecError
 from evaluand.rows import DIGEST, INDEX
-from evaluand.source import Faults, Source, from_rows, from_table, open_file
+from evaluand.source import Faults, Source, from_rows, from_table, kind_of, missing_column, open_file
 from evaluand.store import FORMAT, Manifest, Store, check_name, now
+
+
+class RoleError(SpecError):
+    """Roles that cannot be given.
+
+    Attributes:
+        faults: (role, what is wrong with it).
+    """
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(f"{role}: {message}" for role, message in faults))
 
 
 @dataclass(frozen=True)
@@ -56,8 +68,9 @@ class Roles:
         `expected` and `id`, the columns of these names are.
 
         Raises:
-            SpecError: a role names a column that is not there; all of them at once.
+            RoleError: there is no such role, or it names a column that is not there; all of them at once.
         """
+        cls._check_given(given)
         wanted = {name: value for name, value in given.items() if value is not None}
         for name in ("expected", "id", "input"):
             if name not in wanted and name in columns:
@@ -82,17 +95,45 @@ class Roles:
         """Every column that has a role, once."""
         return tuple(dict.fromkeys(c for value in asdict(self).values() for c in _columns_of(value)))
 
+    @classmethod
+    def _check_given(cls, given: Mapping[str, Any]) -> None:
+        roles = [field.name for field in fields(cls)]
+        faults = []
+        for role, value in given.items():
+            if role not in roles:
+                told = f"no role is called so{registry.nearest(role, roles)}; there are {', '.join(roles)}"
+                faults.append((role, told))
+            elif not (value is None or isinstance(value, str) or _is_of_names(value, role)):
+                faults.append((role, f"is {value!r}; give {_WANTED.get(role, 'the name of a column')}"))
+        if faults:
+            raise RoleError(faults)
+
     def _check(self, columns: Sequence[str]) -> None:
         faults = [
-            f"{role}: no column is called {c!r}{registry.nearest(c, columns)}"
+            (role, missing_column(c, columns))
             for role, value in asdict(self).items()
             for c in _columns_of(value)
             if c not in columns
         ]
         if not self.input:
-            faults.append("input: no column is left for the task to see; name one")
+            faults.append(("input", "no column is left for the task to see; name one"))
         if faults:
-            raise SpecError("\n".join(faults) + f"\nthe columns are: {', '.join(columns)}")
+            raise RoleError(faults)
+
+
+_LIST = "the name of a column, or a list of names"
+_WANTED = {
+    "input": _LIST,
+    "expected": f"{_LIST}, or a mapping target: column",
+    "attributes": _LIST,
+    "metadata": _LIST,
+}
+
+
+def _is_of_names(value: Any, role: str) -> bool:
+    if isinstance(value, Mapping):
+        return role == "expected" and all(isinstance(name, str) for pair in value.items() for name in pair)
+    return role in _WANTED and isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
 
 
 @dataclass(slots=True)
@@ -134,10 +175,11 @@ class Dataset:
 
     Make one with `from_rows`, `from_file`, `from_arrow` or `from_pandas`. Files are streamed, not loaded; only a file
     whose `_index_` column is out of order is loaded to be sorted. Without such a column the rows are numbered from 0.
+    A dataset may have no examples as long as it has columns; an experiment file may not name such a one.
 
     Raises:
         DataError: rows break the rules; every fault with its row.
-        SpecError: a role names a column that is not there.
+        RoleError: a role names a column that is not there.
 
     Example:
         >>> data = Dataset.from_rows([{"input": "2+2", "expected": "4"}, {"input": "3+3", "expected": "6"}])
@@ -151,7 +193,7 @@ class Dataset:
         names = [name for name in source.schema.names if name != DIGEST]
         _check_names(source)
         if not [name for name in names if name != INDEX]:
-            raise DataError(f"{source.name}: there are no examples, since there is no column beside {INDEX}")
+            raise DataError(f"{source.name}: there are no examples, since there are no columns")
         self.roles = Roles.over([name for name in names if name != INDEX], **roles)
         self._source, self.indices = _indexed(_without_digests(source))
         _check_rows(self._source, self.roles)
@@ -163,19 +205,36 @@ class Dataset:
 
     @classmethod
     def from_file(
-        cls, path: str | os.PathLike[str], *, format: str | None = None, name: str | None = None, **roles: Any
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        format: str | None = None,
+        delimiter: str | None = None,
+        name: str | None = None,
+        **roles: Any,
     ) -> Dataset:
-        """From a CSV, JSON lines, JSON, Parquet or Arrow file."""
-        return cls(open_file(os.fspath(path), format), name=name, **roles)
+        """From a CSV, JSON lines, JSON, Parquet or Arrow file; `delimiter` parts the cells of a CSV file.
+
+        Raises:
+            DataError: no such file, or rows break the rules: every fault with its place.
+            SpecError: the format, the delimiter or a role cannot be so.
+        """
+        if not isinstance(path, str | os.PathLike):
+            raise SpecError(f"give the path of a file, not {kind_of(path)}")
+        return cls(open_file(os.fspath(path), format, delimiter), name=name, **roles)
 
     @classmethod
     def from_arrow(cls, table: pa.Table, *, name: str | None = None, **roles: Any) -> Dataset:
         """From an Arrow table."""
+        if not isinstance(table, pa.Table):
+            raise SpecError(f"give a pyarrow.Table, not {kind_of(table)}")
         return cls(from_table(table), name=name, **roles)
 
     @classmethod
     def from_pandas(cls, frame: Any, *, name: str | None = None, **roles: Any) -> Dataset:
         """From a pandas DataFrame; its index is left out."""
+        if not hasattr(frame, "astype") or not hasattr(frame, "columns"):
+            raise SpecError(f"give a pandas.DataFrame, not {kind_of(frame)}")
         try:
             table = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
         except pa.ArrowException:  # a column of mixed values: keep each as it is
@@ -259,6 +318,14 @@ class Dataset:
         """Some native columns, in order, as a stream."""
         for batch in self._source.batches():
             yield batch.select(list(names))
+
+    def ids(self) -> Iterator[str]:
+        """The id of every example, in order."""
+        if self.roles.id is None:
+            yield from map(str, self.indices)
+            return
+        for batch in self._source.batches():
+            yield from map(str, _values(batch, self.roles.id))
 
     def save(self, store: Store) -> Dataset:
         """This dataset as kept by a store, which is given a copy unless it has one."""

@@ -59,6 +59,11 @@ class DataError(EvaluandError):
         return "\n".join(lines)
 
 
+def with_article(name: str) -> str:
+    """A name with its article, for messages: `an int`, `a str`."""
+    return f"an {name}" if name[:1].lower() in "aeio" else f"a {name}"
+
+
 class TaskError(EvaluandError):
     """The system under test failed on one example.
 

@@ -23,7 +23,7 @@ from orjson import Fragment
 from evaluand import ids, rows
 from evaluand.dataset import Example
 from evaluand.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy
-from evaluand.errors import DataError, SpecError
+from evaluand.errors import DataError, SpecError, with_article
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
@@ -164,7 +164,7 @@ class Evaluator:
             KeyboardInterrupt: stopped by the user; the evaluation stays open.
         """
         if not isinstance(run, Run):
-            raise SpecError(f"give a Run to evaluate, not a {type(run).__name__}; see Runner.run")
+            raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
         if not scorers:
             raise SpecError("an evaluation needs a scorer")
         if name is not None:
@@ -174,7 +174,7 @@ class Evaluator:
         if not run.store.is_sealed("runs", run.id):
             raise SpecError(f"run {run.id} is not finished; resume it before it is evaluated")
         if not isinstance(scorers, Mapping):
-            raise SpecError(f"give the scorers as a mapping name → scorer, not a {type(scorers).__name__}")
+            raise SpecError(f"give the scorers as a mapping name → scorer, not {with_article(type(scorers).__name__)}")
         # Sorted, so that the order in which they are named changes nothing.
         kinds = {check_name(name): as_scorer(name, kind) for name, kind in sorted(scorers.items())}
         identities = {n: s.identify() for n, s in kinds.items()}
@@ -494,7 +494,7 @@ def _check_text(name: str, value: Any) -> None:
     if value is None or (type(value) is str and value.isascii()):
         return
     if not isinstance(value, str):
-        raise DataError(f"{name} is text, not a {type(value).__name__}")
+        raise DataError(f"{name} is text, not {with_article(type(value).__name__)}")
     try:
         value.encode()
     except UnicodeEncodeError as error:

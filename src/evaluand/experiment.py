@@ -18,26 +18,31 @@ from __future__ import annotations
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evaluand import registry
-from evaluand.aggregation import Aggregation, Aggregator, Measure
-from evaluand.dataset import Dataset
+from evaluand.aggregation import Aggregation, Aggregator, Measure, check_measures
+from evaluand.dataset import Dataset, RoleError
+from evaluand.document import Document, Place
 from evaluand.engine import TRANSIENT, Policy
-from evaluand.errors import SpecError
+from evaluand.errors import DataError, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.ids import encode
 from evaluand.metric import Metric
 from evaluand.run import Run, Runner
-from evaluand.scorer import FunctionScorer, Scorer
+from evaluand.scorer import FunctionScorer, Scorer, as_scorer
+from evaluand.source import kind_of
 from evaluand.store import MemoryStore, Store, check_name
 from evaluand.task import FunctionTask, Task, as_task
 from evaluand.work import Progress
@@ -51,15 +56,16 @@ class DatasetSpec(BaseModel):
 
     model_config = _STRICT
     path: str = Field(description="CSV, JSON lines, JSON, Parquet or Arrow file")
-    format: str | None = None
-    name: str | None = None
+    format: str | None = Field(None, description="if the suffix does not tell")
+    delimiter: str | None = Field(None, description="what parts the cells of a CSV file, if not a comma")
+    name: str | None = Field(None, description="the experiment's name if not given")
     input: str | list[str] | None = Field(None, description="the column the task sees, or several, seen as a mapping")
     expected: str | list[str] | dict[str, str] | None = Field(None, description="column, columns, or target: column")
     attributes: str | list[str] = Field(default=[], description="columns to group by")
-    id: str | None = None
-    weight: str | None = None
-    cluster: str | None = None
-    metadata: str | list[str] = []
+    id: str | None = Field(None, description="the column that names the examples")
+    weight: str | None = Field(None, description="the column with each example's weight")
+    cluster: str | None = Field(None, description="the column that tells which examples belong together")
+    metadata: str | list[str] = Field(default=[], description="columns kept beside")
 
 
 class CodeSpec(BaseModel):
@@ -99,26 +105,36 @@ class MetricSpec(KindSpec):
     """A metric: which scorer's table, which groups, and the kind's parameters."""
 
     scorer: str | None = Field(None, description="may be left out where there is one scorer")
-    by: list[str | list[str]] = Field(default=[], description="attributes to group by; a list crosses several")
+    by: str | list[str | list[str]] = Field(default=[], description="attributes to group by; a list crosses several")
 
 
 class RunSpec(BaseModel):
     """How calls are made."""
 
     model_config = _STRICT
-    replications: int = Field(1, ge=1)
-    seed: int = Field(0, ge=-(2**63), lt=2**63)
-    concurrency: int = Field(16, ge=1)
+    replications: int = Field(1, ge=1, description="how often each example is run")
+    seed: int = Field(0, ge=-(2**63), lt=2**63, description="what the seeds of calls are made from")
+    concurrency: int = Field(16, ge=1, description="calls at once")
     timeout: float | None = Field(None, gt=0, description="seconds per call")
-    retries: int = Field(0, ge=0)
+    retries: int = Field(0, ge=0, description="further attempts after an error worth a retry")
     backoff: float = Field(1.0, ge=0, description="seconds before the first retry; doubles")
     transient: list[str] = Field(default=list(TRANSIENT), description="error classes worth a retry, by name")
-    abort_on_error: bool = False
+    abort_on_error: bool = Field(False, description="stop at the first call that fails")
 
     @property
     def policy(self) -> Policy:
         chosen = self.model_dump(exclude={"replications", "seed", "transient"})
         return Policy(transient=tuple(self.transient), **chosen)
+
+
+def _branch(entry: Any) -> str | None:
+    """Whether an entry is code or a kind; None where it is neither or both."""
+    if not isinstance(entry, Mapping) or ("kind" in entry) == ("function" in entry):
+        return None
+    return "a kind" if "kind" in entry else "code"
+
+
+_Kind = Annotated[KindSpec, Tag("a kind")]
 
 
 class ExperimentSpec(BaseModel):
@@ -127,8 +143,12 @@ class ExperimentSpec(BaseModel):
     model_config = _STRICT
     name: str = Field(min_length=1)
     dataset: DatasetSpec
-    tasks: dict[str, TaskCodeSpec | KindSpec] = Field(min_length=1)
-    scorers: dict[str, ScorerCodeSpec | KindSpec] = Field(min_length=1)
+    tasks: dict[str, Annotated[Annotated[TaskCodeSpec, Tag("code")] | _Kind, Discriminator(_branch)]] = Field(
+        min_length=1
+    )
+    scorers: dict[str, Annotated[Annotated[ScorerCodeSpec, Tag("code")] | _Kind, Discriminator(_branch)]] = Field(
+        min_length=1
+    )
     metrics: list[MetricSpec] = Field(min_length=1)
     run: RunSpec = RunSpec()
 
@@ -164,6 +184,9 @@ class Experiment:
         replications: how often each example is run.
         seed: what the examples' seeds are made from.
 
+    Raises:
+        SpecError: something else than these is given.
+
     Example:
         >>> from evaluand.metrics.accuracy import Accuracy
         >>> experiment = Experiment(
@@ -193,18 +216,28 @@ class Experiment:
 
         Raises:
             SpecError: the file cannot work; every fault with its line.
-            DataError: the dataset breaks its rules.
+            DataError: the dataset or recorded outputs break their rules, or there are no examples.
         """
         path = Path(path)
         spec, document = _read(path)
         folder = path.parent
-        tasks = _each(document, "tasks", {n: lambda s=s: _task(s, folder) for n, s in spec.tasks.items()})
-        scorers = _each(document, "scorers", {n: lambda s=s: _scorer(s, folder) for n, s in spec.scorers.items()})
-        measures = _each(document, "metrics", {i: lambda s=s: _measure(s, spec) for i, s in enumerate(spec.metrics)})
-        roles = spec.dataset.model_dump(exclude={"path", "format", "name"}, exclude_defaults=True)
-        dataset = Dataset.from_file(
-            folder / spec.dataset.path, format=spec.dataset.format, name=spec.dataset.name or spec.name, **roles
-        )
+        tasks: dict[str, Task[Any, Any]] = {}
+        scorers: dict[str, Scorer] = {}
+        measures: dict[int, Measure] = {}
+        for name, task in spec.tasks.items():
+            with document.at("tasks", name):
+                tasks[check_name(name)] = _task(task, folder)
+        for name, scorer in spec.scorers.items():
+            with document.at("scorers", name):
+                scorers[check_name(name)] = _scorer(scorer, folder)
+        for i, metric in enumerate(spec.metrics):
+            with document.at("metrics", i):
+                measures[i] = _measure(metric, spec)
+        dataset = _dataset(spec, folder, document)
+        if dataset is not None:
+            _check_fit(spec, document, dataset, tasks, scorers, measures)
+        document.check()
+        assert dataset is not None
         return cls(
             spec.name,
             dataset,
@@ -216,6 +249,35 @@ class Experiment:
             spec.run.seed,
             {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(path.read_bytes()).hexdigest()[:32]},
         )
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.dataset, Dataset):
+            raise SpecError(f"dataset must be a Dataset, not {kind_of(self.dataset)}; see Dataset.from_file")
+        given: Any
+        for what, given in (("task", self.tasks), ("scorer", self.scorers)):
+            if not isinstance(given, Mapping) or not given:
+                raise SpecError(f"{what}s must be a mapping name: {what} with at least one, not {kind_of(given)}")
+        measures: Any = self.measures
+        if not isinstance(measures, list | tuple) or not measures or not all(isinstance(m, Measure) for m in measures):
+            raise SpecError("measures must be a list of Measure(scorer, metric) with at least one")
+        if not isinstance(self.policy, Policy):
+            raise SpecError(f"policy must be a Policy, not {kind_of(self.policy)}")
+        names: Any = (self.name, *self.tasks, *self.scorers)
+        for name in names:
+            if not isinstance(name, str):
+                raise SpecError(f"a name must be text, not {name!r}")
+            check_name(name)
+        for name, task in self.tasks.items():
+            try:
+                as_task(task)
+            except SpecError as error:
+                raise SpecError(f"tasks.{name}: {error}") from None
+        readable = {name: as_scorer(name, scorer).readable for name, scorer in self.scorers.items()}
+        check_measures(self.measures, readable, self.dataset.roles.attributes)
+
+    def run_name(self, task: str) -> str:
+        """What runs and evaluations of a task are called in stores."""
+        return f"{_part(self.name)}/{_part(task)}"
 
     def run(
         self,
@@ -246,7 +308,7 @@ class Experiment:
         for name, task in self.tasks.items():
             if only not in (None, name):
                 continue
-            full = f"{_part(self.name)}/{_part(name)}"
+            full = self.run_name(name)
             origin = self.origin | {"task": name, "limit": limit}
             graded = _resumed(resume, "evaluations")
             if graded:
@@ -316,85 +378,8 @@ def _kind_schema(group: str, name: str, definitions: dict[str, Any]) -> dict[str
     return made
 
 
-class _Document:
-    """A YAML file with the line of every key and entry."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.lines: dict[tuple[Any, ...], int] = {}
-        self.faults: list[str] = []
-        try:
-            node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-        except FileNotFoundError:
-            raise SpecError(f"{path}: no such file; `evaluand run` takes an experiment file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise SpecError(f"{path}: cannot be read: {error}") from None
-        except yaml.MarkedYAMLError as error:
-            mark = error.problem_mark
-            place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-            raise SpecError(f"{place}: not YAML: {error.problem}") from None
-        except yaml.YAMLError as error:
-            raise SpecError(f"{path}: not YAML: {error}") from None
-        try:
-            self.value = self._value(node, ())
-        except (yaml.YAMLError, ValueError, TypeError) as error:
-            raise SpecError(f"{path}: not YAML that says what it means: {error}") from None
-        self.check()
-
-    def add(self, place: tuple[Any, ...], message: str) -> None:
-        """Notes a fault at a place, or at the nearest place above it that has a line."""
-        known = place
-        while known and known not in self.lines:
-            known = known[:-1]
-        where = f"{self.path}:{self.lines.get(known, 1)}"
-        what = ".".join(str(step) for step in place)
-        self.faults.append(f"{where}: {what}: {message}" if what else f"{where}: {message}")
-
-    def check(self) -> None:
-        if self.faults:
-            raise SpecError("\n".join(self.faults))
-
-    def _value(self, node: yaml.Node | None, place: tuple[Any, ...]) -> Any:
-        if node is None:
-            return None
-        self.lines.setdefault(place, node.start_mark.line + 1)
-        if len(place) > _DEEPEST:
-            self.add(place, "is nested too deeply, or refers to itself")
-            self.check()
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, place)
-        if isinstance(node, yaml.SequenceNode):
-            return [self._value(item, (*place, i)) for i, item in enumerate(node.value)]
-        return _scalar(node)
-
-    def _mapping(self, node: yaml.MappingNode, place: tuple[Any, ...]) -> dict[str, Any]:
-        seen: set[str] = set()
-        for key_node, _ in node.value:
-            self.lines[*place, key_node.value] = key_node.start_mark.line + 1
-            if key_node.value in seen:
-                self.add((*place, key_node.value), "stands here a second time; give each entry a name of its own")
-            seen.add(key_node.value)
-        yaml.constructor.SafeConstructor().flatten_mapping(node)  # `<<: *anchor`
-        result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            self.lines.setdefault((*place, key_node.value), key_node.start_mark.line + 1)
-            result[str(key_node.value)] = self._value(value_node, (*place, key_node.value))
-        return result
-
-
-_DEEPEST = 50
-
-
-def _scalar(node: yaml.Node) -> Any:
-    """A plain value; words such as `no`, `on` and dates stay text, as their writer most likely meant."""
-    kind = node.tag.removeprefix("tag:yaml.org,2002:")
-    if kind == "timestamp" or (kind == "bool" and node.value.lower() not in ("true", "false")):
-        return node.value
-    return yaml.constructor.SafeConstructor().construct_object(node)
-
-
-def _read(path: Path) -> tuple[ExperimentSpec, _Document]:
-    document = _Document(path)
+def _read(path: Path) -> tuple[ExperimentSpec, Document]:
+    document = Document(path)
     if not isinstance(document.value, dict):
         raise SpecError(f"{path}:1: an experiment is a mapping with name, dataset, tasks, scorers and metrics")
     value = {**document.value}
@@ -406,8 +391,7 @@ def _read(path: Path) -> tuple[ExperimentSpec, _Document]:
     try:
         return ExperimentSpec.model_validate(value), document
     except ValidationError as error:
-        for fault in error.errors():
-            _add_fault(document, value, fault)
+        document.add_all(error, known=_known_names)
     document.check()
     raise AssertionError("a validation error without faults")
 
@@ -419,44 +403,52 @@ def _spelled_out(entry: Any) -> Any:
     return entry
 
 
-def _add_fault(document: _Document, value: Any, fault: Any) -> None:
-    place = tuple(step for step in fault["loc"] if step not in ("TaskCodeSpec", "ScorerCodeSpec", "KindSpec"))
-    branch = next((step for step in fault["loc"] if step in ("TaskCodeSpec", "ScorerCodeSpec", "KindSpec")), None)
-    if branch is not None:
-        entry = value[place[0]][place[1]]
-        if not isinstance(entry, dict) or ("kind" in entry) == ("function" in entry):
-            if branch == "KindSpec":
-                document.add(place[:2], "say either `kind: …` (a registered kind) or `function: file.py:name`")
-            return
-        if ("function" in entry) == (branch == "KindSpec"):
-            return
-    message = fault["msg"]
-    if fault["type"] == "extra_forbidden":
-        known = _known_names(place[:-1])
-        message = f"unknown{registry.nearest(str(place[-1]), known)}; known: {', '.join(known)}"
-    elif fault["type"] == "missing":
-        message = "is missing"
-    document.add(place, message)
-
-
-def _known_names(place: tuple[Any, ...]) -> list[str]:
+def _known_names(place: Place) -> list[str]:
     models: dict[Any, type[BaseModel]] = {"dataset": DatasetSpec, "run": RunSpec, "tasks": TaskCodeSpec}
     models["scorers"] = ScorerCodeSpec
     return list((models[place[0]] if place else ExperimentSpec).model_fields)
 
 
-def _each(document: _Document, group: str, makers: Mapping[Any, Any]) -> dict[Any, Any]:
-    """Makes every entry, and tells what is wrong with all that cannot be made."""
-    made = {}
-    for name, make in makers.items():
+def _dataset(spec: ExperimentSpec, folder: Path, document: Document) -> Dataset | None:
+    """The dataset; None where it has faults, which are noted."""
+    given = spec.dataset
+    roles = given.model_dump(exclude={"path", "format", "delimiter", "name"}, exclude_defaults=True)
+    path = folder / given.path
+    with document.at("dataset", "path"):
         try:
-            if isinstance(name, str):
-                check_name(name)
-            made[name] = make()
-        except SpecError as error:
-            document.add((group, name), str(error))
-    document.check()
-    return made
+            made = Dataset.from_file(
+                path, format=given.format, delimiter=given.delimiter, name=given.name or spec.name, **roles
+            )
+        except RoleError as error:
+            for role, message in error.faults:
+                document.add(("dataset", role), message)
+            return None
+        if not len(made):
+            raise DataError(f"{path}: the file holds no examples")
+        return made
+    return None
+
+
+def _check_fit(
+    spec: ExperimentSpec,
+    document: Document,
+    dataset: Dataset,
+    tasks: Mapping[str, Task[Any, Any]],
+    scorers: Mapping[str, Scorer],
+    measures: Mapping[int, Measure],
+) -> None:
+    """Notes where tasks and metrics do not fit the dataset, before anything is called.
+
+    A class of the user's own is left to the runner: to prepare it may load a model.
+    """
+    for name, task in tasks.items():
+        if isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask):
+            with document.at("tasks", name):
+                task.prepare(dataset)
+    for i, measure in measures.items():
+        if measure.scorer in scorers:
+            with document.at("metrics", i):
+                check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles.attributes)
 
 
 def _task(spec: TaskCodeSpec | KindSpec, folder: Path) -> Task[Any, Any]:
@@ -504,24 +496,36 @@ def _measure(spec: MetricSpec, experiment: ExperimentSpec) -> Measure:
         if len(experiment.scorers) > 1:
             raise SpecError(f"say which scorer it reads: scorer: {' | '.join(experiment.scorers)}")
         scorer = next(iter(experiment.scorers))
-    if scorer not in experiment.scorers:
-        raise SpecError(f"no scorer is called {scorer!r}{registry.nearest(scorer, experiment.scorers)}")
+    _check_scorer(scorer, experiment.scorers)
     metric: Metric = _made("metrics", spec.kind, spec.parameters)
-    return Measure(scorer, metric, tuple((by,) if isinstance(by, str) else tuple(by) for by in spec.by))
+    groupings = [spec.by] if isinstance(spec.by, str) else spec.by
+    return Measure(scorer, metric, tuple((by,) if isinstance(by, str) else tuple(by) for by in groupings))
+
+
+def _check_scorer(name: str, scorers: Mapping[str, Any]) -> None:
+    if name not in scorers:
+        hint = registry.nearest(name, scorers)
+        raise SpecError(f"no scorer is called {name!r}{hint}; there are {', '.join(scorers)}")
 
 
 def _made(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
+    """A kind with its parameters.
+
+    Raises:
+        SpecError: no kind is called so, or it refuses the parameters together.
+        ValidationError: parameters it has not, or values they cannot have.
+    """
     made = registry.find(group, kind)
     known = [f.name for f in fields(made)] if is_dataclass(made) else []
     unknown = [name for name in parameters if name not in known]
     if unknown:
-        hint = registry.nearest(unknown[0], known)
-        raise SpecError(f"{kind} has no parameter {unknown[0]!r}{hint}; it has {', '.join(known) or 'none'}")
-    try:
-        return TypeAdapter(made).validate_python(dict(parameters))
-    except ValidationError as error:
-        told = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
-        raise SpecError(f"{kind}: {'; '.join(told)}") from None
+        raise ValidationError.from_exception_data(kind, [_unknown(kind, name, known) for name in unknown])
+    return TypeAdapter(made).validate_python(dict(parameters))
+
+
+def _unknown(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
+    told = f"{kind} has no such parameter{registry.nearest(name, known)}; it has {', '.join(known) or 'none'}"
+    return InitErrorDetails(type=PydanticCustomError("unknown", "{told}", {"told": told}), loc=(name,), input=None)
 
 
 def _code(spec: CodeSpec, folder: Path) -> Any:
@@ -536,10 +540,18 @@ def _code(spec: CodeSpec, folder: Path) -> Any:
         try:
             return value(**spec.parameters)
         except Exception as error:
-            raise SpecError(f"{spec.function} cannot be made: {type(error).__name__}: {error}") from error
+            hint = f"; the arguments of {name} stand under parameters"
+            raise SpecError(_told(error, folder) or f"{_home(value, folder)}{_named(error)}{hint}") from error
     if spec.parameters:
         raise SpecError(f"{spec.function} is no class, so it takes no parameters")
     return value
+
+
+def _home(made: type, folder: Path) -> str:
+    """`file.py:line: ` of a class."""
+    with suppress(OSError, TypeError):
+        return f"{_relative(inspect.getfile(made), folder)}:{inspect.getsourcelines(made)[1]}: "
+    return ""
 
 
 def _module(place: str, folder: Path) -> Any:
@@ -557,7 +569,30 @@ def _module(place: str, folder: Path) -> Any:
     except SpecError:
         raise
     except (Exception, SystemExit) as error:
-        raise SpecError(f"{place} cannot be imported: {type(error).__name__}: {error}") from error
+        told = _told(error, folder) or f"{place} cannot be imported: {_named(error)}"
+        raise SpecError(told) from error
+
+
+def _told(error: BaseException, folder: Path) -> str:
+    """What was raised, after the place in the user's files; nothing where it was raised outside of them."""
+    places = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError) and error.filename:
+        places.append((error.filename, error.lineno))
+    own = [(_relative(file, folder), line) for file, line in places if _is_own(file, folder)]
+    return f"{own[-1][0]}:{own[-1][1]}: {_named(error)}" if own else ""
+
+
+def _is_own(file: str, folder: Path) -> bool:
+    path = Path(file)
+    return path.is_relative_to(folder.resolve()) and "site-packages" not in path.parts
+
+
+def _relative(file: str, folder: Path) -> str:
+    return os.path.relpath(file, folder.resolve())
+
+
+def _named(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error.msg if isinstance(error, SyntaxError) else error}"
 
 
 def _executed(path: Path) -> Any:
@@ -572,7 +607,11 @@ def _executed(path: Path) -> Any:
     assert made.loader is not None
     module = importlib.util.module_from_spec(made)
     sys.modules[name] = module
-    made.loader.exec_module(module)
+    try:
+        made.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]  # half a module is none
+        raise
     _TEXTS[name] = text
     return module
 

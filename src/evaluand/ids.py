@@ -25,7 +25,7 @@ from typing import Any
 
 import orjson
 
-from evaluand.errors import DataError
+from evaluand.errors import DataError, with_article
 
 DIGEST_SIZE = 16
 
@@ -133,7 +133,7 @@ def _plain_object(value: Mapping[Any, Any], path: str) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, item in value.items():
         if not isinstance(key, str):
-            raise DataError(f"{path}: the key {key!r} is a {type(key).__name__}; JSON keys are text")
+            raise DataError(f"{path}: the key {key!r} is {with_article(type(key).__name__)}; JSON keys are text")
         result[str.__str__(key)] = item if type(item) in _AS_IT_IS else _plain(item, f"{path}.{key}")
     if len(result) == 1:
         (key,) = result
@@ -171,7 +171,7 @@ def _plain_other(value: Any, path: str) -> Any:
 
 
 def _not_data(value: Any, path: str) -> DataError:
-    what = f"the class {value.__qualname__}" if isinstance(value, type) else f"a {type(value).__qualname__}"
+    what = f"the class {value.__qualname__}" if isinstance(value, type) else f"{with_article(type(value).__qualname__)}"
     return DataError(f"{path}: {what} is not data and cannot be stored; return text, numbers, lists or dictionaries")
 
 

@@ -26,7 +26,7 @@ from orjson import Fragment
 from evaluand import ids, rows
 from evaluand.dataset import Dataset, Example, ExampleStream
 from evaluand.engine import Engine, LocalEngine, Outcome, Policy
-from evaluand.errors import DataError, SpecError
+from evaluand.errors import DataError, SpecError, with_article
 from evaluand.fingerprint import Identity, explain
 from evaluand.fingerprint.homes import is_first_party
 from evaluand.journal import Lane
@@ -217,7 +217,9 @@ class Runner:
         check_store(self.store)
         task = as_task(task)
         if not isinstance(dataset, Dataset):
-            raise SpecError(f"give a Dataset, not a {type(dataset).__name__}; see Dataset.from_rows and from_file")
+            raise SpecError(
+                f"give a Dataset, not {with_article(type(dataset).__name__)}; see Dataset.from_rows and from_file"
+            )
         if name is not None:
             check_name(name)
         if replications < 1 or (limit is not None and limit < 1):
@@ -613,12 +615,14 @@ def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, 
         return None, 0
     answers = value.values if isinstance(value, Alternatives) else (value,)
     if not isinstance(answers, list | tuple):
-        raise DataError(f"Alternatives takes a list of answers, best first, not a {type(answers).__name__}")
+        raise DataError(f"Alternatives takes a list of answers, best first, not {with_article(type(answers).__name__)}")
     if not items:
         return [(i, Fragment(ids.encode(answer))) for i, answer in enumerate(answers)], len(answers)
     wrong = next((a for a in answers if not isinstance(a, list | tuple)), None)
     if wrong is not None:
-        raise DataError(f"the task declares items, so it must return a list of items, not a {type(wrong).__name__}")
+        raise DataError(
+            f"the task declares items, so it must return a list of items, not {with_article(type(wrong).__name__)}"
+        )
     return [(i, Fragment(ids.encode(item))) for i, answer in enumerate(answers) for item in answer], len(answers)
 
 
@@ -698,7 +702,7 @@ def message_of(said: object) -> str:
     try:
         return str(said)[:_MESSAGE].encode("utf-8", "replace").decode()
     except Exception:  # a __str__ that fails
-        return f"a {type(said).__name__} that cannot be shown"
+        return f"{with_article(type(said).__name__)} that cannot be shown"
 
 
 def place_of(error: BaseException) -> str | None:

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, ClassVar, Final, NamedTuple, overload
 
-from evaluand.errors import SpecError
+from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.registry import find, nearest
 
@@ -238,7 +238,9 @@ def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
     if isinstance(given, type) and issubclass(given, Scorer):
         raise SpecError(f"scorer {name!r} is the class {given.__name__}; give an instance of it: {given.__name__}(…)")
     if not callable(given):
-        raise SpecError(f"scorer {name!r} is a {type(given).__name__}; give a scorer, a function or the name of a kind")
+        raise SpecError(
+            f"scorer {name!r} is {with_article(type(given).__name__)}; give a scorer, a function or the name of a kind"
+        )
     return FunctionScorer(given, name=name)
 
 
@@ -340,7 +342,7 @@ def described(value: object) -> str:
         return f"the number {value}"
     if isinstance(value, list | tuple):
         return "a list"
-    return "an object" if isinstance(value, Mapping) else f"a {type(value).__name__}"
+    return "an object" if isinstance(value, Mapping) else f"{with_article(type(value).__name__)}"
 
 
 _SHOWN_TEXT: Final = 40

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from evaluand.errors import DataError, SpecError
+from evaluand.errors import DataError, SpecError, with_article
 from evaluand.registry import nearest
 
 _STEP = re.compile(
@@ -80,7 +80,7 @@ class Selector:
         elif _is_list(value):
             there = f"is a list of {len(value)} without {step!r}"
         else:
-            there = f"is a {type(value).__name__}, which has no {step!r}"
+            there = f"is {with_article(type(value).__name__)}, which has no {step!r}"
         return f"{self.text}: ${so_far} {there}"
 
 

@@ -1,19 +1,23 @@
 """Where examples come from: files and Python rows as typed Arrow batches, read as a stream and more than once.
 
 Text formats are read twice: the first pass finds every fault and the type of each column over the whole file, the
-second yields batches. A column becomes a native Arrow type only where that loses nothing; mixed values, objects and
-ragged lists become canonical JSON text (Arrow's own inference drops `{}` and merges keys). Numbers written with
-leading zeros stay text, since they are codes.
+second yields batches. Text is UTF-8, with or without a byte order mark. A column becomes a native Arrow type only
+where that loses nothing; mixed values, objects and ragged lists become canonical JSON text (Arrow's own inference
+drops `{}` and merges keys). Numbers written with leading zeros stay text, since they are codes.
 """
 
 from __future__ import annotations
 
+import codecs
 import datetime as dt
-import itertools
+import io
 import json
+import mmap
 import re
+from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +25,14 @@ import orjson
 import pyarrow as pa
 
 from evaluand import ids, rows
-from evaluand.errors import DataError, Fault, SpecError
+from evaluand.errors import DataError, Fault, SpecError, with_article
+from evaluand.registry import nearest
 
 BATCH_ROWS = 4096
 BATCH_CHARACTERS = 16 << 20  # of text in a batch, so that long texts fill no memory
 MAX_FAULTS = 1000
 FORMATS = ("csv", "tsv", "jsonl", "ndjson", "json", "parquet", "arrow", "feather")
+_BINARY = ("parquet", "arrow", "feather")
 
 
 @dataclass(frozen=True)
@@ -48,12 +54,17 @@ class Source:
     n_rows: int | None = None
 
 
-def open_file(path: str | Path, format: str | None = None) -> Source:
+def open_file(path: str | Path, format: str | None = None, delimiter: str | None = None) -> Source:
     """A source over a file; the format follows from its suffix unless given.
+
+    Args:
+        path: the file.
+        format: one of `FORMATS`.
+        delimiter: what parts the cells of a CSV file, if not a comma (in a TSV file, a tab).
 
     Raises:
         DataError: no such file, or its rows break the format: every fault with its row.
-        SpecError: the format is not one of `FORMATS`.
+        SpecError: the format is not one of `FORMATS`, or has no such delimiter.
     """
     path = Path(path)
     if not path.is_file():
@@ -61,20 +72,33 @@ def open_file(path: str | Path, format: str | None = None) -> Source:
     kind = (format or path.suffix.lstrip(".")).lower()
     if kind not in FORMATS:
         raise SpecError(f"{path}: unknown format {kind!r}; give format as one of {', '.join(FORMATS)}")
+    if delimiter is not None:
+        _check_delimiter(delimiter, kind)
+    if kind not in _BINARY:
+        _check_text(path)
     try:
         if kind in ("csv", "tsv"):
-            return _csv(path, "\t" if kind == "tsv" else ",")
+            return _csv(path, "\t" if kind == "tsv" else ",", delimiter)
         if kind in ("jsonl", "ndjson"):
             return _from_objects(str(path), lambda: _json_lines(path), lambda row: f"{path}:{row + 1}")
         if kind == "json":
             return from_rows(_json_array(path), str(path))
         return _parquet(path) if kind == "parquet" else _arrow(path)
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        if kind not in _BINARY:
+            _check_utf8(path)
         raise DataError(f"{path}: {error}") from error
 
 
 def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> Source:
-    """A source over Python mappings."""
+    """A source over Python mappings.
+
+    Raises:
+        DataError: a row is no mapping, or holds what cannot be stored: every fault with its row.
+        SpecError: what is given is not several rows.
+    """
+    if isinstance(records, str | bytes | Mapping) or not isinstance(records, Iterable):
+        raise SpecError(f"{name}: give a list of mappings, one for each row, not {kind_of(records)}")
     kept = records if isinstance(records, Sequence) else list(records)
     return _from_objects(name, lambda: enumerate(kept), lambda row: f"{name}[{row}]")
 
@@ -104,6 +128,66 @@ class Faults:
         if self.kept:
             more = [Fault("", f"… and {self.more} more faults")] if self.more else []
             raise DataError(self.kept + more)
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in words of JSON where it has them."""
+    for types, words in _WORDS.items():
+        if isinstance(value, types):
+            return words
+    return with_article(type(value).__name__)
+
+
+_WORDS: Mapping[Any, str] = {
+    bool: "true or false",
+    (int, float): "a number",
+    str: "a text",
+    (list, tuple): "a list",
+    Mapping: "an object",
+    type(None): "null",
+}
+
+
+def missing_column(name: str, columns: Sequence[str]) -> str:
+    """In words that a column is not there, with the nearest that is."""
+    listed = ", ".join(columns[:_LISTED]) + (f" and {len(columns) - _LISTED} more" if len(columns) > _LISTED else "")
+    return f"no column is called {name!r}{nearest(name, columns)}; there are {listed}"
+
+
+_LISTED = 20
+
+
+# Text
+
+
+def _check_delimiter(delimiter: Any, kind: str) -> None:
+    if kind not in ("csv", "tsv"):
+        raise SpecError(f"delimiter is for CSV files; {kind} has none")
+    if not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()) or delimiter in '"\r\n':
+        raise SpecError(f'delimiter must be one character such as ";", not {delimiter!r}')
+
+
+def _check_text(path: Path) -> None:
+    """Stops at what begins like UTF-16 or like no text at all."""
+    with path.open("rb") as file:
+        head = file.read(64)
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise DataError(f"{path}: the file is UTF-16; save it as UTF-8")
+    if b"\0" in head:
+        raise DataError(f"{path}: the file holds null bytes, so it is UTF-16 or no text; save it as UTF-8 text")
+
+
+def _check_utf8(path: Path) -> None:
+    """Stops at the first byte that is not UTF-8."""
+    offset = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                byte = f"byte {line[error.start]:#04x} at offset {offset + error.start:,}"
+                raise DataError(Fault(f"{path}:{number}", f"{byte} is not UTF-8; save the file as UTF-8")) from None
+            offset += len(line)
 
 
 # Objects: JSON lines, JSON arrays, Python rows
@@ -140,7 +224,7 @@ def _inspect(record: Any, where: str, guesses: dict[str, _Guess], faults: Faults
     if isinstance(record, _Broken):
         return faults.add(where, record.message)
     if not isinstance(record, Mapping):
-        return faults.add(where, f"a row must be an object with named values, not a {type(record).__name__}")
+        return faults.add(where, f"a row must be an object with named values, not {kind_of(record)}")
     for column, value in record.items():
         guess = guesses.get(column)
         if guess is None:
@@ -174,14 +258,24 @@ class _Broken:
 def _json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     with path.open("rb") as file:
         for number, line in enumerate(file):
-            if number == 0 and line.startswith(b"\xef\xbb\xbf"):
-                line = line[3:]
+            if number == 0:
+                line = line.removeprefix(codecs.BOM_UTF8)
             if not line.strip():
                 continue
             try:
                 yield number, _loads(line)
             except orjson.JSONDecodeError as error:
+                if not _is_utf8(line):
+                    _check_utf8(path)
                 yield number, _Broken(f"not JSON at column {error.pos + 1}: {error.msg}")
+
+
+def _is_utf8(text: bytes) -> bool:
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 _LONG_NUMBER = re.compile(rb"[0-9]{19}")
@@ -195,11 +289,12 @@ def _loads(text: bytes) -> Any:
 
 def _json_array(path: Path) -> list[Any]:
     try:
-        value = _loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
+        value = _loads(path.read_bytes().removeprefix(codecs.BOM_UTF8) or b"[]")
     except orjson.JSONDecodeError as error:
+        _check_utf8(path)
         raise DataError(Fault(f"{path}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}")) from None
     if not isinstance(value, list):
-        raise DataError(f"{path}: a JSON dataset is an array of objects, not a {type(value).__name__}")
+        raise DataError(f"{path}: a JSON dataset is an array of objects, not {kind_of(value)}")
     return value
 
 
@@ -283,11 +378,23 @@ _NUMBER = r"^-?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2
 _BOOLEAN = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
 
 
-def _csv(path: Path, delimiter: str) -> Source:
-    header = _csv_header(path, delimiter)
+def _csv(path: Path, usual: str, given: str | None) -> Source:
+    delimiter = given or usual
+    where = _csv_where(path, delimiter)
+    text = _mapped(path)
+    records = _csv_records(text, delimiter)
+    line, start, end = next(records, (1, 0, 0))
+    header = _csv_header(text[start:end].decode(), f"{path}:{line}", delimiter, sure=given is not None)
+    _check_quotes(text, path, delimiter)
+    is_empty = next(records, None) is None  # Arrow takes a header alone for a broken file
+    del text, records
+
+    def texts(faults: Faults) -> Iterator[pa.RecordBatch]:
+        return iter(()) if is_empty else _csv_batches(path, delimiter, header, where, faults)
+
     faults = Faults()
     patterns = {name: [_INTEGER, _NUMBER, _BOOLEAN] for name in header}
-    for batch in _csv_batches(path, delimiter, header, faults):
+    for batch in texts(faults):
         for name, column in zip(header, batch.columns, strict=True):
             patterns[name] = [p for p in patterns[name] if _all_match(column, p)]
     faults.check()
@@ -295,37 +402,110 @@ def _csv(path: Path, delimiter: str) -> Source:
     schema = pa.schema([pa.field(n, kinds[p[0]] if p and len(p) < 3 else pa.string()) for n, p in patterns.items()])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in _csv_batches(path, delimiter, header, Faults()):
+        for batch in texts(Faults()):
             columns = [c.cast(f.type) for c, f in zip(batch.columns, schema, strict=True)]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
-    return Source(str(path), schema, batches, lambda row: f"{path}: row {row + 1}")
+    return Source(str(path), schema, batches, where)
 
 
-def _csv_header(path: Path, delimiter: str) -> list[str]:
+def _csv_where(path: Path, delimiter: str) -> Callable[[int], str]:
+    """The line in which a row begins; a row may span several, and blank lines are none."""
+
+    @cache
+    def lines() -> array[int]:
+        return array("q", (line for line, _, _ in _csv_records(_mapped(path), delimiter)))
+
+    return lambda row: f"{path}:{lines()[row + 1]}"
+
+
+def _mapped(path: Path) -> mmap.mmap | bytes:
+    """The bytes of a file without reading them into memory."""
+    if path.stat().st_size == 0:  # which cannot be mapped
+        return b""
+    with path.open("rb") as file:
+        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+
+# A quote opens a cell where it is the first character; elsewhere it is a character like any other.
+_OPENS = rb"(?:(?<![^%(d)b\r\n])|(?<=\xef\xbb\xbf))"
+_QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
+_WELL_QUOTED = rb'(?:[^"]++|' + _OPENS + _QUOTED + rb'(?=[%(d)b\r\n]|\Z)|(?<=[^%(d)b\r\n])(?<!\xef\xbb\xbf)")*+'
+_TOKENS = _OPENS + _QUOTED + rb"|(\r\n?|\n)"
+_LINE_END = re.compile(rb"\r\n?|\n")
+
+
+def _compiled(pattern: bytes, delimiter: str) -> re.Pattern[bytes]:
+    return re.compile(pattern % {b"d": re.escape(delimiter.encode())})
+
+
+def _check_quotes(text: mmap.mmap | bytes, path: Path, delimiter: str) -> None:
+    """Stops at a quoted cell that swallows what follows it, since its end is missing or hidden."""
+    good = _compiled(_WELL_QUOTED, delimiter).match(text)
+    opens = good.end() if good else 0
+    if opens == len(text):
+        return
+    closed = re.compile(_QUOTED).match(text, opens)
+    line = _line_of(text, opens)
+    wrong = f"ends in line {_line_of(text, closed.end())}, where more text follows it" if closed else "is never closed"
+    raise DataError(
+        Fault(f"{path}:{line}", f'the quoted cell that begins here {wrong}; close it, and double quotes inside it ("")')
+    )
+
+
+def _line_of(text: mmap.mmap | bytes, place: int) -> int:
+    return 1 + sum(1 for _ in _LINE_END.finditer(text, 0, place))
+
+
+def _csv_records(text: mmap.mmap | bytes, delimiter: str) -> Iterator[tuple[int, int, int]]:
+    """The line of each record that is not blank, the header first, and where its bytes begin and end."""
+    line = first = 1
+    start = len(codecs.BOM_UTF8) if text[:3] == codecs.BOM_UTF8 else 0
+    for token in _compiled(_TOKENS, delimiter).finditer(text, start):
+        if token[1] is None:
+            line += len(_LINE_END.findall(token[0]))
+            continue
+        if token.start() > start:
+            yield first, start, token.start()
+        line += 1
+        first, start = line, token.end()
+    if len(text) > start:
+        yield first, start, len(text)
+
+
+def _csv_header(text: str, where: str, delimiter: str, *, sure: bool) -> list[str]:
+    """The names of the columns.
+
+    Args:
+        sure: the delimiter was given, so that a single column is one even if it looks like several.
+    """
     import csv
 
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        header = next(csv.reader(file, delimiter=delimiter), None)
-    if not header:
-        raise DataError(f"{path}: the file is empty; its first line must name the columns")
+    try:
+        header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
+    except csv.Error as error:
+        raise DataError(Fault(where, f"the header cannot be read: {error}")) from None
+    other = next((other for other in ",;\t|" if other != delimiter and other in header[0]), None) if header else None
+    if len(header) == 1 and other and not sure:
+        one, other = json.dumps(delimiter), json.dumps(other)
+        told = f"the header has no {one} but {other}; set delimiter: {other} (or {one}, if it names one column)"
+        raise DataError(Fault(where, told))
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice or "" in header:
         what = f"the columns {', '.join(map(repr, twice))} occur twice" if twice else "a column has no name"
-        raise DataError(Fault(f"{path}:1", f"{what}; give each column a name of its own"))
+        raise DataError(Fault(where, f"{what}; give each column a name of its own"))
     return header
 
 
-def _csv_batches(path: Path, delimiter: str, header: Sequence[str], faults: Faults) -> Iterator[pa.RecordBatch]:
+def _csv_batches(
+    path: Path, delimiter: str, header: Sequence[str], where: Callable[[int], str], faults: Faults
+) -> Iterator[pa.RecordBatch]:
     from pyarrow import csv
 
     def broken(row: Any) -> str:
-        place = f"{path}: row {row.number - 1}" if row.number else str(path)
-        faults.add(place, f"{row.actual_columns} values where the header names {row.expected_columns}")
+        faults.add(where(row.number - 2), f"{row.actual_columns} values where the header names {row.expected_columns}")
         return "skip"
 
-    if _has_one_line(path):
-        return
     with csv.open_csv(
         path,
         read_options=csv.ReadOptions(use_threads=False, block_size=1 << 20),
@@ -340,14 +520,6 @@ def _csv_batches(path: Path, delimiter: str, header: Sequence[str], faults: Faul
         for batch in reader:
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 yield batch.slice(start, BATCH_ROWS)
-
-
-def _has_one_line(path: Path) -> bool:
-    """Whether there is nothing but a header, which Arrow takes for a broken file."""
-    import csv
-
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return not any(row for row in itertools.islice(csv.reader(file), 1, 2))
 
 
 def _all_match(column: pa.Array, pattern: str) -> bool:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from evaluand.dataset import Dataset
-from evaluand.errors import SpecError
+from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import digest, seed_of
 from evaluand.trace import TaskSpan
@@ -231,7 +231,9 @@ def as_task(value: Any) -> Task[Any, Any]:
         return _DuckTask(value)
     if callable(value):
         return FunctionTask(value)
-    raise SpecError(f"a {type(value).__name__} is no task: give a function, or an object with do_run(input, task_span)")
+    raise SpecError(
+        f"{with_article(type(value).__name__)} is no task: give a function, or an object with do_run(input, task_span)"
+    )
 
 
 class _DuckTask(Task[Any, Any]):

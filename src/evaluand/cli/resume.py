@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
 
 from evaluand.cli.options import json_option, store_option
-from evaluand.cli.output import stdout_to_stderr
-from evaluand.cli.run import WatchedStore, carry_out, display, print_results
+from evaluand.cli.output import print_json, stdout_to_stderr
+from evaluand.cli.run import WatchedStore, carry_out, display, notes, print_results
 from evaluand.errors import NotFound, SpecError
 from evaluand.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
@@ -38,10 +39,12 @@ def command(artifact: str, folder: Path, as_json: bool) -> None:
     kind, id = _found(store, artifact)
     what = f"{kind[:-1]} {id[:SHORT_ID]}"
     if store.is_sealed(kind, id):
+        if as_json:
+            print_json({"resumed": False, "kind": kind, "id": id, "reason": f"{what} is complete"})
         return click.echo(f"nothing to resume: {what} is complete", err=True)
     origin = store.manifest(kind, id)["provenance"].get("origin") or {}
     path = _file(origin, what)
-    with stdout_to_stderr():
+    with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(path)
         options = {"only": origin["task"], "limit": origin["limit"], "resume": (kind, id)}
         try:
@@ -50,6 +53,9 @@ def command(artifact: str, folder: Path, as_json: bool) -> None:
             if _is_changed(path, origin):
                 error.add_note(f"{path} has been changed since")
             raise
+    if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
+        told = f"also not run yet: {', '.join(map(safe, others))}; evaluand run {quote(safe(str(path)))}"
+        click.echo(told, err=True)
     print_results(results, store, as_json=as_json)
 
 
@@ -61,6 +67,13 @@ def _found(store: WatchedStore, artifact: str) -> tuple[str, str]:
             if not store.is_sealed(*found):
                 return found
     return resolve(store, artifact)
+
+
+def _is_run(store: WatchedStore, name: str) -> bool:
+    try:
+        return store.is_sealed(*resolve(store, name, "runs"))
+    except NotFound:
+        return False
 
 
 def _file(origin: dict[str, Any], what: str) -> Path:

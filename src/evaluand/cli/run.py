@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +22,10 @@ from evaluand.registry import nearest
 from evaluand.report.facts import results_facts
 from evaluand.report.terminal import results_table
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.rows import FAILED
 from evaluand.store import Manifest
 from evaluand.stores.directory import DirectoryStore
+from evaluand.tasks.recorded import UnusedRows
 
 _EXAMPLES = """\b
 Examples:
@@ -52,10 +57,10 @@ def command(
     """Run the experiment in FILE: call every task, grade every response, summarise.
 
     Only what is not stored yet is done: run it again after a change, with a higher limit, or after it was interrupted.
-    What tasks print goes to stderr.
+    What tasks print goes to stderr. The exit code is 1 if every call of a task failed.
     """
     store = WatchedStore(folder)
-    with stdout_to_stderr():
+    with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(file)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
@@ -70,6 +75,24 @@ class WatchedStore(DirectoryStore):
     def open(self, manifest: Manifest) -> Manifest:
         self.opened = super().open(manifest)
         return self.opened
+
+
+@contextmanager
+def notes() -> Iterator[None]:
+    """Meanwhile, what is odd but no fault is told in one line."""
+    tell = warnings.showwarning
+
+    def told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        if issubclass(category, UnusedRows):
+            click.echo(f"note: {safe(str(message))}", err=True)
+        else:
+            tell(message, category, *place, **more)
+
+    warnings.showwarning = told
+    try:
+        yield
+    finally:
+        warnings.showwarning = tell
 
 
 def display(as_json: bool, quiet: bool) -> Display:
@@ -101,15 +124,27 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
 
 
 def print_results(results: Results, store: WatchedStore, *, as_json: bool, quiet: bool = False) -> None:
-    """Prints what an experiment came to."""
+    """Prints what an experiment came to.
+
+    Raises:
+        Exit: every call of a task failed.
+    """
     facts = results_facts(results.tasks, results.aggregation)
     if as_json:
-        return print_json(facts)
-    show(results_table(facts, quiet=quiet))
-    if not quiet:
+        print_json(facts)
+    else:
+        show(results_table(facts, quiet=quiet))
+    if not (as_json or quiet):
         made = facts["aggregation"]
         more = suggested("show", made["name"] or made["id"][:SHORT_ID], store.root)
         click.echo(f"\naggregation {made['id'][:SHORT_ID]}; more: {safe(more)}")
+    failed = [task for task in facts["tasks"] if set(task["run"]["counts"]) == {FAILED}]
+    for task in failed:
+        calls, reason = task["run"]["counts"][FAILED], task["missing"][0]["reason"]
+        every = f"all {calls:,} calls" if calls > 1 else "the one call"
+        click.echo(f"error: {every} of task {safe(task['task'])!r} failed: {safe(reason)}", err=True)
+    if failed:
+        raise Exit(1)
 
 
 def _how_far(progress: Display) -> str:

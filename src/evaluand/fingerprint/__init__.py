@@ -12,18 +12,37 @@ written.
     instance    its class and its state as copying would read it (`__getstate__`, `__reduce_ex__`), or the data that its
                 `__fingerprint__()` returns; nothing is pickled
     constant    its present value; the order of a dictionary counts, because prompts are built by iterating over it
-    file        its content, where a path or a short text that is reached names an existing one, unless the code does
-                nothing with the name but write to the file (`evaluand.fingerprint.writing` lists how): what a task
-                logs must not make it another task
+    file        its content, where a path or a short text that is reached names an existing one, and where code reads it
+                under a name whose parts are all known (`evaluand.fingerprint.paths` lists how); a folder that is listed
+                counts with the names and contents of what is in it. What code only writes to does not count
+                (`evaluand.fingerprint.writing` lists how): what a task logs must not make it another task
     the rest    third-party, standard-library and evaluand code by name: versions of packages are provenance
 
-A lock, a client or a generator cannot be read as data: it leaves the fingerprint *unpinned*, with a sentence that says
-what and where. Loggers are taken as having no influence. A global that a function itself assigns (a client made on
-first use) counts by the statement that first sets it, as its value is made by code that is covered already.
+What the code does not tell leaves the fingerprint *unpinned*, with a sentence that says what, where and what to do:
 
-The traversal is in `walk` (values) and `code` (functions, classes, names), what it has found in `parts` and `files`.
-Each of the others answers one question: where code comes from (`homes`), what wraps it (`wrapping`), which text is its
-source (`source`), what that says (`syntax`, `writing`) and what its bytecode says (`bytecode`).
+    state       a lock, a client or a generator, which cannot be read as data
+    files       a read or listing whose name is known only when it runs: from a parameter, the input, another function's
+                result, an attribute that a method sets. A helper's parameter is known where all its calls are.
+                Declaring `files` pins such code: its user has said what it reads
+    environment `os.environ`, `os.getenv`, `sys.argv`, `input`, where a function reads them; a global, default or class
+                attribute made of them counts by its value
+    others      services, databases, models loaded by name, other programs
+    chance      the shared generators of `random` and `numpy.random`, those made without a seed, `secrets`, `uuid4`,
+                `os.urandom`; `random.Random(seed)` and `default_rng(seed)` are pinned
+    dates       `datetime.now`, `date.today`, `time.localtime` and their like. Clocks (`time.time`, `perf_counter`,
+                `monotonic`, `sleep`) are pinned, because they are there to measure
+    code        `eval`, `exec`, `compile`, `globals`, and modules and their names chosen while running
+
+`evaluand.fingerprint.outside` has the names. Only what first-party code uses by name counts, not what a library does
+with it. A name for a file that is only written may be made of the date, chance or the environment. Loggers are taken as
+having no influence. A global that a function itself assigns (a client made on first use) counts by the statement that
+first sets it, as its value is made by code that is covered already.
+
+The traversal is in `walk` (values) and `code` (functions, classes, names), what it has found in `parts` and `files`;
+`reach` judges what code reaches beyond itself. Each of the others answers one question: where code comes from
+(`homes`), what wraps it (`wrapping`), which text is its source (`source`), what that says (`syntax`, `writing`,
+`reads`) and what its bytecode says (`bytecode`), what names stand for (`names`, `scopes`), what an expression gives
+(`paths`) and which names leave code unpinned (`outside`).
 """
 
 from __future__ import annotations
@@ -44,7 +63,7 @@ def fingerprint(obj: Callable[..., Any] | object, *, files: Sequence[str | os.Pa
     Args:
         obj: what is to be identified.
         files: files and folders it depends on beyond those its code names, relative to the current directory or to
-            the folder of the code.
+            the folder of the code. Where there are any, they stand for all that is read under names not known.
 
     Raises:
         SpecError: one of `files` does not exist or cannot be read.

@@ -11,19 +11,21 @@ import enum
 import os
 import pathlib
 import types
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from evaluand.fingerprint.bytecode import Uses, code_token, strings_of_code, uses_of
 from evaluand.fingerprint.files import MAX_CLIMB, Files, is_text_or_path, name_token
 from evaluand.fingerprint.homes import MISSING, Home, Homes, Namespace, attribute_of, imported
+from evaluand.fingerprint.names import Names, closure_of
 from evaluand.fingerprint.parts import Content, Parts, Place
+from evaluand.fingerprint.reach import Reach
 from evaluand.fingerprint.source import Sources
 from evaluand.fingerprint.syntax import (
     Chain,
+    Import,
     chains_of,
     decorators_of,
-    imports_in,
     signature_of,
     strings_of,
     taken_from,
@@ -32,7 +34,15 @@ from evaluand.fingerprint.syntax import (
     without_our_decorators,
 )
 from evaluand.fingerprint.tokens import leaf, mix
-from evaluand.fingerprint.wrapping import file_of, functions_in, is_code, own_functions, wrapped
+from evaluand.fingerprint.wrapping import (
+    declared_files,
+    file_of,
+    functions_in,
+    is_cached,
+    is_code,
+    own_functions,
+    wrapped,
+)
 from evaluand.fingerprint.writing import Writing, writing_in
 
 MAX_WRAPPED = 50  # wrappers around a function before it is taken as any other object
@@ -66,6 +76,7 @@ class Code:
     def __init__(self, parts: Parts, homes: Homes, files: Files, value: Callable[[Any, Place], bytes]) -> None:
         self.parts, self.homes, self.files, self.value = parts, homes, files, value
         self.sources = Sources()
+        self.reach = Reach(homes, files, parts.unpinned)
         self._constants: dict[tuple[int, str], bytes] = {}
 
     def token(self, value: Any, place: Place) -> bytes | None:
@@ -80,7 +91,10 @@ class Code:
         if kind is types.ModuleType:
             return self._module(value)
         inner = wrapped(value)
-        return None if inner is None else mix(kind.__qualname__, *(self.value(item, place) for item in inner))
+        if inner is None:
+            return None
+        read = self._named_code if is_cached(value) else self.value
+        return mix(kind.__qualname__, *(read(item, place) for item in inner))
 
     def foreign_closure(self, function: types.FunctionType, place: Place) -> bytes:
         """The content of a function that is not first-party and holds something that may be."""
@@ -121,12 +135,18 @@ class Code:
     def _content(self, function: types.FunctionType, place: Place) -> bytes:
         code, namespace = function.__code__, function.__globals__
         node, uses, writing = self.sources.definition(function), uses_of(code), Writing()
+        self.reach.met.set_globals |= {(id(namespace), name) for name in uses.stored}
         if node is None:
             own, strings = code_token(code), set(strings_of_code(code))
+            self.reach.bytecode(function, uses, place)
         else:
             node = without_our_decorators(node, namespace)
-            writing = writing_in(node, namespace, code.co_freevars)
-            _add_uses(uses, node, chains_of(signature_of(node)), writing)
+            names = Names(node, namespace, closure_of(function), {chain[0] for chain in uses.chains})
+            writing = writing_in(node, names)
+            followed = self.reach.definition(function, node, names, writing, place)
+            _add_uses(uses, names.imports, chains_of([node]), writing)
+            uses.chains |= chains_of(signature_of(node))
+            uses.imports |= followed
             own, strings = leaf("source", text_of(node).encode()), strings_of(node, writing.nodes)
         globals_ = self._used(uses, namespace, place)
         self.files.look_for(strings, self._folders(uses, namespace, place.home), place.home)
@@ -207,12 +227,20 @@ class Code:
     def _named(self, namespace: Namespace, name: str, value: Any, written: bool, place: Place) -> bytes:
         home = self.homes.of_namespace(namespace)
         if is_code(value):
-            return self.value(value, place.named(f"{home.stem}.{name}"))
+            return self._named_code(value, place.named(f"{home.stem}.{name}"))
         if is_text_or_path(value):
             if not written:  # one use that reads is enough, whoever came first
                 self.files.mention(value, home)
             return self._constant(namespace, name, lambda at: name_token(value, at.home.folder))
         return self._constant(namespace, name, lambda at: self.value(value, at))
+
+    def _named_code(self, value: Any, place: Place) -> bytes:
+        """Code that is used by its name, so that it shows how it is used."""
+        known = self.parts.known(value)
+        if known is not None:
+            return known
+        token = None if declared_files(value) else self.token(value, place)
+        return self.value(value, place) if token is None else token
 
     def _constant(self, namespace: Namespace, name: str, content: Content) -> bytes:
         key = id(namespace), name
@@ -259,7 +287,9 @@ class Code:
         nodes = source.classes.get(kind.__qualname__, []) if source else []
         members, covered = self._members(kind, bool(nodes), place)
         rest = ast.Module([without_methods(node, covered) for node in nodes], [])
-        writing = writing_in(rest, namespace)
+        names = Names(rest, namespace)
+        writing = writing_in(rest, names)
+        self.reach.class_body(rest, names, place)
         uses = Uses(chains_of([rest]), written=set(writing.chains))
         self.files.look_for(strings_of(rest, writing.nodes), (place.home.folder, self.files.cwd), place.home)
         text = "\n".join(text_of(node) for node in rest.body)
@@ -287,10 +317,8 @@ class Code:
         return tokens, covered
 
 
-def _add_uses(uses: Uses, node: ast.AST, signature: set[Chain], writing: Writing) -> None:
+def _add_uses(uses: Uses, imports: Mapping[str, Import], chains: set[Chain], writing: Writing) -> None:
     """Adds to what bytecode says what only the definition can tell."""
-    imports, chains = imports_in(node), chains_of([node])
-    uses.chains |= signature
     uses.imports = taken_from(imports, chains)
     uses.written.update(writing.chains)
     uses.written |= taken_from(imports, writing.chains) - taken_from(imports, chains.difference(writing.chains))

@@ -23,6 +23,8 @@ from evaluand.fingerprint.tokens import leaf
 
 MAX_NAME = 260  # characters of a text that may name a file
 MAX_CLIMB = 3  # folders up from the code in which a path still belongs to the project
+MAX_LISTED = 10_000  # entries of a folder that code lists, and the bytes in them
+MAX_LISTED_BYTES = 1 << 30
 BLOCK = 1 << 20
 SETTLED = 2.0  # seconds after which a file with the same times and size is taken to be the same
 
@@ -59,6 +61,17 @@ class Files:
             path = os.path.join(folder, text)
             if _is_file(path):
                 self._take(path, text if folder in (home.folder, self.cwd) else path, home)
+
+    def list(self, folder: pathlib.Path, pattern: str, home: Home) -> str:
+        """Takes in the names and contents of the files in a folder that fit a pattern; gives why it cannot."""
+        try:
+            content = _listing_digest(folder, pattern)
+        except (OSError, ValueError, NotImplementedError) as error:
+            return f"cannot be listed ({getattr(error, 'strerror', None) or error})"
+        if content is None:
+            return f"has more than {MAX_LISTED:,} entries or {MAX_LISTED_BYTES >> 20:,} MiB"
+        self._record(_portable(str(folder / pattern), home.folder), content)
+        return ""
 
     def declare(self, name: str, home: Home) -> None:
         """Takes in a file or folder that the code is said to depend on.
@@ -175,3 +188,20 @@ def _folder_digest(path: str) -> str:
             if _is_file(full):
                 found.append((pathlib.PurePath(os.path.relpath(full, path)).as_posix(), _content_digest(full)))
     return leaf("folder", ids.encode(sorted(found))).hex()
+
+
+_MACHINERY = frozenset(("__pycache__", ".evaluand"))  # what running the code itself leaves
+
+
+def _listing_digest(folder: pathlib.Path, pattern: str) -> str | None:
+    """The digest of what fits a pattern in a folder; None where that is too much."""
+    found: list[tuple[str, str]] = []
+    size = 0
+    for path in folder.glob(pattern):
+        name = path.relative_to(folder)
+        if _MACHINERY.isdisjoint(name.parts):
+            size += path.stat().st_size if (is_file := _is_file(str(path))) else 0
+            found.append((name.as_posix(), _content_digest(str(path)) if is_file else ""))
+        if len(found) > MAX_LISTED or size > MAX_LISTED_BYTES:
+            return None
+    return leaf("listing", ids.encode(sorted(found))).hex()

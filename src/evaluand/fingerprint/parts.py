@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from evaluand.errors import with_article
 from evaluand.fingerprint.homes import Home
 from evaluand.fingerprint.tokens import leaf, mix
 
@@ -83,8 +84,8 @@ class Parts:
     def opaque(self, value: object, place: Place, why: str = UNREADABLE) -> bytes:
         """Says of something that it cannot be read."""
         kind = type(value).__qualname__
-        sentence = f"{place.shown}: {_a(place.held or kind)} {UNREADABLE if place.inner else why}"
-        where = f" ({place.inner.lstrip('.')} is {_a(kind)})" if place.inner else ""
+        sentence = f"{place.shown}: {with_article(place.held or kind)} {UNREADABLE if place.inner else why}"
+        where = f" ({place.inner.lstrip('.')} is {with_article(kind)})" if place.inner else ""
         self.unpinned.setdefault(place.shown, f"{sentence}{where}; {PIN}")
         return leaf("opaque", kind.encode())
 
@@ -119,7 +120,3 @@ class Parts:
             shown = f"{name} ({number})"
         self._taken.add(shown)
         return shown
-
-
-def _a(name: str) -> str:
-    return f"an {name}" if name[:1].lower() in "aeiou" else f"a {name}"

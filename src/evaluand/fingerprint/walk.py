@@ -77,6 +77,7 @@ class Walk:
         home = home or self.homes.of(obj)
         root = self._root(obj, home)
         self.parts.read()
+        self.code.reach.settle(bool(files))
         for file in files:
             self.files.declare(os.fspath(file), home)
         return self._result(root)
@@ -117,12 +118,15 @@ class Walk:
             return name_token(value, place.home.folder)
         if kind in _SCALARS:
             return leaf("data", ids.encode(value))
+        if kind not in _CONTAINERS and is_code(value):
+            self.code.reach.handed_on(value, place)
         known = self.parts.known(value)
         if known is not None:
             return known
         if kind in _CONTAINERS:
             return self._container(value, place)
         for file in declared_files(value):
+            self.code.reach.with_files(value)
             self.files.declare(os.fspath(file), self.homes.of(value))
         return self.code.token(value, place) or self._object(value, place)
 
@@ -202,6 +206,7 @@ class Walk:
         kind = type(value)
         if issubclass(kind, set | frozenset):
             return mix("set of", self.value(kind, place), self._items(frozenset(value), place))
+        self.code.reach.instance(value, place)
         declared = getattr(kind, "__fingerprint__", None)
         try:
             told = declared(value) if declared else _reduce(value)

@@ -26,12 +26,17 @@ def wrapped(value: Any) -> tuple[Any, ...] | None:
         return value.func, value.args, value.keywords
     if kind is functools.singledispatchmethod:
         return value.func, dict(value.dispatcher.registry)
-    if module_of(kind) == "functools" and hasattr(value, "cache_parameters"):
+    if is_cached(value):
         return value.__wrapped__, value.cache_parameters()
     if _is_function_kind(kind):
         declared = getattr(value, "declared", value.version)  # a scorer's `version` is that of its kind
         return (value.function,) if declared is None else (name_of(value.function), declared)
     return None
+
+
+def is_cached(value: Any) -> bool:
+    """Whether something is a function whose results are kept."""
+    return module_of(type(value)) == "functools" and hasattr(value, "cache_parameters")
 
 
 def innermost(value: Any) -> Any:

@@ -20,27 +20,14 @@ use of that variable is one of these. Any other use is taken for reading, even i
 from __future__ import annotations
 
 import ast
-import builtins
-import types
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from evaluand.fingerprint.homes import Namespace, imported
-from evaluand.fingerprint.syntax import Chain, chain_of, chains_of, imports_in
+from evaluand.fingerprint.names import Names
+from evaluand.fingerprint.reads import NAME_KEYWORDS, OPENERS, argument, is_for_writing
+from evaluand.fingerprint.syntax import Chain, chain_of, chains_of
 
-_OPENERS = {  # the mode where none is given
-    "io.open": "r",
-    "codecs.open": "r",
-    "gzip.open": "r",
-    "bz2.open": "r",
-    "lzma.open": "r",
-    "logging.FileHandler": "a",
-    "logging.basicConfig": "a",
-    "logging.handlers.RotatingFileHandler": "a",
-    "logging.handlers.WatchedFileHandler": "a",
-}
 _WRITERS = frozenset(
     (
         "logging.handlers.TimedRotatingFileHandler",
@@ -67,7 +54,6 @@ _EXPORTING_METHODS = frozenset(
         "write_parquet",
     )
 )
-_NAME_KEYWORDS = ("file", "filename", "path", "name", "fname", "path_or_buf", "excel_writer")
 _PATHS = frozenset(
     (
         "builtins.str",
@@ -84,14 +70,6 @@ _PATHS = frozenset(
 )
 _JOINING_METHODS = frozenset(("joinpath", "with_name", "with_stem", "with_suffix"))
 _PLAIN_METHODS = frozenset(("absolute", "as_posix", "expanduser", "resolve"))
-_SAME_MODULES = {
-    "_io": "io",
-    "nt": "os",
-    "ntpath": "os.path",
-    "pathlib._local": "pathlib",
-    "posix": "os",
-    "posixpath": "os.path",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,38 +80,35 @@ class Writing:
         nodes: the `id` of every expression that names such a file, and of what that is made of.
         names: the variables of which every use is among them.
         chains: the names with their attributes of which every use is among them.
+        inside: the `id` of everything that stands in such an expression, whatever it does there.
     """
 
     nodes: Collection[int] = frozenset()
     names: Collection[str] = frozenset()
     chains: Collection[Chain] = frozenset()
+    inside: Collection[int] = frozenset()
 
 
-def writing_in(node: ast.AST, namespace: Namespace, free: Collection[str] = ()) -> Writing:
-    """What is only written to in some syntax.
-
-    Args:
-        node: a definition, or several in one node.
-        namespace: the names of its module.
-        free: names that belong to a function around it.
-    """
-    marks = _Marks(_Names(node, namespace, free))
+def writing_in(node: ast.AST, names: Names) -> Writing:
+    """What is only written to in some syntax, whose names these are."""
+    marks = _Marks(names)
     for part in ast.walk(node):
         if isinstance(part, ast.Call) and (target := marks.target(part)) is not None:
             marks.mark(target)
     variables = _Variables(node)
     variables.follow(marks)
-    names = {name for name in variables.uses if variables.is_among(name, marks.nodes)}
-    return Writing(marks.nodes, names, marks.only(chains_of([node], marks.nodes)))
+    written = {name for name in variables.uses if variables.is_among(name, marks.nodes)}
+    return Writing(marks.nodes, written, marks.only(chains_of([node], marks.nodes)), marks.inside)
 
 
 class _Marks:
     """The expressions found to name files for writing."""
 
-    def __init__(self, names: _Names) -> None:
+    def __init__(self, names: Names) -> None:
         self.names = names
         self.nodes: set[int] = set()
         self.chains: set[Chain] = set()
+        self.inside: set[int] = set()
 
     def target(self, call: ast.Call) -> ast.expr | None:
         """The expression that names what a call writes to."""
@@ -142,13 +117,14 @@ class _Marks:
         function = self.names.function(call.func)
         if function is None:
             return _target_of_method(call)
-        if function in _OPENERS:
-            writes = _is_for_writing(_argument(call, 1, "mode", "filemode"), _OPENERS[function])
-            return _argument(call, 0, *_NAME_KEYWORDS) if writes else None
-        return _argument(call, 0, *_NAME_KEYWORDS) if function in _WRITERS else None
+        if function in OPENERS:
+            writes = is_for_writing(argument(call, 1, "mode", "filemode"), OPENERS[function])
+            return argument(call, 0, *NAME_KEYWORDS) if writes else None
+        return argument(call, 0, *NAME_KEYWORDS) if function in _WRITERS else None
 
     def mark(self, node: ast.expr) -> None:
         """Marks an expression in such a position, and what its value is made of."""
+        self.inside.update(map(id, ast.walk(node)))
         waiting: list[ast.expr] = [node]
         while waiting:
             node = waiting.pop()
@@ -192,22 +168,9 @@ class _Marks:
 
 def _target_of_method(call: ast.Call) -> ast.expr | None:
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-    if method in _WRITING_METHODS or (method == "open" and _is_for_writing(_argument(call, 0, "mode"), "r")):
+    if method in _WRITING_METHODS or (method == "open" and is_for_writing(argument(call, 0, "mode"), "r")):
         return call.func
-    return _argument(call, 0, *_NAME_KEYWORDS) if method in _EXPORTING_METHODS else None
-
-
-def _argument(call: ast.Call, position: int, *keywords: str) -> ast.expr | None:
-    if len(call.args) > position:
-        return call.args[position]
-    return next((keyword.value for keyword in call.keywords if keyword.arg in keywords), None)
-
-
-def _is_for_writing(mode: ast.expr | None, default: str) -> bool:
-    told = default if mode is None else getattr(mode, "value", None)
-    if not isinstance(told, str) or not set(told) <= set("wxabt+"):
-        return False
-    return "w" in told or "x" in told or ("a" in told and "+" not in told)
+    return argument(call, 0, *NAME_KEYWORDS) if method in _EXPORTING_METHODS else None
 
 
 def _begins_alike(one: Chain, other: Chain) -> bool:
@@ -269,63 +232,3 @@ def _shared_by(node: ast.AST) -> Iterator[str]:
     elif isinstance(node, ast.ClassDef):
         names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
         yield from (name.id for name in names if isinstance(name.ctx, ast.Store))
-
-
-# -- what names stand for
-
-
-class _Names:
-    """What is called where a definition calls something, as far as that can be told without running it."""
-
-    def __init__(self, node: ast.AST, namespace: Namespace, free: Collection[str]) -> None:
-        self._namespace = namespace
-        self._imports = imports_in(node)
-        self._local = {name for part in ast.walk(node) if part is not node for name in _set_by(part)} | set(free)
-
-    def function(self, called: ast.expr) -> str | None:
-        """The full name of a function or class; empty where it is not known; None for the method of a value."""
-        name, *rest = chain_of(called) or ("",)
-        if not name:
-            return None if isinstance(called, ast.Attribute) else ""
-        if name in self._local:
-            return None if rest else ""
-        if name in self._imports:
-            level, module, taken = self._imports[name]
-            return _full_name(imported(module, level, self._namespace), module, [*taken, *rest])
-        value = self._namespace.get(name, getattr(builtins, name, None))
-        if type(value) is types.ModuleType:
-            return _full_name(value, value.__name__, rest)
-        return None if rest else _own_full_name(value)
-
-
-def _full_name(module: types.ModuleType | None, name: str, rest: list[str]) -> str | None:
-    while module is not None and rest:
-        value = vars(module).get(rest[0])
-        if type(value) is types.ModuleType:
-            module, name, rest = value, value.__name__, rest[1:]
-        elif value is not None and len(rest) > 1:
-            return None
-        else:
-            break
-    return ".".join((_SAME_MODULES.get(name, name), *rest))
-
-
-def _own_full_name(value: Any) -> str:
-    if not isinstance(value, types.FunctionType | types.BuiltinFunctionType | type):
-        return ""
-    module = str(value.__module__)
-    return f"{_SAME_MODULES.get(module, module)}.{value.__qualname__}"
-
-
-def _set_by(node: ast.AST) -> Iterator[str]:
-    """The names that some syntax sets otherwise than by importing."""
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(
-        node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs | ast.MatchStar
-    ):
-        yield node.name or ""
-    elif isinstance(node, ast.MatchMapping):
-        yield node.rest or ""

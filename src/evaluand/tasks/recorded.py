@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+import warnings
+from array import array
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +16,23 @@ from evaluand.dataset import Dataset
 from evaluand.errors import DataError, SpecError, TaskError
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.selector import Selector
-from evaluand.source import Faults, Source, open_file
+from evaluand.source import Faults, Source, missing_column, open_file
 from evaluand.task import Request, Task
 from evaluand.trace import TaskSpan
+
+
+class UnusedRows(UserWarning):
+    """A file has outputs for examples that the dataset has not."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RecordedTask(Task[Any, Any]):
     """Gives each example the output that a file has for it.
 
-    The rows of the file are joined to the examples by the example's id or by its `_index_`. A file without the key
+    The rows of the file are joined to the examples by the example's id or by its `_index_`. A file without an `_index_`
     column is joined by the number of its row. An example without a row fails, as it would if the system had crashed;
-    a row whose response is null gave no answer.
+    a row whose response is null gave no answer. Rows that no example of the dataset has are told by a `UnusedRows`
+    warning.
 
     Args:
         path: a CSV, JSON lines, JSON, Parquet or Arrow file.
@@ -37,6 +44,7 @@ class RecordedTask(Task[Any, Any]):
         fold_key: where in a row the number of the fold stands, if the outputs come from a cross-validation.
         items: the output is a list of items that together are the response.
         format: the file's format, if its suffix does not tell.
+        delimiter: what parts the cells of a CSV file, if not a comma.
     """
 
     path: str
@@ -47,6 +55,7 @@ class RecordedTask(Task[Any, Any]):
     fold_key: str | None = None
     items: bool = False
     format: str | None = None
+    delimiter: str | None = None
 
     kind = "recorded"
     behaviour = 1
@@ -54,10 +63,8 @@ class RecordedTask(Task[Any, Any]):
     def __post_init__(self) -> None:
         if self.by not in ("index", "id"):
             raise SpecError(f"recorded: by must be index or id, not {self.by!r}")
-        responses = (self.response,) if isinstance(self.response, str) else self.response.values()
-        for place in (*responses, self.key, self.replication, self.fold_key):
-            if place is not None:
-                Selector(place)
+        for _, place in self._places:
+            _selector(place)
 
     @property
     def name(self) -> str:
@@ -82,10 +89,12 @@ class RecordedTask(Task[Any, Any]):
             "fold_key": self.fold_key,
             "items": self.items,
         }
+        if self.delimiter is not None:
+            spec["delimiter"] = self.delimiter
         return Identity(spec, parts={os.path.basename(self.path): spec["file"]})
 
     def fold(self, index: int, id: str, replication: int) -> int | None:
-        return self._folds.get((id if self.by == "id" else index, replication))
+        return self._outputs.folds.get(_key(id if self.by == "id" else index, replication))
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         raise TaskError("recorded outputs belong to examples; they cannot be asked for an input alone")
@@ -95,88 +104,161 @@ class RecordedTask(Task[Any, Any]):
         return (self.by,)
 
     def prepare(self, dataset: Dataset) -> None:
-        outputs, _, by_place = self._read
+        outputs = self._outputs
         numbered = list(dataset.indices[-1:]) == [len(dataset) - 1] and dataset.indices[0] == 0
-        if by_place and numbered and len(outputs) != len(dataset):
+        if outputs.by_place and numbered and len(outputs) != len(dataset):
             raise DataError(
                 f"{self.path} has {len(outputs)} rows for {len(dataset)} examples, and nothing tells which is whose;"
                 f" give both an {rows.INDEX} column, or join by: id"
             )
+        self._tell_unused(dataset)
 
     async def call(self, request: Request) -> Any:
         key = request.id if self.by == "id" else request.index
-        found = self._outputs.get((key, request.replication))
-        if found is None:
+        row = self._outputs.rows.get(_key(key, request.replication))
+        if row is None:
             what = f"{self.by} {key!r}" + (f", replication {request.replication}" if request.replication else "")
             raise TaskError(f"{self.path} has no row for {what}", code="not_recorded")
-        if isinstance(found, str):
-            raise TaskError(found, code="not_recorded")
-        return ids.decode(found)
+        if row in self._outputs.lacking:
+            raise TaskError(self._outputs.reason(row), code="not_recorded")
+        return ids.decode(self._outputs.text(row))
 
     @property
     def _file(self) -> Path:
         path = Path(self.path)
         if not path.is_file():
-            raise DataError(f"{self.path}: no such file")
+            raise DataError(f"{path}: no such file")
         return path
 
     @property
-    def _outputs(self) -> dict[tuple[Hashable, int], bytes | str]:
-        """(key, replication) → canonical text of the output, or in words why the row has none."""
-        return self._read[0]
-
-    @property
-    def _folds(self) -> dict[tuple[Hashable, int], int]:
-        return self._read[1]
+    def _places(self) -> list[tuple[str, str]]:
+        """(parameter, place in a row) of all that is read of a row."""
+        responses = [self.response] if isinstance(self.response, str) else self.response.values()
+        others = ((name, getattr(self, name)) for name in ("key", "replication", "fold_key"))
+        return [
+            *(("response", place) for place in responses),
+            *((n, place) for n, place in others if place is not None),
+        ]
 
     @cached_property
-    def _read(self) -> tuple[dict[tuple[Hashable, int], bytes | str], dict[tuple[Hashable, int], int], bool]:
-        """Outputs, folds, and whether rows are joined by nothing but their place."""
-        source = open_file(self._file, self.format)
-        outputs: dict[tuple[Hashable, int], bytes | str] = {}
-        folds: dict[tuple[Hashable, int], int] = {}
+    def _outputs(self) -> _Outputs:
+        source = open_file(self._file, self.format, self.delimiter)
+        if not any(batch.num_rows for batch in source.batches()):
+            raise DataError(f"{self.path}: the file holds no rows")
+        self._check_columns(source.schema.names)
+        outputs = _Outputs(source, by_place=self._column not in source.schema.names and self.key is None)
         faults = Faults()
         for number, row in enumerate(_rows(source)):
             try:
-                key = self._key(number, row, source)
+                key = self._key(number if outputs.by_place else None, row)
                 if self.fold_key:
-                    folds[key] = _number(self.fold_key, Selector(self.fold_key).get(row))
+                    outputs.folds[key] = _number(self.fold_key, _selector(self.fold_key).get(row))
             except DataError as error:
                 faults.add(source.where(number), str(error))
                 continue
-            if key in outputs:
-                faults.add(source.where(number), f"{self.by} {key[0]!r} occurs twice; keep one row for each")
-            outputs[key] = self._written(row, source.where(number))
+            if key in outputs.rows:
+                first = source.where(outputs.rows[key])
+                told = f"{self.by} {_bare(key)!r} occurs twice (first at {first}); keep one row for each"
+                faults.add(source.where(number), told)
+            outputs.rows.setdefault(key, number)
+            try:
+                outputs.add(ids.encode(self._output(row)))
+            except DataError as error:
+                outputs.add(b"")
+                outputs.lacking[number] = str(error)
         faults.check()
-        if outputs and all(isinstance(output, str) for output in outputs.values()):
-            raise DataError(f"no row has a response: {next(iter(outputs.values()))!s}")
-        return outputs, folds, self._by_place(source)
+        if len(outputs.lacking) == len(outputs):
+            raise DataError(f"no row has a response: {outputs.reason(0)}")
+        return outputs
 
-    def _by_place(self, source: Source) -> bool:
-        return self.by == "index" and self.key is None and rows.INDEX not in source.schema.names
+    @property
+    def _column(self) -> str:
+        return rows.INDEX if self.by == "index" else "id"
 
-    def _written(self, row: Mapping[str, Any], where: str) -> bytes | str:
-        try:
-            return ids.encode(self._output(row))
-        except DataError as error:
-            return f"{where}: {error}"
+    def _check_columns(self, columns: Sequence[str]) -> None:
+        faults = []
+        for name, place in self._places:
+            column = next(iter(_selector(place).steps), None)
+            if isinstance(column, str) and column not in columns:
+                faults.append(f"{self.path}: {name}: {missing_column(column, columns)}")
+        if self.by == "id" and self.key is None and "id" not in columns:
+            there = ", ".join(columns)
+            faults.append(f"{self.path}: by: id needs a column 'id'; name the one that holds the ids as key: {there}")
+        if faults:
+            raise SpecError("\n".join(faults))
 
-    def _key(self, number: int, row: Mapping[str, Any], source: Source) -> tuple[Hashable, int]:
-        column = self.key or (rows.INDEX if self.by == "index" else "id")
-        replication = _number(self.replication, Selector(self.replication).get(row)) if self.replication else 0
+    def _key(self, number: int | None, row: Mapping[str, Any]) -> Hashable:
+        column = self.key or self._column
+        replication = _number(self.replication, _selector(self.replication).get(row)) if self.replication else 0
+        if number is not None:
+            return _key(number, replication)
+        value = _selector(column).get(row)
         if self.by == "index":
-            if self._by_place(source):
-                return number, replication
-            return _whole(column, Selector(column).get(row)), replication
-        id = Selector(column).get(row)
-        if id is None or id == "":
+            return _key(_whole(column, value), replication)
+        if value is None or value == "":
             raise DataError(f"{column} is empty; give the row the id of its example")
-        return str(id), replication
+        return _key(str(value), replication)
 
     def _output(self, row: Mapping[str, Any]) -> Any:
         if isinstance(self.response, str):
-            return Selector(self.response).get(row)
-        return {name: Selector(place).get(row) for name, place in self.response.items()}
+            return _selector(self.response).get(row)
+        return {name: _selector(place).get(row) for name, place in self.response.items()}
+
+    def _tell_unused(self, dataset: Dataset) -> None:
+        known: set[Hashable] = set(dataset.ids() if self.by == "id" else dataset.indices)
+        unused = [key for key in map(_bare, self._outputs.rows) if key not in known]
+        if unused:
+            several = "ids" if self.by == "id" else "indices"
+            told = f"{len(unused):,} rows for {several} that no example has, such as {unused[0]!r}"
+            if len(unused) == 1:
+                told = f"a row for {self.by} {unused[0]!r}, which no example has"
+            warnings.warn(f"{self.path} holds {told}", UnusedRows, stacklevel=1)
+
+
+@dataclass
+class _Outputs:
+    """The outputs of a file, as one text: as Python objects they would take many times the file's size.
+
+    Attributes:
+        source: the file.
+        by_place: whether rows are joined by nothing but their number.
+        rows: key → number of the row.
+        folds: key → fold.
+        lacking: number of the row → why it has no output.
+    """
+
+    source: Source
+    by_place: bool
+    rows: dict[Hashable, int] = field(default_factory=dict)
+    folds: dict[Hashable, int] = field(default_factory=dict)
+    lacking: dict[int, str] = field(default_factory=dict)
+    _texts: bytearray = field(default_factory=bytearray)
+    _ends: array[int] = field(default_factory=lambda: array("q", [0]))
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def add(self, text: bytes) -> None:
+        self._texts += text
+        self._ends.append(len(self._texts))
+
+    def text(self, row: int) -> bytes:
+        return bytes(self._texts[self._ends[row] : self._ends[row + 1]])
+
+    def reason(self, row: int) -> str:
+        return f"{self.source.where(row)}: {self.lacking[row]}"
+
+
+_selector = cache(Selector)
+
+
+def _key(example: Hashable, replication: int) -> Hashable:
+    """What a row is found by; the first repeat's is the example's alone, which takes less memory."""
+    return (example, replication) if replication else example
+
+
+def _bare(key: Hashable) -> Hashable:
+    return key[0] if isinstance(key, tuple) else key
 
 
 def _whole(column: str, value: Any) -> int:

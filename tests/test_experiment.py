@@ -1,0 +1,327 @@
+"""Experiments: what is wrong with a file is told by line, all at once; what is wrong in Python, in one sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluand import Accuracy, Dataset, Experiment, Measure
+from evaluand.errors import DataError, EvaluandError, SpecError
+
+CODE = """import os
+
+
+class Model:
+    def __init__(self, path):
+        self.path = path
+
+    def do_run(self, input, task_span):
+        return self.path
+
+
+class Broken(Model):
+    def __init__(self):
+        raise ValueError("no key")
+
+
+def answer(question):
+    return question
+
+
+def of_two(first, second):
+    return first
+"""
+
+EXPERIMENT = """name: sums
+dataset:
+  path: rows.csv
+  input: question
+  expected: answer
+  attributes: topic
+tasks:
+  mine: {function: app.py:answer}
+scorers:
+  same: {kind: exact_match}
+metrics:
+  - {kind: accuracy, by: topic}
+run:
+  concurrency: 2
+"""
+
+
+class Place:
+    """A folder with data, code and an experiment file, in which words are exchanged."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.path = folder, folder / "e.yaml"
+        (folder / "rows.csv").write_text("question,answer,topic\na,a,x\nb,c,y\n")
+        (folder / "app.py").write_text(CODE)
+
+    def experiment(self, *changes: tuple[str, str]) -> Experiment:
+        text = EXPERIMENT
+        for old, new in changes:
+            assert text.count(old) == 1
+            text = text.replace(old, new)
+        self.path.write_text(text)
+        return Experiment.from_file(self.path)
+
+    def error(self, *changes: tuple[str, str]) -> EvaluandError:
+        with pytest.raises(EvaluandError) as refused:
+            self.experiment(*changes)
+        return refused.value
+
+    def told(self, *changes: tuple[str, str]) -> list[str]:
+        """What is told, line by line, without the paths of the experiment and of the folder."""
+        lines = str(self.error(*changes)).splitlines()
+        return [line.removeprefix(f"{self.path}:").replace(f"{self.folder}/", "") for line in lines]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_list(place: Place) -> None:
+    table = place.experiment().run().aggregation.table()
+    assert table["by"].to_pylist() == [[], [("topic", "x")], [("topic", "y")]]
+    assert table["value"].to_pylist() == [0.5, 1.0, 0.0]
+
+
+# Keys and types
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("sums", "5", '1: name: is 5; give text in quotes ("5")'),
+        ("sums", "''", "1: name: is ''; give some text"),
+        ("sums", "", "1: name: is empty; give text"),
+        (": question", ": {a: b}", "4: dataset.input: is a mapping of a; give text or a list"),
+        (": question", ": [question, {}]", "4: dataset.input.1: is empty; give text"),
+        (": answer\n", ": []\n  weight: [a]\n", "6: dataset.weight: is a list; give text"),
+        ("app.py:answer", "'app.py:'", "8: tasks.mine.function: is 'app.py:'; give file.py:name or module:name"),
+        (": topic}", ": 3}", '12: metrics.0.by: is 3; give text in quotes ("3") or a list'),
+        (": 2", ": many", "14: run.concurrency: is 'many'; give a whole number"),
+        (": 2", ": 1.5", "14: run.concurrency: is 1.5; give a whole number"),
+        (": 2", ": 0", "14: run.concurrency: is 0; give at least 1"),
+        (": 2", f": {'x' * 99}", f"14: run.concurrency: is '{'x' * 58}…; give a whole number"),
+        (": 2", ": 2\n  timeout: 0", "15: run.timeout: is 0; give more than 0"),
+        (": 2", ": 2\n  timeout: soon", "15: run.timeout: is 'soon'; give a number"),
+        (": 2", f": 2\n  seed: {2**63}", f"15: run.seed: is {2**63}; give less than {2**63}"),
+        (": 2", ": 2\n  abort_on_error: maybe", "15: run.abort_on_error: is 'maybe'; give true or false"),
+        ("run:\n  concurrency: 2", "run: fast", "13: run: is 'fast'; give a mapping (name: value)"),
+        ("{kind: accuracy, by: topic}", "{by: topic}", "12: metrics.0.kind: is missing"),
+        (
+            "{kind: accuracy, by: topic}",
+            "{kind: accuracy, missing: ignore}",
+            "12: metrics.0.missing: is 'ignore'; give 'leave_out', 'wrong' or 'refuse'",
+        ),
+    ],
+)
+def test_a_wrong_value_is_told_with_its_line_and_what_is_wanted(place: Place, old: str, new: str, told: str) -> None:
+    assert place.told((old, new)) == [told]
+
+
+@pytest.mark.parametrize(
+    ("entry", "shown"),
+    [("{}", "empty"), ("5", "5"), ("", "empty"), ("{kind: a, function: b}", "a mapping of kind, function")],
+)
+def test_an_entry_is_code_or_a_kind(place: Place, entry: str, shown: str) -> None:
+    wanted = "either kind: … (a registered kind) or function: file.py:name"
+    assert place.told(("{function: app.py:answer}", entry)) == [f"8: tasks.mine: is {shown}; give {wanted}"]
+
+
+def test_unknown_missing_and_empty_keys_are_told_all_at_once_in_the_order_of_the_lines(place: Place) -> None:
+    scorers = ("scorers:\n  same: {kind: exact_match}", "scorers: {}")
+    keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata"
+    assert place.told(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
+        "2: dataset.path: is missing",
+        f"3: dataset.pth: is no key here (did you mean 'path'?); there are {keys}",
+        f"5: dataset.expectd: is no key here (did you mean 'expected'?); there are {keys}",
+        "9: scorers: is empty; give at least one entry",
+        "13: run.concurrency: is 'two'; give a whole number",
+    ]
+
+
+def test_parameters_of_a_kind_are_told_at_their_own_lines(place: Place) -> None:
+    block = "\n    kind: exact_match\n    normalise: case\n    any_of: 5"
+    assert place.told(("{kind: exact_match}", block)) == [
+        "12: scorers.same.normalise: is 'case'; give a list",
+        "13: scorers.same.any_of: is 5; give true or false",
+    ]
+    known = "exact_match has no such parameter (did you mean 'any_of'?); it has normalise, any_of"
+    assert place.told(("{kind: exact_match}", block.replace("any_of", "anyof"))) == [f"13: scorers.same.anyof: {known}"]
+
+
+def test_a_file_that_is_not_utf_8_is_told_and_one_with_a_mark_is_read(place: Place) -> None:
+    place.path.write_bytes(b"\xef\xbb\xbf" + EXPERIMENT.encode())
+    assert Experiment.from_file(place.path).name == "sums"
+    place.path.write_bytes(EXPERIMENT.replace("sums", "sümme").encode("latin-1"))
+    with pytest.raises(SpecError) as refused:
+        Experiment.from_file(place.path)
+    assert str(refused.value) == f"{place.path}: byte 7 is not UTF-8; save the file as UTF-8"
+
+
+# Data
+
+
+def test_columns_that_are_not_there_are_told_at_the_line_of_their_role(place: Place) -> None:
+    there = "there are question, answer, topic"
+    assert place.told((": question", ": qestion"), (": answer\n", ": [answer, colour]\n")) == [
+        f"4: dataset.input: no column is called 'qestion' (did you mean 'question'?); {there}",
+        f"5: dataset.expected: no column is called 'colour'; {there}",
+    ]
+
+
+def test_a_dataset_that_cannot_be_opened_is_told_at_the_line_of_its_path(place: Place) -> None:
+    error = place.error(("rows.csv", "nowhere.csv"))
+    assert isinstance(error, DataError)
+    assert str(error) == f"{place.path}:3: dataset.path: {place.folder / 'nowhere.csv'}: no such file"
+    assert place.told(("rows.csv", "app.py"))[0].startswith("3: dataset.path: app.py: unknown format 'py'")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("question,answer,topic\n", "the file holds no examples"),
+        ("", "there are no examples, since there are no columns"),
+    ],
+)
+def test_a_file_that_names_data_without_examples_is_refused(place: Place, text: str, told: str) -> None:
+    (place.folder / "rows.csv").write_text(text)
+    error = place.error()
+    assert isinstance(error, DataError)
+    assert str(error) == f"{place.path}:3: dataset.path: {place.folder / 'rows.csv'}: {told}"
+
+
+def test_faulty_rows_keep_their_own_place_beside_faults_of_the_file(place: Place) -> None:
+    (place.folder / "rows.csv").write_text("question,answer,topic\na,a\nb,c,y,z\n")
+    assert isinstance(place.error(), DataError)
+    assert place.told((": exact_match", ": exact_mach"))[0] == "rows.csv:2: 2 values where the header names 3"
+    assert place.told((": exact_match", ": exact_mach"))[2].startswith("10: scorers.same: no scorer is called")
+    assert isinstance(place.error((": exact_match", ": exact_mach")), SpecError)
+
+
+def test_another_delimiter_can_be_said(place: Place) -> None:
+    (place.folder / "rows.csv").write_text("question;answer;topic\na;a;x\nb;b;y\n")
+    assert place.told()[0].startswith('rows.csv:1: the header has no "," but ";"; set delimiter: ";"')
+    assert len(place.experiment(("rows.csv", 'rows.csv\n  delimiter: ";"')).dataset) == 2
+
+
+# Tasks and metrics against the data
+
+
+def test_recorded_outputs_are_checked_before_anything_is_called(place: Place) -> None:
+    (place.folder / "theirs.csv").write_text("_index_,text\n0,a\n1,c\n")
+
+    def entry(file: str, rest: str) -> tuple[str, str]:
+        return "{function: app.py:answer}", f"{{kind: recorded, path: {file}, {rest}}}"
+
+    assert place.told(entry("their.csv", "response: text")) == ["8: tasks.mine: their.csv: no such file"]
+    told = (
+        "8: tasks.mine: theirs.csv: response: no column is called 'txt' (did you mean 'text'?); there are _index_, text"
+    )
+    assert place.told(entry("theirs.csv", "response: txt")) == [told]
+    assert len(place.experiment(entry("theirs.csv", "response: text")).run().tasks) == 1
+
+
+def test_a_function_that_takes_other_columns_is_told_before_anything_is_called(place: Place) -> None:
+    [told] = place.told(("app.py:answer", "app.py:of_two"))
+    assert told.startswith("8: tasks.mine: task 'of_two' takes first, second, ")
+
+
+def test_metrics_that_do_not_fit_are_told_before_anything_is_called(place: Place) -> None:
+    [told] = place.told((": topic}", ": topc}"))
+    assert told.startswith("12: metrics.0: accuracy: 'topc' is no attribute of the dataset (did you mean 'topic'?)")
+    [told] = place.told((", by: topic", ", scorer: sane"))
+    assert told == "12: metrics.0: no scorer is called 'sane' (did you mean 'same'?); there are same"
+
+
+# Code
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ("import os\n\nx = foo\n", "app.py:3: NameError: name 'foo' is not defined"),
+        ("x = (\n", "app.py:1: SyntaxError: '(' was never closed"),
+        ("import nowhere_at_all\n", "app.py:1: ModuleNotFoundError: No module named 'nowhere_at_all'"),
+        ("import part\n", "part.py:2: ZeroDivisionError: division by zero"),
+        ("import json\njson.loads('')\n", "app.py:2: JSONDecodeError: Expecting value: line 1 column 1 (char 0)"),
+        ("\nraise SystemExit(3)\n", "app.py:2: SystemExit: 3"),
+        ("anser = 1\n", "app.py has no 'answer' (did you mean 'anser'?)"),
+    ],
+)
+def test_an_error_in_code_is_told_with_its_place_in_the_users_file(place: Place, code: str, told: str) -> None:
+    (place.folder / "app.py").write_text(code)
+    (place.folder / "part.py").write_text("\n1 / 0\n")
+    assert place.told() == [f"8: tasks.mine: {told}"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        (
+            "Model",
+            "app.py:4: TypeError: Model.__init__() missing 1 required positional argument: 'path';"
+            " the arguments of Model stand under parameters",
+        ),
+        ("Broken", "app.py:14: ValueError: no key"),
+    ],
+)
+def test_an_object_that_cannot_be_made_is_told_with_the_place_of_its_class(place: Place, name: str, told: str) -> None:
+    assert place.told(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: {told}"]
+
+
+def test_code_that_imports_broken_code_is_told_with_the_place_of_the_break(place: Place) -> None:
+    (place.folder / "app.py").write_text("answer = foo\n")
+    (place.folder / "other.py").write_text("import app\n\nanswer = app.answer\n")
+    told = "app.py:1: NameError: name 'foo' is not defined"
+    entry = "{function: app.py:answer}"
+    assert place.told((entry, f"{entry}\n  other: other.py:answer")) == [
+        f"8: tasks.mine: {told}",
+        f"9: tasks.other: {told}",
+    ]
+
+
+def test_code_that_was_broken_can_be_mended(place: Place) -> None:
+    (place.folder / "app.py").write_text("answer = foo\n")
+    place.error()
+    (place.folder / "app.py").write_text(CODE)
+    assert place.experiment().run().tasks[0].run.counts == {"completed": 2}
+
+
+# Python
+
+GIVEN: dict[str, Any] = {
+    "name": "e",
+    "dataset": Dataset.from_rows([{"input": "a", "expected": "A"}]),
+    "tasks": {"upper": str.upper},
+    "scorers": {"same": "exact_match"},
+    "measures": [Measure("same", Accuracy())],
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"name": 5}, "a name must be text, not 5"),
+        ({"name": " "}, "a name may not be empty or blank"),
+        ({"dataset": [{"input": "a"}]}, "dataset must be a Dataset, not a list; see Dataset.from_file"),
+        ({"tasks": [str.upper]}, "tasks must be a mapping name: task with at least one, not a list"),
+        ({"tasks": {}}, "tasks must be a mapping name: task with at least one"),
+        ({"tasks": {1: str.upper}}, "a name must be text, not 1"),
+        ({"tasks": {"mine": "app.py:answer"}}, "tasks.mine: a str is no task"),
+        ({"scorers": ["exact_match"]}, "scorers must be a mapping name: scorer with at least one, not a list"),
+        ({"measures": [Accuracy]}, r"measures must be a list of Measure\(scorer, metric\) with at least one"),
+        ({"measures": [Accuracy()]}, r"measures must be a list of Measure\(scorer, metric\)"),
+        ({"measures": []}, r"measures must be a list of Measure\(scorer, metric\) with at least one"),
+        ({"measures": [Measure("sane", Accuracy())]}, r"no scorer is called 'sane' \(did you mean 'same'\?\)"),
+        ({"policy": {"retries": 3}}, "policy must be a Policy, not an object"),
+    ],
+)
+def test_what_is_given_wrongly_is_refused_in_one_sentence(wrong: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError, match=told):
+        Experiment(**GIVEN | wrong)
