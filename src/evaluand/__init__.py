@@ -14,6 +14,7 @@ from evaluand._version import __version__
 
 if TYPE_CHECKING:
     from evaluand.aggregation import Aggregation, Aggregator, Measure
+    from evaluand.arrays import ArrayEvaluation, evaluate
     from evaluand.dataset import Dataset, Example, Roles
     from evaluand.engine import LocalEngine, Policy
     from evaluand.errors import DataError, EngineError, EvaluandError, SpecError, TaskError, TaskTimeout, TransientError
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
     from evaluand.experiment import Experiment
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.count import Count
+    from evaluand.metrics.k_of_n import KOfN
     from evaluand.metrics.mean import Mean
+    from evaluand.metrics.pass_at_k import PassAtK
+    from evaluand.metrics.quantile import Quantile
     from evaluand.run import Run, Runner
     from evaluand.scorer import Score, Scorer, scorer
     from evaluand.store import MemoryStore, Store
@@ -31,6 +35,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "aggregation": ("Aggregation", "Aggregator", "Measure"),
+    "arrays": ("ArrayEvaluation", "evaluate"),
     "dataset": ("Dataset", "Example", "Roles"),
     "engine": ("LocalEngine", "Policy"),
     "errors": ("DataError", "EngineError", "EvaluandError", "SpecError", "TaskError", "TaskTimeout", "TransientError"),
@@ -38,7 +43,10 @@ _PLACES = {
     "experiment": ("Experiment",),
     "metrics.accuracy": ("Accuracy",),
     "metrics.count": ("Count",),
+    "metrics.k_of_n": ("KOfN",),
     "metrics.mean": ("Mean",),
+    "metrics.pass_at_k": ("PassAtK",),
+    "metrics.quantile": ("Quantile",),
     "run": ("Run", "Runner"),
     "scorer": ("Score", "Scorer", "scorer"),
     "store": ("MemoryStore", "Store"),
@@ -53,6 +61,7 @@ __all__ = [
     "Aggregation",
     "Aggregator",
     "Alternatives",
+    "ArrayEvaluation",
     "Count",
     "DataError",
     "Dataset",
@@ -63,11 +72,14 @@ __all__ = [
     "Evaluator",
     "Example",
     "Experiment",
+    "KOfN",
     "LocalEngine",
     "Mean",
     "Measure",
     "MemoryStore",
+    "PassAtK",
     "Policy",
+    "Quantile",
     "Roles",
     "Run",
     "Runner",
@@ -84,6 +96,7 @@ __all__ = [
     "Tracer",
     "TransientError",
     "__version__",
+    "evaluate",
     "scorer",
     "span",
     "task",

@@ -260,10 +260,15 @@ def _beside(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
     if dataset.roles.weight is not None:
         found[WEIGHT] = _column(dataset, dataset.roles.weight).cast(pa.float64())
     if dataset.roles.cluster is not None:
-        codes = _column(dataset, dataset.roles.cluster).combine_chunks().dictionary_encode("encode")
-        keys = [int.from_bytes(ids.digest(value)[:8], "big", signed=True) for value in codes.dictionary.to_pylist()]
-        found[CLUSTER] = pa.chunked_array([pa.array(keys, pa.int64()).take(codes.indices)])
+        found[CLUSTER] = pa.chunked_array([cluster_keys(_column(dataset, dataset.roles.cluster).combine_chunks())])
     return found
+
+
+def cluster_keys(column: pa.Array) -> pa.Array:
+    """64-bit keys for the values of a column; those of equal values are equal wherever they are made."""
+    codes = column.dictionary_encode("encode")
+    keys = [int.from_bytes(ids.digest(value)[:8], "big", signed=True) for value in codes.dictionary.to_pylist()]
+    return pa.array(keys, pa.int64()).take(codes.indices)
 
 
 def _without_rows(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:

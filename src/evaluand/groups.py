@@ -343,7 +343,7 @@ class _Table:
             found[WEIGHT] = _array(_column(self.table, WEIGHT).take(pa.array(rows)))
         if CLUSTER in self.table.column_names:
             found[CLUSTER] = _array(_column(self.table, CLUSTER).take(pa.array(rows)))
-        elif metric.by_cluster or metric.reduce == "all" or (repeated and not metric.over_replications):
+        elif metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
             found[CLUSTER] = self.index[rows]
         return found
 

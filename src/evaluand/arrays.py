@@ -1,0 +1,432 @@
+"""The front door: truth and predictions as arrays in, every metric with its interval out.
+
+Nothing is stored and nothing has an id until the result is saved: the same numbers then stand in a store as a run, its
+evaluation and its aggregation. Lists, NumPy arrays, pandas series and Arrow arrays are all taken as columns; no row
+becomes a Python object, except where values are lists, objects or of mixed types.
+"""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand import ids, registry
+from evaluand.aggregation import Measure, check_measures, cluster_keys
+from evaluand.dataset import Dataset
+from evaluand.errors import DataError, Fault, SpecError, with_article
+from evaluand.experiment import Experiment, Results
+from evaluand.fingerprint import Identity
+from evaluand.groups import MetricRow, summarise
+from evaluand.metric import CLUSTER, VALUE, WEIGHT, Metric
+from evaluand.report.facts import Facts
+from evaluand.rows import INDEX, SHARD_ROWS
+from evaluand.scorer import Scorer
+from evaluand.store import Store
+from evaluand.task import Request, Task
+from evaluand.trace import TaskSpan
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCORER = "prediction"
+TASK = "predictions"
+_SHOWN = 10
+
+
+def evaluate(
+    truth: Any,
+    predictions: Any,
+    *,
+    metrics: str | Metric | Sequence[str | Metric] = "accuracy",
+    by: Any = None,
+    weight: Any = None,
+    confidence: Any = None,
+    cluster: Any = None,
+) -> ArrayEvaluation:
+    """What predictions are worth, with intervals, bounds and counts, overall and by groups.
+
+    A missing prediction (None, NaN) is no answer and a missing truth nothing to grade: both are counted as abstained
+    and never as wrong or right in silence; see `missing` of the metric.
+
+    Args:
+        truth: n values: text, integers, bools, numbers, or anything JSON-like.
+        predictions: n values of the same type.
+        metrics: names or metrics that read the columns of the scorer `prediction`.
+        by: what to group by: one array, a mapping name → array, or a pandas frame; each name is one grouping.
+        weight: n weights of 0 or more; every metric that can then weighs by them.
+        confidence: n confidences of the predictions.
+        cluster: n values; rows with the same one are not independent of each other.
+
+    Raises:
+        SpecError: types that are never equal, or a metric that does not fit.
+        DataError: arrays of different lengths, or values that are none; names the rows.
+
+    Example:
+        >>> result = evaluate(["cat", "dog", "dog"], ["cat", "dog", "cat"], by={"size": ["small", "large", "large"]})
+        >>> result["accuracy"].value, result["accuracy"].n
+        (0.6666666666666666, 3)
+        >>> [(row.by, row.value) for row in result.rows[1:]]
+        [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
+    """
+    columns = _Columns.of(truth, predictions, by, weight, confidence, cluster)
+    chosen = tuple(_metric(metric, weighted=weight is not None) for metric in _listed(metrics))
+    measures = tuple(Measure(SCORER, metric, tuple(columns.by)) for metric in chosen)
+    check_measures(measures, {SCORER: columns.scorer.readable}, tuple(columns.by))
+    table = columns.graded()
+    shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
+    rows = summarise(shards, chosen, [(), *((name,) for name in columns.by)])
+    return ArrayEvaluation(tuple(rows), measures, columns)
+
+
+@dataclass(frozen=True)
+class ArrayEvaluation:
+    """What arrays came to: prints as a table, and can be saved.
+
+    Attributes:
+        rows: each metric's value overall, then by group.
+        measures: what was asked for.
+    """
+
+    rows: tuple[MetricRow, ...]
+    measures: tuple[Measure, ...]
+    columns: _Columns
+
+    def __getitem__(self, metric: str) -> MetricRow:
+        """The value of a metric over all rows.
+
+        Raises:
+            KeyError: no such metric was asked for.
+        """
+        for row in self.rows:
+            if row.metric == metric and not row.by:
+                return row
+        raise KeyError(
+            f"{metric!r} was not asked for; there are {', '.join(dict.fromkeys(r.metric for r in self.rows))}"
+        )
+
+    def to_dict(self) -> list[Facts]:
+        """Every value as plain data, NaN as None."""
+        return [{name: _plain(value) for name, value in row._asdict().items()} for row in self.rows]
+
+    def to_json(self) -> str:
+        """Every value as JSON."""
+        return ids.encode(self.to_dict(), indent=True).decode()
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Every value as a row of a frame, with a column for each attribute.
+
+        Raises:
+            SpecError: pandas is not installed.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise SpecError("to_pandas needs pandas: pip install 'evaluand[pandas]'") from None
+        records = [{k: v for k, v in row.items() if k != "by"} | row["by"] for row in self.to_dict()]
+        names = list(self.columns.by)
+        return pd.DataFrame(
+            records, columns=["metric", *names, *(f for f in MetricRow._fields if f not in ("metric", "by"))]
+        )
+
+    def save(self, store: Store, name: str) -> Results:
+        """Keeps it in a store: as a dataset, a run of given predictions, its evaluation and its aggregation.
+
+        Example:
+            >>> from evaluand.store import MemoryStore
+            >>> saved = evaluate([1, 0, 1], [1, 1, 1]).save(MemoryStore(), "coin")
+            >>> saved.tasks[0].run.counts
+            {'completed': 3}
+        """
+        columns = self.columns
+        experiment = Experiment(
+            name, columns.dataset(), {TASK: _Given(columns)}, {SCORER: columns.scorer}, list(self.measures)
+        )
+        return experiment.run(store)
+
+    def __str__(self) -> str:
+        from rich.console import Console
+
+        from evaluand.report.terminal import metrics_table
+
+        console = Console(width=100, no_color=True)
+        with console.capture() as capture:
+            console.print(metrics_table(self._facts()))
+        return "\n".join(line.rstrip() for line in capture.get().splitlines())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """The table of a notebook."""
+        names = ("value", "low", "high", "worst", "best", "n", "n_scored", "n_failed", "n_abstained")
+        head = "".join(f"<th>{name}</th>" for name in ("metric", "group", *names))
+        body = []
+        for row in self.rows:
+            group = ", ".join(f"{key}={'none' if value is None else value}" for key, value in row.by.items())
+            cells = [row.metric, group, *(_figure(getattr(row, name)) for name in names)]
+            body.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
+        rows = "".join(f"<tr>{cells}</tr>" for cells in body)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def _facts(self) -> list[Facts]:
+        return [{"task": TASK, "scorer": SCORER} | row for row in self.to_dict()]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """The arrays as Arrow columns of one length."""
+
+    scorer: Scorer
+    kind: str
+    truth: pa.Array
+    prediction: pa.Array
+    by: Mapping[str, pa.Array]
+    weight: pa.Array | None
+    confidence: pa.Array | None
+    cluster: pa.Array | None
+
+    @classmethod
+    def of(cls, truth: Any, predictions: Any, by: Any, weight: Any, confidence: Any, cluster: Any) -> _Columns:
+        for name, value in (("truth", truth), ("predictions", predictions)):
+            if value is None:
+                raise SpecError(f"{name} is None; give an array")
+        given = {"truth": truth, "predictions": predictions, "weight": weight, "confidence": confidence}
+        given |= {"cluster": cluster}
+        columns = {name: _column(name, value) for name, value in given.items() if value is not None}
+        attributes = {name: _column(f"by {name}", value) for name, value in _attributes(by)}
+        lengths = {name: len(column) for name, column in (columns | attributes).items()}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name} has {n:,}" for name, n in lengths.items())
+            raise DataError(f"the arrays are of different lengths: {told}; give one value for each row")
+        kind = _kind(columns["truth"], columns["predictions"])
+        return cls(
+            registry.find("scorers", SCORER)(
+                type=kind, **({} if "confidence" in columns else {"prediction_key": None})
+            ),
+            kind,
+            _typed(columns["truth"], kind),
+            _typed(columns["predictions"], kind),
+            attributes,
+            _weights(columns["weight"]) if "weight" in columns else None,
+            _numbers("confidence", columns["confidence"]) if "confidence" in columns else None,
+            columns.get("cluster"),
+        )
+
+    def graded(self) -> pa.Table:
+        """The table of the scorer `prediction`, as it would be made row by row, with the attributes beside it."""
+        n = len(self.truth)
+        answered, known = pc.is_valid(self.prediction), pc.is_valid(self.truth)
+        broken = pa.array(np.zeros(n, np.bool_))
+        if self.kind == "number":
+            broken = pc.or_(pc.is_inf(self.truth), pc.is_inf(self.prediction)).fill_null(False)
+        able = pc.and_(answered, known)
+        status = pc.if_else(able, pc.if_else(broken, "failed", "scored"), "abstained")
+        table = {INDEX: pa.array(np.arange(n)), "status": status, "truth": self.truth, "prediction": self.prediction}
+        if self.kind != "number":
+            table[VALUE] = pc.equal(self.truth, self.prediction).cast(pa.float64())
+        beside = {"confidence": self.confidence, "weight": self.weight, WEIGHT: self.weight}
+        table |= {name: column for name, column in beside.items() if column is not None}
+        if self.cluster is not None:
+            table[CLUSTER] = cluster_keys(self.cluster)
+        return pa.table({**table, **self.by})
+
+    def dataset(self) -> Dataset:
+        """The truth with all that stands beside it; what a task could see is the number of the row."""
+        columns = {"row": pa.array(np.arange(len(self.truth))), "truth": self.truth, **self.by}
+        beside = {"weight": self.weight, "cluster": self.cluster}
+        columns |= {name: column for name, column in beside.items() if column is not None}
+        roles: dict[str, Any] = {"input": "row", "expected": "truth", "attributes": list(self.by)}
+        roles |= {name: name for name, column in beside.items() if column is not None}
+        if self.kind != "json":
+            return Dataset.from_arrow(pa.table(columns), **roles)
+        rows = pa.table(columns).to_pylist()
+        texts = (None if row["truth"] is None else ids.decode(row["truth"]) for row in rows)
+        return Dataset.from_rows([row | {"truth": value} for row, value in zip(rows, texts, strict=True)], **roles)
+
+    def outputs(self) -> Iterator[Any]:
+        """What the task gave for each row: the prediction, with its confidence where there are confidences."""
+        predictions: Iterator[Any] = iter(self.prediction.to_pylist())
+        if self.kind == "json":
+            predictions = (None if text is None else ids.decode(text) for text in predictions)
+        if self.confidence is None:
+            return predictions
+        pairs = zip(predictions, self.confidence.to_pylist(), strict=True)
+        return ({"prediction": p, "confidence": c} if p is not None else None for p, c in pairs)
+
+
+class _Given(Task[Any, Any]):
+    """Predictions that are there already."""
+
+    def __init__(self, columns: _Columns) -> None:
+        self._outputs = [ids.encode(output) for output in columns.outputs()]
+
+    @property
+    def name(self) -> str:
+        return TASK
+
+    @property
+    def is_async(self) -> bool:
+        """Looking up waits for nothing."""
+        return True
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return ("index",)
+
+    def identify(self) -> Identity:
+        return Identity({"kind": "given", "outputs": ids.digest_of_digests(map(ids.digest, self._outputs)).hex()})
+
+    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        return ids.decode(self._outputs[input])
+
+    async def call(self, request: Request) -> Any:
+        return ids.decode(self._outputs[request.index])
+
+
+_JSON = pa.json_(pa.string())
+_OWN = frozenset((INDEX, "status", "truth", "prediction", VALUE, "confidence", "weight", "cluster", "row"))
+
+
+def _listed(metrics: Any) -> Sequence[Any]:
+    found = metrics if isinstance(metrics, list | tuple) else [metrics]
+    if not found:
+        raise SpecError("metrics is empty; name one, such as 'accuracy'")
+    return found
+
+
+def _metric(given: Any, *, weighted: bool) -> Metric:
+    metric = registry.find("metrics", given)() if isinstance(given, str) else given
+    if not isinstance(metric, Metric):
+        raise SpecError(f"a metric is a name or such as Accuracy(), and not {metric!r}")
+    can_weigh = any(field.name == "weighted" for field in fields(metric))
+    return replace(metric, weighted=True) if weighted and can_weigh else metric
+
+
+def _attributes(by: Any) -> Iterator[tuple[str, Any]]:
+    if by is None:
+        return
+    pairs = by.items() if hasattr(by, "items") and not hasattr(by, "to_frame") else [(getattr(by, "name", None), by)]
+    if isinstance(by, pa.Table):
+        pairs = zip(by.column_names, by.columns, strict=True)
+    for name, column in pairs:
+        told = "group" if name is None else str(name)
+        if told in _OWN or told.startswith("_"):
+            raise SpecError(f"by: {told!r} is a name of our own; call it otherwise")
+        yield told, column
+
+
+def _column(name: str, given: Any) -> pa.Array:
+    """An array as an Arrow column, NaN as null; what Arrow cannot hold as canonical JSON."""
+    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__len__"):
+        raise SpecError(f"{name} is {with_article(type(given).__name__)}; give a list, an array or a column")
+    if getattr(given, "ndim", 1) != 1:
+        raise SpecError(f"{name} has {given.ndim} dimensions; give one value for each row")
+    try:
+        column = given if isinstance(given, pa.Array | pa.ChunkedArray) else pa.array(given, from_pandas=True)
+    except (pa.ArrowException, TypeError, OverflowError):
+        return _encoded(name, given)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if isinstance(column, pa.ChunkedArray):  # of no chunk
+        column = pa.array([], column.type)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+    return column
+
+
+def _encoded(name: str, values: Any) -> pa.Array:
+    texts, faults = [], []
+    for row, value in enumerate(values):
+        missing = value is None or (isinstance(value, float) and value != value)
+        try:
+            texts.append(None if missing else ids.encode(value).decode())
+        except DataError as error:
+            faults.append(Fault(f"{name}, row {row}", str(error)))
+    if faults:
+        raise DataError(faults)
+    return pa.ExtensionArray.from_storage(_JSON, pa.array(texts, pa.string()))
+
+
+def _kind(truth: pa.Array, predictions: pa.Array) -> str:
+    """The type of the scorer that takes both."""
+    kinds = {_kind_of(column) for column in (truth, predictions)} - {""}
+    if kinds <= {"integer", "number"}:
+        whole = all(_is_whole(column) for column in (truth, predictions))
+        return "integer" if kinds and whole else "number" if kinds else "text"
+    if len(kinds) == 1:
+        return kinds.pop()
+    if "json" in kinds:
+        return "json"
+    one, other = _kind_of(truth), _kind_of(predictions)
+    raise SpecError(f"truth holds {_PLURAL[one]} and predictions {_PLURAL[other]}, which are never equal; convert one")
+
+
+_PLURAL = {"boolean": "bools", "integer": "integers", "number": "numbers", "text": "text"}
+
+
+def _kind_of(column: pa.Array) -> str:
+    kind = column.type
+    if pa.types.is_null(kind):
+        return ""
+    if pa.types.is_boolean(kind):
+        return "boolean"
+    if pa.types.is_integer(kind):
+        return "integer"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "number"
+    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else "json"
+
+
+def _is_whole(column: pa.Array) -> bool:
+    """Whether numbers are whole: pandas makes floats of integers with gaps."""
+    if not pa.types.is_floating(column.type):
+        return not pa.types.is_decimal(column.type)
+    whole = pc.and_(pc.is_finite(column), pc.equal(pc.floor(column), column))
+    return pc.all(whole, min_count=0).as_py() is not False
+
+
+_TYPES = {"text": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
+
+
+def _typed(column: pa.Array, kind: str) -> pa.Array:
+    if kind == "json":
+        return (column if column.type == _JSON else _encoded("a value", column.to_pylist())).storage
+    try:
+        return column.cast(_TYPES[kind])
+    except pa.ArrowInvalid as error:
+        raise DataError(f"a value does not fit in 64 bits: {error}") from None
+
+
+def _numbers(name: str, column: pa.Array) -> pa.Array:
+    if _kind_of(column) not in ("integer", "number", ""):
+        raise SpecError(f"{name} holds {_PLURAL.get(_kind_of(column), 'objects')}; give numbers")
+    return column.cast(pa.float64())
+
+
+def _weights(column: pa.Array) -> pa.Array:
+    weights = _numbers("weight", column)
+    bad = pc.invert(pc.and_(pc.is_finite(weights), pc.greater_equal(weights, 0.0))).fill_null(True)
+    rows = np.flatnonzero(np.asarray(bad))
+    if len(rows):
+        raise DataError(
+            Fault(f"weight, row {row}", f"{weights[row].as_py()} is no finite number of 0 or more")
+            for row in rows.tolist()
+        )
+    return weights
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and value != value else value
+
+
+def _figure(value: Any) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return "" if value != value else f"{value:.4g}"

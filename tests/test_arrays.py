@@ -1,0 +1,184 @@
+"""Arrays in, numbers out: the same numbers as through every other door."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluand import (
+    Accuracy,
+    DataError,
+    Dataset,
+    DirectoryStore,
+    Evaluator,
+    Mean,
+    MemoryStore,
+    Runner,
+    SpecError,
+    evaluate,
+)
+from evaluand.scorers.prediction import Prediction
+from evaluand.tasks.recorded import RecordedTask
+
+TRUTH = ["cat", "dog", "dog", "cat"]
+GIVEN = ["cat", "dog", "cat", None]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        list,
+        tuple,
+        pd.Series,
+        lambda values: pd.Series(values, dtype="category"),
+        pa.array,
+        lambda values: pa.chunked_array([values[:1], values[1:]]),
+        lambda values: np.array(values, object),
+    ],
+    ids=["list", "tuple", "series", "categories", "arrow", "chunks", "numpy"],
+)
+def test_every_kind_of_array_gives_the_same_numbers(made: Any) -> None:
+    row = evaluate(made(TRUTH), made(GIVEN))["accuracy"]
+    assert (row.value, row.n, row.n_scored, row.n_abstained) == (2 / 3, 4, 3, 1)
+    assert (row.worst, row.best) == (0.5, 0.75)
+
+
+@pytest.mark.parametrize(
+    ("truth", "predictions", "value"),
+    [
+        ([1, 0, 1], [1, 1, 1], 2 / 3),
+        (np.array([1, 0, 1]), np.array([1, 1, 1], np.int8), 2 / 3),
+        ([True, False], [True, True], 0.5),
+        (pd.Series([1, 0, 1]), pd.Series([1, None, 1]), 1.0),  # pandas makes floats of these
+        ([["a", "b"], []], [["a", "b"], ["a"]], 0.5),
+        ([1, "a"], [1, "b"], 0.5),
+        ([{"x": 1}, {"x": 2}], [{"x": 1}, {"x": 1}], 0.5),
+    ],
+    ids=["integers", "numpy", "bools", "gaps", "lists", "mixed", "objects"],
+)
+def test_types_are_found_from_the_values(truth: Any, predictions: Any, value: float) -> None:
+    result = evaluate(truth, predictions)
+    assert result["accuracy"].value == value
+    saved = result.save(MemoryStore(), "x")
+    assert saved.aggregation.table()["value"].to_pylist() == [value]
+
+
+def test_groups_and_weights_stand_beside_the_whole() -> None:
+    frame = pd.DataFrame({"size": ["s", "l", "l", "s"], "age": [1, 2, 2, None]})
+    result = evaluate([1, 1, 0, 0], [1, 0, 0, 1], by=frame, weight=[1, 2, 3, 4], metrics=[Accuracy(), "count"])
+    assert result["accuracy"].value == 0.4
+    assert "weighted=true" in result["accuracy"].signature
+    found = {tuple(row.by.items()): row.value for row in result.rows if row.metric == "accuracy"}
+    assert found[("size", "l"),] == 0.6
+    assert found[("size", "s"),] == 0.2
+    assert found[("age", None),] == 0.0
+    assert result["count"].value == 4
+
+
+def test_an_array_to_group_by_needs_no_name() -> None:
+    result = evaluate([1, 1], [1, 0], by=["a", "b"])
+    assert [row.by for row in result.rows] == [{}, {"group": "a"}, {"group": "b"}]
+
+
+def test_the_result_prints_and_converts() -> None:
+    result = evaluate(TRUTH, GIVEN, by={"<b>": ["x", "x", "y", "<i>"]})
+    assert "0.667" in str(result)
+    assert "accuracy v1 missing=leave_out" in str(result)
+    page = result._repr_html_()
+    assert "&lt;b&gt;=&lt;i&gt;" in page
+    assert "<i>" not in page
+    frame = result.to_pandas()
+    assert list(frame["<b>"].fillna("all")) == ["all", "<i>", "x", "y"]
+    assert json.loads(result.to_json())[0]["n_abstained"] == 1
+    with pytest.raises(KeyError, match="'f1' was not asked for; there are accuracy"):
+        result["f1"]
+
+
+def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
+    row = evaluate([], [])["accuracy"]
+    assert math.isnan(row.value)
+    assert row.reason == "no scored rows"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"truth": [1, 2], "predictions": [1]}, DataError, "truth has 2, predictions has 1"),
+        ({"truth": ["1"], "predictions": [1]}, SpecError, "truth holds text and predictions integers"),
+        ({"truth": "abc", "predictions": ["a"]}, SpecError, "truth is a str; give a list"),
+        ({"truth": np.zeros((2, 2)), "predictions": [1, 2]}, SpecError, "truth has 2 dimensions"),
+        ({"truth": [1.5], "predictions": [2.5]}, SpecError, "accuracy reads 'value', which the table lacks"),
+        ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1.0 is no finite number"),
+        ({"truth": [1], "predictions": [1], "weight": ["x"]}, SpecError, "weight holds text; give numbers"),
+        ({"truth": [1], "predictions": [1], "by": {"truth": [1]}}, SpecError, "by: 'truth' is a name of our own"),
+        ({"truth": [1], "predictions": [1], "metrics": "acuracy"}, SpecError, "did you mean 'accuracy'"),
+        ({"truth": [1], "predictions": [1], "metrics": Accuracy}, SpecError, "a metric is a name or such as Accuracy"),
+        ({"truth": [1], "predictions": [1], "metrics": []}, SpecError, "metrics is empty"),
+        ({"truth": None, "predictions": [1]}, SpecError, "truth is None; give an array"),
+        ({"truth": [object()], "predictions": [1]}, DataError, "truth, row 0"),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_sentence(arguments: dict[str, Any], error: type, message: str) -> None:
+    with pytest.raises(error) as raised:
+        evaluate(**arguments)
+    assert message in str(raised.value)
+
+
+def test_numbers_are_read_by_metrics_of_their_own() -> None:
+    result = evaluate([1.5, 2.5, math.inf], [1.0, math.nan, 2.0], metrics=Mean(column="prediction"))
+    row = result["mean"]
+    assert (row.value, row.n_scored, row.n_failed, row.n_abstained) == (1.0, 1, 1, 1)
+
+
+def test_saved_arrays_are_a_run_as_any_other(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    result = evaluate(TRUTH, GIVEN, by={"size": ["s", "l", "l", "s"]}, confidence=[0.9, 0.8, 0.7, 0.6])
+    saved = result.save(store, "pets")
+    [door] = saved.tasks
+    values = [(row["value"], row["low"], row["high"]) for row in saved.aggregation.table().to_pylist()]
+    assert values == [(row.value, row.low, row.high) for row in result.rows]
+    assert door.run.name == "pets/predictions"
+    assert result.save(store, "pets").tasks[0].run.id == door.run.id
+
+    lines = [{"p": p, "c": c} for p, c in zip(GIVEN, [0.9, 0.8, 0.7, 0.6], strict=True)]
+    texts = [
+        json.dumps({"out": None if line["p"] is None else {"prediction": line["p"], "confidence": line["c"]}})
+        for line in lines
+    ]
+    (tmp_path / "predictions.jsonl").write_text("\n".join(texts))
+    data = Dataset.from_rows(
+        [{"text": f"pet {i}", "kind": kind} for i, kind in enumerate(TRUTH)], input="text", expected="kind"
+    )
+    run = Runner(store).run(RecordedTask(path=str(tmp_path / "predictions.jsonl"), response="out"), data)
+    assert run.digest == door.run.digest
+    evaluation = Evaluator().evaluate(run, {"prediction": Prediction()})
+    assert evaluation.digest == door.evaluation.digest
+
+
+VALUES = {
+    "text": st.text(st.characters(codec="utf-8"), max_size=3),
+    "integer": st.integers(-(2**63), 2**63 - 1),
+    "boolean": st.booleans(),
+    "json": st.lists(st.integers(0, 3), max_size=2),
+}
+
+
+@given(st.data())
+def test_columns_and_rows_agree(data: st.DataObject) -> None:
+    values = VALUES[data.draw(st.sampled_from(sorted(VALUES)))]
+    pairs = data.draw(st.lists(st.tuples(st.none() | values, st.none() | values), min_size=1, max_size=8))
+    truth, predictions = (list(column) for column in zip(*pairs, strict=True))
+    result = evaluate(truth, predictions)
+    [row] = result.save(MemoryStore(), "x").aggregation.table().to_pylist()
+    told = result["accuracy"]
+    assert row["value"] == (None if math.isnan(told.value) else told.value)
+    assert (row["n_scored"], row["n_failed"], row["n_abstained"]) == (told.n_scored, told.n_failed, told.n_abstained)

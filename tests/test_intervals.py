@@ -1,0 +1,290 @@
+"""Intervals of rows that belong together, that weigh differently, or that are drawn again."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import scipy.stats
+import statsmodels.api as sm
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as stn
+
+from evaluand import Accuracy, Aggregator, Dataset, Evaluator, KOfN, Mean, Measure, PassAtK, Quantile, Runner, SpecError
+from evaluand.groups import MetricRow, merge, summarise, summarise_shard
+from evaluand.intervals import bootstrap, cluster_sums, cluster_variance, clustered_wilson
+from evaluand.metric import Metric
+
+CLUSTERS = np.array([7, 7, 7, -2, -2, 5, 9, 9, 9, 9])
+RIGHT = np.array([1, 1, 1, 0, 0, 1, 0, 1, 1, 1], np.float64)
+
+
+def table(values: Any, **columns: Any) -> pa.Table:
+    n = len(values)
+    return pa.table({"_index_": np.arange(n), "status": ["scored"] * n, "value": np.asarray(values, float), **columns})
+
+
+def one(shard: pa.Table, metric: Metric, **options: Any) -> MetricRow:
+    [row] = summarise([shard], [metric], **options)
+    return row
+
+
+# Clusters
+
+
+def test_the_variance_between_clusters_is_that_of_robust_regression() -> None:
+    values = np.array([0.1, 0.4, 0.3, 2.0, 1.0, -1.0, 0.5, 0.5, 3.0, 0.2])
+    fit = sm.OLS(values, np.ones(len(values))).fit(
+        cov_type="cluster", cov_kwds={"groups": CLUSTERS, "use_correction": True}, use_t=True
+    )
+    row = one(table(values, _cluster_=CLUSTERS), Mean())
+    half = scipy.stats.t.ppf(0.975, 3) * fit.bse[0]
+    assert row.value == pytest.approx(values.mean(), rel=1e-14)
+    assert (row.high - row.low) / 2 == pytest.approx(half, rel=1e-9)
+    assert row.data["clusters"] == 4
+
+
+def test_weights_are_those_of_weighted_robust_regression() -> None:
+    values = np.array([0.1, 0.4, 0.3, 2.0, 1.0, -1.0])
+    weights = np.array([1.0, 2.0, 0.5, 1.5, 3.0, 1.0])
+    fit = sm.WLS(values, np.ones(len(values)), weights).fit(cov_type="HC1", use_t=True)
+    row = one(table(values, _weight_=weights), Mean(weighted=True))
+    assert row.value == pytest.approx(float(fit.params[0]), rel=1e-12)
+    assert (row.high - row.low) / 2 == pytest.approx(scipy.stats.t.ppf(0.975, 5) * fit.bse[0], rel=1e-9)
+
+
+def test_whole_clusters_of_equal_rows_count_once() -> None:
+    """Five times the same rows say no more than the rows once."""
+    once = one(table(RIGHT, _cluster_=np.arange(10)), Accuracy())
+    often = one(table(np.repeat(RIGHT, 5), _cluster_=np.repeat(np.arange(10), 5)), Accuracy())
+    assert (often.value, often.low, often.high) == pytest.approx((once.value, once.low, once.high), rel=1e-12)
+
+
+def test_independent_rows_given_as_clusters_come_close_to_wilson() -> None:
+    values = (np.arange(400) % 4 > 0).astype(float)
+    plain, clustered = one(table(values), Accuracy()), one(table(values, _cluster_=np.arange(400)), Accuracy())
+    assert plain.value == clustered.value
+    assert (clustered.low, clustered.high) == pytest.approx((plain.low, plain.high), abs=5e-4)
+
+
+def test_replications_of_an_example_are_one_cluster() -> None:
+    index = np.repeat(np.arange(10), 3)
+    shard = pa.table(
+        {"_index_": index, "replication": np.tile(np.arange(3), 10), "status": ["scored"] * 30, "value": RIGHT[index]}
+    )
+    repeated, once = one(shard, Accuracy(), repeated=True), one(table(RIGHT, _cluster_=np.arange(10)), Accuracy())
+    assert (repeated.low, repeated.high) == pytest.approx((once.low, once.high), rel=1e-12)
+    assert repeated.data == {"correct": 21, "n": 30, "clusters": 10}
+
+
+def test_one_cluster_has_no_interval_and_says_so() -> None:
+    for metric in (Accuracy(), Mean()):
+        row = one(table(RIGHT, _cluster_=np.zeros(10, np.int64)), metric)
+        assert math.isnan(row.low)
+        assert row.reason == "one cluster has no interval"
+
+
+def test_clusters_that_all_agree_still_have_an_interval() -> None:
+    low, high = clustered_wilson(np.array([1.0]), np.array([0.0]), np.array([20]), 0.95)
+    assert high[0] == 1.0
+    assert 0.7 < low[0] < 0.9
+
+
+@pytest.mark.parametrize("metric", [Accuracy(), Mean(), Accuracy(bootstrap=200), Mean(weighted=True), Quantile(q=0.5)])
+@given(
+    values=stn.arrays(np.float64, st.integers(2, 30), elements=st.sampled_from([0.0, 1.0])),
+    cut=st.integers(0, 30),
+    seed=st.integers(0, 9),
+)
+def test_shards_that_cut_clusters_merge_to_the_whole(metric: Metric, values: np.ndarray, cut: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shard = table(values, _cluster_=rng.integers(0, 5, len(values)), _weight_=rng.integers(1, 4, len(values)) * 0.5)
+    shard = shard.append_column("group", pa.array(rng.choice(["a", "b"], len(values))))
+    by = [(), ("group",)]
+    parts = [summarise_shard(part, [metric], by) for part in (shard.slice(0, cut), shard.slice(cut)) if part.num_rows]
+    for cut_row, row in zip(merge(parts).rows(), summarise([shard], [metric], by), strict=True):
+        for name in ("value", "low", "high"):
+            np.testing.assert_allclose(getattr(cut_row, name), getattr(row, name), rtol=1e-12, atol=1e-14)
+
+
+def test_a_dataset_s_cluster_and_weight_reach_the_metric() -> None:
+    names = ["x", "x", "x", "y", "y", "z", "w", "w", "w", "w"]
+    records = [
+        {"input": str(i), "expected": str(i) if right else "no", "document": document, "share": 1 + i % 2}
+        for i, (right, document) in enumerate(zip(RIGHT, names, strict=True))
+    ]
+    data = Dataset.from_rows(records, cluster="document", weight="share")
+    evaluation = Evaluator().evaluate(Runner().run(str, data), {"same": lambda output, expected: output == expected})
+    measures = [Measure("same", Accuracy()), Measure("same", Accuracy(weighted=True))]
+    plain, weighted = Aggregator().aggregate([evaluation], measures).table().to_pylist()
+    expected = one(table(RIGHT, _cluster_=CLUSTERS), Accuracy())
+    assert (plain["value"], plain["low"], plain["high"]) == (expected.value, expected.low, expected.high)
+    assert weighted["value"] == pytest.approx((1 + 2 + 1 + 2 + 2 + 1 + 2) / 15)
+
+
+def test_weights_need_a_column_of_weights() -> None:
+    with pytest.raises(
+        SpecError, match="accuracy: weighted=true needs weights; name the dataset's column under weight"
+    ):
+        one(table(RIGHT), Accuracy(weighted=True))
+
+
+def test_weights_of_nothing_but_zero_leave_the_value_undefined() -> None:
+    row = one(table(RIGHT, _weight_=np.zeros(10)), Accuracy(weighted=True))
+    assert math.isnan(row.value)
+    assert row.reason == "all weights are 0"
+
+
+# Bootstrap
+
+
+def test_the_bootstrap_agrees_with_scipy() -> None:
+    values = np.random.default_rng(3).gamma(2.0, size=60)
+    ours = one(table(values), Mean(bootstrap=20_000))
+    theirs = scipy.stats.bootstrap((values,), np.mean, n_resamples=20_000, method="BCa", rng=np.random.default_rng(1))
+    spread = theirs.confidence_interval.high - theirs.confidence_interval.low
+    assert ours.low == pytest.approx(theirs.confidence_interval.low, abs=0.03 * spread)
+    assert ours.high == pytest.approx(theirs.confidence_interval.high, abs=0.03 * spread)
+
+
+def test_the_bootstrap_draws_the_same_again_and_whatever_stands_beside() -> None:
+    alone = one(table(RIGHT), Accuracy(bootstrap=500))
+    shard = table(np.concatenate([RIGHT, 1 - RIGHT])).append_column("g", pa.array(["b"] * 10 + ["a"] * 10))
+    _, other, same = summarise([shard], [Accuracy(bootstrap=500)], [(), ("g",)])
+    assert (same.low, same.high) == (alone.low, alone.high)
+    assert (other.low, other.high) != (alone.low, alone.high)
+
+
+def test_the_bootstrap_draws_whole_clusters() -> None:
+    state = cluster_sums(np.repeat(RIGHT, 5), np.ones(50), np.repeat(np.arange(10), 5), np.zeros(50, np.int64))
+    once = cluster_sums(RIGHT, np.ones(10), np.arange(10), np.zeros(10, np.int64))
+    value = np.array([0.7])
+    assert bootstrap(state, value, 0.95, 999) == bootstrap(once, value, 0.95, 999)
+    assert cluster_variance(state, value)[0] == pytest.approx(cluster_variance(once, value)[0])
+
+
+def test_too_few_replicates_are_refused() -> None:
+    with pytest.raises(SpecError, match="mean: bootstrap=20 must be a whole number of at least 100"):
+        Mean(bootstrap=20)
+
+
+# Several tries
+
+
+def tries(rows: list[list[float | None]]) -> pa.Table:
+    """A row per example and try; None is a try that failed."""
+    flat = [(i, r, value) for i, row in enumerate(rows) for r, value in enumerate(row)]
+    index, replication, values = zip(*flat, strict=True)
+    status = ["failed" if value is None else "scored" for value in values]
+    return pa.table(
+        {"_index_": index, "replication": replication, "status": status, "value": pa.array(values, pa.float64())}
+    )
+
+
+def test_pass_at_k_is_the_chance_that_one_of_k_is_right() -> None:
+    rows = tries([[1, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 1]])
+    assert one(rows, PassAtK(k=1), repeated=True).value == pytest.approx((1 / 4 + 0 + 3 / 4) / 3)
+    assert one(rows, PassAtK(k=2), repeated=True).value == pytest.approx((1 - 3 / 6 + 0 + 1) / 3)
+    row = one(rows, PassAtK(k=4), repeated=True)
+    assert (row.value, row.n) == (pytest.approx(2 / 3), 3)
+
+
+@given(
+    st.lists(st.lists(st.sampled_from([0.0, 1.0]), min_size=5, max_size=5), min_size=1, max_size=6), st.integers(1, 5)
+)
+def test_pass_at_k_is_the_share_of_all_choices_of_k(rows: list[list[float]], k: int) -> None:
+    from itertools import combinations
+
+    expected = np.mean([np.mean([max(chosen) for chosen in combinations(row, k)]) for row in rows])
+    assert one(tries(list(map(list, rows))), PassAtK(k=k), repeated=True).value == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_failed_try_is_a_wrong_one_unless_it_is_left_out() -> None:
+    rows = tries([[1, None], [None, None]])
+    told = one(rows, PassAtK(k=1), repeated=True)
+    assert (told.value, told.n, told.n_scored, told.n_failed) == (0.25, 2, 1, 1)
+    assert (told.worst, told.best) == (0.25, 1.0)
+    assert one(rows, PassAtK(k=1, missing="leave_out"), repeated=True).value == 1.0
+
+
+def test_k_answers_need_as_many_tries() -> None:
+    with pytest.raises(SpecError, match="pass_at_k: k=3 needs as many answers to each example, but one has 2"):
+        one(tries([[1, 0], [0, 0]]), PassAtK(k=3), repeated=True)
+
+
+def test_k_of_n_counts_examples_with_enough_right_answers() -> None:
+    rows = tries([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 0, 0]])
+    assert [one(rows, KOfN(k=k), repeated=True).value for k in (1, 2, 3)] == [0.75, 0.5, 0.25]
+    row, plain = one(rows, KOfN(k=2), repeated=True), one(table([1, 0, 1, 0]), Accuracy())
+    assert (row.low, row.high) == (plain.low, plain.high)
+
+
+# Quantiles
+
+
+@given(st.lists(st.integers(-5, 5), min_size=1, max_size=40), st.sampled_from([0.1, 0.25, 0.5, 0.9, 0.99]))
+def test_a_quantile_is_numpy_s_inverted_distribution(values: list[int], q: float) -> None:
+    assert one(table(values), Quantile(q=q)).value == np.quantile(values, q, method="inverted_cdf")
+
+
+def test_a_quantile_s_interval_are_quantiles_at_the_ends_of_wilson_s() -> None:
+    values = np.arange(100.0)
+    row = one(table(values), Quantile(q=0.5))
+    assert (row.low, row.value, row.high) == (40.0, 49.0, 59.0)  # shares 0.404 … 0.596
+
+
+def test_clusters_widen_a_quantile_s_interval() -> None:
+    values = np.repeat(np.arange(20.0), 10)
+    plain = one(table(values), Quantile(q=0.5))
+    clustered = one(table(values, _cluster_=np.repeat(np.arange(20), 10)), Quantile(q=0.5))
+    assert clustered.low < plain.low < plain.high < clustered.high
+
+
+def test_a_quantile_of_nothing_is_undefined() -> None:
+    row = one(table([]), Quantile(q=0.5))
+    assert math.isnan(row.value)
+    assert row.reason == "no scored rows"
+
+
+@pytest.mark.parametrize("q", [0, 1, 1.5, math.nan])
+def test_a_share_outside_0_and_1_is_refused(q: float) -> None:
+    with pytest.raises(SpecError, match="must lie between 0 and 1, such as 0.5 for the median"):
+        Quantile(q=q)
+
+
+# Coverage
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("n", [50, 500])
+@pytest.mark.parametrize("correlation", [0.0, 0.3], ids=["independent", "clustered"])
+@pytest.mark.parametrize("metric", [Accuracy(), Mean(range=(0, 1)), Mean(range=(0, 1), bootstrap=1000)], ids=str)
+def test_intervals_cover_the_truth(metric: Metric, correlation: float, n: int, share: float) -> None:
+    """2,000 simulations of n examples, once each or (clustered) five times with correlated outcomes."""
+    rng = np.random.default_rng([n, round(10 * share), round(10 * correlation)])
+    tries = 5 if correlation else 1
+    covered = 0
+    for _ in range(2000):
+        chance = np.full(n, share)
+        if correlation:
+            spread = (1 - correlation) / correlation
+            chance = rng.beta(share * spread, (1 - share) * spread, n)
+        values = rng.random((n, tries)) < chance[:, None]
+        shard = pa.table(
+            {
+                "_index_": np.repeat(np.arange(n), tries),
+                "replication": np.tile(np.arange(tries), n),
+                "status": np.repeat("scored", n * tries),
+                "value": values.ravel().astype(float),
+            }
+        )
+        row = one(shard, metric, repeated=tries > 1)
+        covered += row.low <= share <= row.high
+    print(f"coverage {metric.signature} n={n} p={share} correlation={correlation}: {covered / 2000:.4f}")
+    lowest = 0.93 if isinstance(metric, Accuracy) else 0.88
+    assert lowest <= covered / 2000 <= 0.985
