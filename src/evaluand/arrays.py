@@ -304,7 +304,11 @@ def _metric(given: Any, *, weighted: bool) -> Metric:
     if not isinstance(metric, Metric):
         raise SpecError(f"a metric is a name or such as Accuracy(), and not {metric!r}")
     can_weigh = any(field.name == "weighted" for field in fields(metric))
-    return replace(metric, weighted=True) if weighted and can_weigh else metric
+    return _weighted(metric) if weighted and can_weigh else metric
+
+
+def _weighted(metric: Any) -> Any:
+    return replace(metric, weighted=True)
 
 
 def _attributes(by: Any) -> Iterator[tuple[str, Any]]:
