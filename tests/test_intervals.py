@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as stn
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, KOfN, Mean, Measure, PassAtK, Quantile, Runner, SpecError
 from evaluand.groups import MetricRow, merge, summarise, summarise_shard
-from evaluand.intervals import bootstrap, cluster_sums, cluster_variance, clustered_wilson
+from evaluand.intervals import bootstrap, cluster_sums, cluster_variance, clustered_wilson, wilson
 from evaluand.metric import Metric
 
 CLUSTERS = np.array([7, 7, 7, 2, 2, 5, 9, 9, 9, 9])
@@ -258,6 +258,16 @@ def test_a_share_outside_0_and_1_is_refused(q: float) -> None:
 # Coverage
 
 
+@pytest.mark.parametrize("n", [50, 500])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_wilson_s_interval_covers_the_truth_exactly_as_often(n: int, share: float) -> None:
+    """The chance itself, summed over all outcomes: no simulation comes nearer."""
+    right = np.arange(n + 1)
+    low, high = wilson(right, np.full(n + 1, n), 0.95)
+    covered = (low <= share) & (share <= high)
+    assert 0.93 <= scipy.stats.binom.pmf(right, n, share)[covered].sum() <= 0.9705
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("n", [50, 500])
@@ -286,5 +296,5 @@ def test_intervals_cover_the_truth(metric: Metric, correlation: float, n: int, s
         covered += row.low <= share <= row.high
     found = f"{metric.kind} {metric.interval} n={n} p={share} correlation={correlation}: {covered / 2000:.4f}"
     print(found)  # noqa: T201 - the figures that the documentation quotes
-    lowest = 0.93 if isinstance(metric, Accuracy) else 0.88
-    assert lowest <= covered / 2000 <= 0.985
+    lowest = 0.92 if isinstance(metric, Accuracy) else 0.87  # Student's interval is none for 0/1 scores of few rows
+    assert lowest <= covered / 2000 <= 0.98
