@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evaluand.metrics.mean import Mean
     from evaluand.run import Run, Runner
     from evaluand.scorer import Score, Scorer, scorer
+    from evaluand.split import Split
     from evaluand.store import MemoryStore, Store
     from evaluand.stores.directory import DirectoryStore
     from evaluand.task import Alternatives, Task, task
@@ -41,6 +42,7 @@ _PLACES = {
     "metrics.mean": ("Mean",),
     "run": ("Run", "Runner"),
     "scorer": ("Score", "Scorer", "scorer"),
+    "split": ("Split",),
     "store": ("MemoryStore", "Store"),
     "stores.directory": ("DirectoryStore",),
     "task": ("Alternatives", "Task", "task"),
@@ -75,6 +77,7 @@ __all__ = [
     "Scorer",
     "Span",
     "SpecError",
+    "Split",
     "Store",
     "Task",
     "TaskError",
