@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evaluand.store import MemoryStore, Store
     from evaluand.stores.directory import DirectoryStore
     from evaluand.task import Alternatives, Task, task
+    from evaluand.tasks.estimator import EstimatorTask
     from evaluand.trace import Span, TaskSpan, Trace, Tracer, span
 
 _PLACES = {
@@ -46,6 +47,7 @@ _PLACES = {
     "store": ("MemoryStore", "Store"),
     "stores.directory": ("DirectoryStore",),
     "task": ("Alternatives", "Task", "task"),
+    "tasks.estimator": ("EstimatorTask",),
     "trace": ("Span", "TaskSpan", "Trace", "Tracer", "span"),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
@@ -60,6 +62,7 @@ __all__ = [
     "Dataset",
     "DirectoryStore",
     "EngineError",
+    "EstimatorTask",
     "EvaluandError",
     "Evaluation",
     "Evaluator",
