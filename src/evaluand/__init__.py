@@ -28,9 +28,11 @@ if TYPE_CHECKING:
     from evaluand.metrics.quantile import Quantile
     from evaluand.run import Run, Runner
     from evaluand.scorer import Score, Scorer, scorer
+    from evaluand.split import Split
     from evaluand.store import MemoryStore, Store
     from evaluand.stores.directory import DirectoryStore
     from evaluand.task import Alternatives, Task, task
+    from evaluand.tasks.estimator import EstimatorTask
     from evaluand.trace import Span, TaskSpan, Trace, Tracer, span
 
 _PLACES = {
@@ -49,9 +51,11 @@ _PLACES = {
     "metrics.quantile": ("Quantile",),
     "run": ("Run", "Runner"),
     "scorer": ("Score", "Scorer", "scorer"),
+    "split": ("Split",),
     "store": ("MemoryStore", "Store"),
     "stores.directory": ("DirectoryStore",),
     "task": ("Alternatives", "Task", "task"),
+    "tasks.estimator": ("EstimatorTask",),
     "trace": ("Span", "TaskSpan", "Trace", "Tracer", "span"),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
@@ -67,6 +71,7 @@ __all__ = [
     "Dataset",
     "DirectoryStore",
     "EngineError",
+    "EstimatorTask",
     "EvaluandError",
     "Evaluation",
     "Evaluator",
@@ -87,6 +92,7 @@ __all__ = [
     "Scorer",
     "Span",
     "SpecError",
+    "Split",
     "Store",
     "Task",
     "TaskError",

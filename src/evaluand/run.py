@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import time
 import traceback
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -31,7 +32,7 @@ from evaluand.fingerprint import Identity, explain
 from evaluand.fingerprint.homes import is_first_party
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
-from evaluand.rows import COMPLETED, FAILED, INDEX
+from evaluand.rows import COMPLETED, FAILED, INDEX, SKIPPED
 from evaluand.store import (
     Manifest,
     MemoryStore,
@@ -188,7 +189,7 @@ class Runner:
         *,
         name: str | None = None,
         limit: int | None = None,
-        replications: int = 1,
+        replications: int | None = None,
         seed: int = 0,
         fresh: bool = False,
         retry_failed: bool = False,
@@ -202,7 +203,7 @@ class Runner:
             dataset: the examples.
             name: a name for the run, for people and for finding it again.
             limit: only the first examples.
-            replications: how often each example is run.
+            replications: how often each example is run; if not given, as often as the task tells, or once.
             seed: what the examples' seeds are made from.
             fresh: make all calls anew, as a further attempt.
             retry_failed: make the calls anew that failed, as a further attempt.
@@ -222,8 +223,9 @@ class Runner:
             )
         if name is not None:
             check_name(name)
-        if replications < 1 or (limit is not None and limit < 1):
-            raise SpecError("replications and limit must be at least 1")
+        replications = _replications(task, replications)
+        if limit is not None and limit < 1:
+            raise SpecError("limit must be at least 1")
         identity = task.identify()
         stored = dataset.save(self.store)
         asked = min(limit or len(stored), len(stored))
@@ -262,7 +264,7 @@ class Runner:
             why = "failures tried again"
         else:
             why = self._changes(before, identity, manifest["id"])
-        return Run(self.store, manifest["id"], Receipt(total, receipt.called, receipt.reused, receipt.kept, why))
+        return Run(self.store, manifest["id"], replace(receipt, why=why))
 
     def _wants_another(self, last: str, fresh: bool, pinned: bool, retry_failed: bool) -> bool:
         """Whether there is to be a further attempt after the last."""
@@ -277,6 +279,22 @@ class Runner:
         earlier = self.store.manifest("runs", before)
         changes = explain(earlier["provenance"].get("parts", {}), identity.parts)
         return "; ".join(changes[:5])
+
+
+def _replications(task: Task[Any, Any], asked: int | None) -> int:
+    """How often each example is run.
+
+    Raises:
+        SpecError: it cannot be run so often, or not by this task.
+    """
+    own = task.replications
+    if asked is None:
+        return own or 1
+    if asked < 1:
+        raise SpecError("replications must be at least 1")
+    if own is not None and asked != own:
+        raise SpecError(f"task {task.name!r} repeats each example {own} times; give replications: {own}, not {asked}")
+    return asked
 
 
 class _Job:
@@ -314,6 +332,7 @@ class _Job:
                 self.runner.engine,
                 self.tally,
                 sealed=self.is_sealed,
+                settled=self._skipped_line,
             )
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
                 work.perform()
@@ -321,7 +340,8 @@ class _Job:
                 _seal_run(self.store, self.manifest, self.lane, self.dataset.indices, self.replications)
         finally:
             self.lane.close()
-        return Receipt(self.lane.slots, self.tally.called, self.tally.reused, self.tally.kept)
+        tally = self.tally
+        return Receipt(self.lane.slots, tally.called, tally.reused, tally.kept, skipped=tally.skipped)
 
     def is_sealed(self) -> bool:
         return self.store.is_sealed("runs", self.id)
@@ -330,7 +350,10 @@ class _Job:
         """16 bytes that stand for all the task can see of an example."""
         if not self.task.reads:
             return example.input_digest
-        return ids.digest([example.input, *(getattr(example, name) for name in self.task.reads)])
+        return ids.digest([example.input, *(self._read(example, name) for name in self.task.reads)])
+
+    def _read(self, example: Example, name: str) -> Any:
+        return self.dataset.id if name == "dataset" else getattr(example, name)
 
     def _units(self, start: int, stop: int) -> Iterator[_Unit]:
         times = self.replications
@@ -359,6 +382,18 @@ class _Job:
         return Request(
             _own(example.input), task_span, example.index, example.id, unit.replication, unit.digest, self.seed
         )
+
+    def _skipped_line(self, unit: _Unit) -> bytes | None:
+        """The line of a call that is not to be made; None where it is."""
+        if not self._skips(unit.example, unit.replication):
+            return None
+        fold = self.task.fold(unit.example.index, unit.example.id, unit.replication)
+        started = time.time_ns() // 1000
+        record = [unit.slot, unit.digest.hex(), fold, SKIPPED, None, None, 0, 0, started, 0, None, None]
+        return orjson.dumps(record) + b"\n"
+
+    def _skips(self, example: Example, replication: int) -> bool:
+        return self.task.skips(example.index, example.id, replication)
 
     def _line(self, unit: _Unit, outcome: Outcome) -> tuple[bytes, bool]:
         error, texts, n = outcome.error, None, 0
@@ -406,7 +441,8 @@ class _Job:
     def _missing(self) -> Iterator[tuple[int, bytes]]:
         for example in self.dataset.examples(0, self.examples):
             first = example.position * self.replications
-            missing = [r for r in range(self.replications) if not self.lane.is_done(first + r)]
+            open_ = (r for r in range(self.replications) if not self.lane.is_done(first + r))
+            missing = [r for r in open_ if not self._skips(example, r)]
             if missing:
                 digest = self._digest(example)
                 yield from ((first + r, _key(digest, r)) for r in missing)

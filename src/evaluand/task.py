@@ -94,8 +94,13 @@ class Task(ABC, Generic[Input, Output]):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """What the output depends on beside the input: `index` and `id`, or neither."""
+        """What the output depends on beside the input: any of `index`, `id` and `dataset`, the examples as a whole."""
         return ()
+
+    @property
+    def replications(self) -> int | None:
+        """How often each example is to be run, where the task knows: a cross-validation has so many repeats."""
+        return None
 
     def prepare(self, dataset: Dataset) -> None:
         """Loads what the calls need; what it raises stops the run before anything is called."""
@@ -103,6 +108,13 @@ class Task(ABC, Generic[Input, Output]):
     def fold(self, index: int, id: str, replication: int) -> int | None:
         """Which fold of a cross-validation the output for an example belongs to, where it belongs to one."""
         return None
+
+    def skips(self, index: int, id: str, replication: int) -> bool:
+        """Whether the task is not to be asked about an example, such as one that it learns from.
+
+        It gets a row with the status `skipped`, which counts in no denominator.
+        """
+        return False
 
     def call(self, request: Request) -> Any:
         """One call, as the runner makes it; a coroutine where the task is async."""

@@ -42,6 +42,7 @@ class Tally:
         reused: units taken over from earlier work with the same key.
         called: units done now.
         failed: of these, how many failed.
+        skipped: units that needed no call, settled now.
     """
 
     label: str = ""
@@ -50,10 +51,11 @@ class Tally:
     reused: int = 0
     called: int = 0
     failed: int = 0
+    skipped: int = 0
 
     @property
     def done(self) -> int:
-        return self.kept + self.reused + self.called
+        return self.kept + self.reused + self.called + self.skipped
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Receipt:
         called: how many were done now.
         reused: how many came from earlier work on the same key.
         kept: how many stood already in this artifact.
+        skipped: how many needed no call, and were settled now.
         why: a sentence.
     """
 
@@ -73,10 +76,12 @@ class Receipt:
     reused: int = 0
     kept: int = 0
     why: str = ""
+    skipped: int = 0
 
     def __str__(self) -> str:
         parts = [f"{self.called:,} of {self.total:,} done now"]
-        parts += [f"{n:,} {word}" for n, word in ((self.kept, "kept"), (self.reused, "reused")) if n]
+        more = ((self.kept, "kept"), (self.reused, "reused"), (self.skipped, "skipped"))
+        parts += [f"{n:,} {word}" for n, word in more if n]
         return ", ".join(parts) + (f" ({self.why})" if self.why else "")
 
 
@@ -98,6 +103,7 @@ class KeyedWork(Generic[U]):
         line: the journal lines of a unit and its outcome, and how many of its slots failed.
         gather: lines written at once, for work so quick that doing a few again costs less.
         sealed: whether another process has ended the work.
+        settled: the line of a unit that needs no call, or None.
     """
 
     lane: Lane
@@ -109,6 +115,7 @@ class KeyedWork(Generic[U]):
     tally: Tally = field(default_factory=Tally)
     gather: int = 1
     sealed: Callable[[], bool] = lambda: False
+    settled: Callable[[U], bytes | None] = lambda unit: None
 
     def __post_init__(self) -> None:
         self._pending: dict[int, int] = {}
@@ -157,10 +164,15 @@ class KeyedWork(Generic[U]):
                 self._pending[shard] = 1  # the claim itself, so that the shard cannot end before it is read
             if not all(self.lane.is_done(slot) for slot in range(start, stop)):
                 for unit in self.units(start, stop):
-                    if not self.lane.is_done(unit.slot):
-                        with self._lock:
-                            self._pending[shard] += 1
-                        yield unit
+                    if self.lane.is_done(unit.slot):
+                        continue
+                    if (line := self.settled(unit)) is not None:
+                        self.lane.append(line)
+                        self.tally.skipped += unit.size
+                        continue
+                    with self._lock:
+                        self._pending[shard] += 1
+                    yield unit
             self._settle(shard)
 
     def _done(self, unit: U, outcome: Outcome) -> None:

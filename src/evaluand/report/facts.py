@@ -171,7 +171,7 @@ def _step(made: Run | Evaluation) -> Facts:
 
 
 def _receipt(receipt: Receipt) -> Facts:
-    return {name: getattr(receipt, name) for name in ("total", "called", "reused", "kept", "why")}
+    return {name: getattr(receipt, name) for name in ("total", "called", "reused", "kept", "skipped", "why")}
 
 
 def _failures(run: Run) -> list[Facts]:
@@ -212,15 +212,18 @@ def _reasons(found: Iterable[tuple[int, str, str]]) -> list[Facts]:
 def _chosen(
     batches: Iterable[pa.RecordBatch], counts: Mapping[str, int], good: str, n: int, failed: bool
 ) -> list[dict[str, Any]]:
-    """The first rows of a table: those without a result first, then (unless only these are wanted) the others."""
-    bad_left = min(n, sum(count for status, count in counts.items() if status != good))
+    """The first rows of a table: those without a result first, then (unless only these are wanted) the others.
+
+    Rows that were never asked are neither.
+    """
+    bad_left = min(n, sum(count for status, count in counts.items() if status not in (good, "skipped")))
     good_left = 0 if failed else min(n - bad_left, counts.get(good, 0))
     bad_rows, good_rows = [], []
     for batch in batches:
         if not bad_left and not good_left:
             break
         for i, status in enumerate(batch.column("status").to_pylist()):
-            if status != good and bad_left:
+            if status not in (good, "skipped") and bad_left:
                 bad_rows.append(batch.slice(i, 1).to_pylist()[0])
                 bad_left -= 1
             elif status == good and good_left:

@@ -211,9 +211,9 @@ def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
 
 def _did(step: Facts) -> Text:
     """What one step had to do, in words."""
-    receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "why": ""}
+    receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "why": ""}
     told = [f"{receipt['called']:,} done now"] if receipt["called"] else []
-    told += [f"{receipt[name]:,} {name}" for name in ("reused", "kept") if receipt[name]]
+    told += [f"{receipt[name]:,} {name}" for name in ("reused", "kept", "skipped") if receipt[name]]
     why = safe(receipt["why"], 6 * _CELL)
     if not receipt["called"] and not receipt["reused"]:
         told, why = [why or "nothing to do"], ""
