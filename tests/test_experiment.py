@@ -325,3 +325,50 @@ GIVEN: dict[str, Any] = {
 def test_what_is_given_wrongly_is_refused_in_one_sentence(wrong: dict[str, Any], told: str) -> None:
     with pytest.raises(SpecError, match=told):
         Experiment(**GIVEN | wrong)
+
+
+# Estimators
+
+MODELS = """
+from sklearn.linear_model import LogisticRegression
+
+
+def logistic():
+    return LogisticRegression(max_iter=200)
+"""
+
+
+def estimator(folder: Path, task: str) -> Path:
+    rows = "".join(f"{i % 7},{i % 5},{'yes' if i % 7 > i % 5 else 'no'}\n" for i in range(40))
+    (folder / "data.csv").write_text("a,b,target\n" + rows)
+    (folder / "models.py").write_text(MODELS)
+    file = folder / "experiment.yaml"
+    file.write_text(
+        "name: split\ndataset: {path: data.csv, expected: target, attributes: target}\n"
+        f"tasks:\n  mine: {task}\nscorers: {{pair: prediction}}\nmetrics: [{{kind: accuracy, by: target}}]\n"
+    )
+    return file
+
+
+def test_an_estimator_is_named_by_file_and_cross_validated(tmp_path: Path) -> None:
+    file = estimator(tmp_path, "{kind: estimator, model: 'models.py:logistic', split: {folds: 4, repeats: 2}}")
+    results = Experiment.from_file(file).run()
+    assert results.tasks[0].run.counts == {"completed": 80}
+    groups = [row["by"] for row in results.aggregation.table().to_pylist()]
+    assert groups == [[], [("target", "no")], [("target", "yes")]]  # a scorer may have a column of that name too
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("{kind: estimator, model: 'models.py:logistik', split: {folds: 4}}", "(did you mean 'logistic'?)"),
+        ("{kind: estimator, model: 'models.py:logistic', split: {fold: 4}}", "tasks.mine.split.fold: is no key here"),
+        ("{kind: estimator, model: 'models.py:logistic', split: {folds: 1}}", "folds is 1; give a whole number"),
+        ("{kind: estimator, model: 'models.py:MODELS'}", "models.py has no 'MODELS'"),
+    ],
+)
+def test_an_estimator_that_cannot_be_is_told_by_line(tmp_path: Path, task: str, message: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        Experiment.from_file(estimator(tmp_path, task))
+    assert "experiment.yaml:4: tasks.mine" in str(raised.value)
+    assert message in str(raised.value)

@@ -216,7 +216,7 @@ def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) 
         metrics = [measures[position].metric for position in positions]
         values = [
             _metric_row(number, evaluation, scorer, row)
-            for row in summarise(shards, metrics, [(), *(names for names in by if names)], repeated=repeated)
+            for row in summarise(shards, metrics, [(), *(_held(names) for names in by if names)], repeated=repeated)
         ]
         each = len(values) // len(positions)
         for i, position in enumerate(positions):
@@ -234,15 +234,14 @@ def _dataset(evaluation: Evaluation) -> Dataset:
 def _shards(evaluation: Evaluation, scorer: str, dataset: Dataset, attributes: Sequence[str]) -> Iterator[pa.Table]:
     """The scores beside the attributes, cut where the examples' positions pass a multiple of `SHARD_ROWS`."""
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
-    columns = {a: _column(dataset, a) for a in attributes} | _beside(dataset)
+    names = zip(_held(attributes), attributes, strict=True)
+    columns = {held: _column(dataset, name) for held, name in names} | _beside(dataset)
     held: list[pa.Table] = []
     shard = 0
     for batch in evaluation.batches(scorer):
         positions = np.searchsorted(indices, batch.column(INDEX).to_numpy())
         table = pa.Table.from_batches([batch])
         for name, column in columns.items():
-            if name in table.schema.names:
-                raise SpecError(f"attribute {name!r} has the name of a column of the scorer {scorer!r}; rename it")
             table = table.append_column(name, column.take(pa.array(positions)))
         borders = np.flatnonzero(np.diff(positions // SHARD_ROWS)) + 1
         for start, stop in zip([0, *borders.tolist()], [*borders.tolist(), len(positions)], strict=True):
@@ -252,6 +251,14 @@ def _shards(evaluation: Evaluation, scorer: str, dataset: Dataset, attributes: S
                 held, shard = [], int(positions[start]) // SHARD_ROWS
             held.append(table.slice(start, stop - start))
     yield pa.concat_tables(held) if held else _without_rows(evaluation, scorer, columns)
+
+
+_ATTRIBUTE = "by:"
+
+
+def _held(attributes: Sequence[str]) -> tuple[str, ...]:
+    """Names of attributes as columns beside a scorer's own, which may have the same names."""
+    return tuple(f"{_ATTRIBUTE}{name}" for name in attributes)
 
 
 def _beside(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
@@ -291,7 +298,7 @@ def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow
         "signature": row.signature,
         "run": evaluation.manifest["spec"]["run"],
         "target": row.target,
-        "by": list(row.by.items()),
+        "by": [(held.removeprefix(_ATTRIBUTE), value) for held, value in row.by.items()],
         **{name: None if value != value else float(value) for name, value in numbers.items()},
         "data": None if row.data is None else ids.encode(row.data).decode(),
         "reason": row.reason,

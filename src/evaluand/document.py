@@ -92,6 +92,8 @@ class Document:
             elif fault["type"] == "extra_forbidden":
                 names = known(at[:-1])
                 self.add(at, f"is no key here{nearest(str(at[-1]), names)}; there are {', '.join(names)}")
+            elif fault["type"] == "unexpected_keyword_argument":
+                self.add(at, "is no key here")
             elif fault["type"] not in _WANTED:
                 self.add(at, fault["msg"])
             else:

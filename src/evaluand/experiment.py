@@ -112,7 +112,9 @@ class RunSpec(BaseModel):
     """How calls are made."""
 
     model_config = _STRICT
-    replications: int = Field(1, ge=1, description="how often each example is run")
+    replications: int | None = Field(
+        None, ge=1, description="how often each example is run; if not given, as often as the task tells, or once"
+    )
     seed: int = Field(0, ge=-(2**63), lt=2**63, description="what the seeds of calls are made from")
     concurrency: int = Field(16, ge=1, description="calls at once")
     timeout: float | None = Field(None, gt=0, description="seconds per call")
@@ -181,7 +183,7 @@ class Experiment:
         scorers: name → scorer or function.
         measures: metrics on the scorers' tables.
         policy: how calls are made.
-        replications: how often each example is run.
+        replications: how often each example is run; if not given, as often as the task tells, or once.
         seed: what the examples' seeds are made from.
 
     Raises:
@@ -206,7 +208,7 @@ class Experiment:
     scorers: Mapping[str, Any]
     measures: Sequence[Measure]
     policy: Policy = field(default_factory=Policy)
-    replications: int = 1
+    replications: int | None = None
     seed: int = 0
     origin: dict[str, Any] = field(default_factory=dict)
 
@@ -453,10 +455,7 @@ def _check_fit(
 
 def _task(spec: TaskCodeSpec | KindSpec, folder: Path) -> Task[Any, Any]:
     if isinstance(spec, KindSpec):
-        parameters = spec.parameters
-        if "path" in parameters:
-            parameters["path"] = str(folder / str(parameters["path"]))
-        return _made("tasks", spec.kind, parameters)  # type: ignore[no-any-return]
+        return _made("tasks", spec.kind, _placed(spec, folder))  # type: ignore[no-any-return]
     code = _code(spec, folder)
     files = tuple(str(folder / file) for file in spec.files)
     version = _version(spec)
@@ -472,6 +471,20 @@ def _task(spec: TaskCodeSpec | KindSpec, folder: Path) -> Task[Any, Any]:
             made.items = True
         return made
     return FunctionTask(code, version=version, items=spec.items, files=files)
+
+
+def _placed(spec: KindSpec, folder: Path) -> dict[str, Any]:
+    """The parameters of a kind of task, with paths taken from the experiment's folder and code in place of its name."""
+    parameters = spec.parameters
+    if "path" in parameters:
+        parameters["path"] = str(folder / str(parameters["path"]))
+    if isinstance(parameters.get("files"), list):
+        parameters["files"] = [str(folder / str(file)) for file in parameters["files"]]
+    if "folder" in _parameter_names("tasks", spec.kind):
+        parameters["folder"] = str(folder / str(parameters.get("folder", "")))
+    if isinstance(parameters.get("model"), str):
+        parameters["model"] = _referred(CodeSpec(function=parameters["model"]), folder)
+    return parameters
 
 
 def _scorer(spec: ScorerCodeSpec | KindSpec, folder: Path) -> Scorer:
@@ -515,12 +528,16 @@ def _made(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
         SpecError: no kind is called so, or it refuses the parameters together.
         ValidationError: parameters it has not, or values they cannot have.
     """
-    made = registry.find(group, kind)
-    known = [f.name for f in fields(made)] if is_dataclass(made) else []
+    known = _parameter_names(group, kind)
     unknown = [name for name in parameters if name not in known]
     if unknown:
         raise ValidationError.from_exception_data(kind, [_unknown(kind, name, known) for name in unknown])
-    return TypeAdapter(made).validate_python(dict(parameters))
+    return TypeAdapter(registry.find(group, kind)).validate_python(dict(parameters))
+
+
+def _parameter_names(group: str, kind: str) -> list[str]:
+    made = registry.find(group, kind)
+    return [f.name for f in fields(made) if f.init] if is_dataclass(made) else []
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
@@ -529,13 +546,8 @@ def _unknown(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
 
 
 def _code(spec: CodeSpec, folder: Path) -> Any:
-    place, _, name = spec.function.rpartition(":")
-    value: Any = _module(place, folder)
-    for part in name.split("."):
-        if not hasattr(value, part):
-            known = [n for n in vars(value) if not n.startswith("_")]
-            raise SpecError(f"{place} has no {part!r}{registry.nearest(part, known)}")
-        value = getattr(value, part)
+    """A function or an object; a class is called with the parameters."""
+    value, name = _referred(spec, folder), spec.function.rpartition(":")[2]
     if isinstance(value, type):
         try:
             return value(**spec.parameters)
@@ -544,6 +556,18 @@ def _code(spec: CodeSpec, folder: Path) -> Any:
             raise SpecError(_told(error, folder) or f"{_home(value, folder)}{_named(error)}{hint}") from error
     if spec.parameters:
         raise SpecError(f"{spec.function} is no class, so it takes no parameters")
+    return value
+
+
+def _referred(spec: CodeSpec, folder: Path) -> Any:
+    """What stands under a name in a file or module."""
+    place, _, name = spec.function.rpartition(":")
+    value: Any = _module(place, folder)
+    for part in name.split("."):
+        if not hasattr(value, part):
+            known = [n for n in vars(value) if not n.startswith("_")]
+            raise SpecError(f"{place} has no {part!r}{registry.nearest(part, known)}")
+        value = getattr(value, part)
     return value
 
 
