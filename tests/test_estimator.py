@@ -74,12 +74,15 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
     fits: list[dict[str, Any]] = []  # noqa: RUF012 - shared on purpose, since every fit is another copy
     predictions: list[Any] = []  # noqa: RUF012
+    stopped_at: int | None = None
 
     def __init__(self, fails_with: int | None = None) -> None:
         self.fails_with = fails_with
 
     def fit(self, x: Any, y: Any, sample_weight: Any = None) -> Recorder:
         self.fits.append({"X": x, "y": y, "sample_weight": sample_weight, "thread": threading.get_ident()})
+        if self.stopped_at == len(self.fits):
+            raise KeyboardInterrupt
         if self.fails_with == len(self.fits):
             raise ValueError("singular")
         self.common_ = Counter(np.asarray(y).tolist()).most_common(1)[0][0]
@@ -365,6 +368,20 @@ def test_the_same_again_calls_nothing_and_another_parameter_calls_all(tmp_path: 
         EstimatorTask(logistic(), FIVE, positive=1),
     ]
     assert [Runner(store).run(task, data).receipt.called for task in changed] == [569, 569, 569]
+
+
+def test_a_run_that_was_stopped_goes_on_to_what_it_would_have_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = EstimatorTask(Recorder(), Split(folds=3, seed=2), version="1")
+    whole = Runner().run(task, table())
+    store = DirectoryStore(tmp_path / "store")
+    monkeypatch.setattr(Recorder, "stopped_at", 5)
+    with pytest.raises(KeyboardInterrupt):
+        Runner(store, Policy(concurrency=1)).run(task, table())
+    run = Runner(store).run(task, table())
+    assert 0 < run.receipt.kept < 24
+    assert (run.receipt.called + run.receipt.kept, run.digest) == (24, whole.digest)
 
 
 def test_a_dataset_with_one_row_more_is_another_and_reuses_nothing() -> None:
