@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import TypeAdapter, ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
@@ -544,6 +545,13 @@ def test_what_does_not_fit_together_stops_before_any_fit(
     with pytest.raises(error, match=message):
         Runner().run(task, data)
     assert Recorder.fits == []
+
+
+def test_a_split_may_be_told_as_data_and_a_misspelt_part_is_refused() -> None:
+    made = TypeAdapter(EstimatorTask).validate_python({"model": make_tree, "split": {"folds": 5, "stratified": True}})
+    assert (made.split, made.name) == (Split(folds=5, stratified=True), "make_tree")
+    with pytest.raises(ValidationError, match="repeat"):
+        TypeAdapter(EstimatorTask).validate_python({"model": make_tree, "split": {"folds": 5, "repeat": 3}})
 
 
 def test_replications_are_the_repeats_of_the_split() -> None:
