@@ -27,6 +27,22 @@ def test_the_ten_lines_of_the_readme_print_what_it_says() -> None:
     assert f"prints `{done.stdout.strip()}`" in (ROOT / "README.md").read_text()
 
 
+@pytest.mark.parametrize("document", ["docs/howto/estimator.md"])
+def test_a_how_to_prints_what_it_says(document: str) -> None:
+    code, told = "\n".join(blocks(document, "python")), "".join(blocks(document, "text"))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert re.fullmatch(re.escape(told).replace("…", ".*"), done.stdout)
+
+
+def test_the_example_of_estimators_runs() -> None:
+    example = ROOT / "examples" / "estimator.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=True)
+    logistic, forest, again = done.stdout.splitlines()
+    assert re.match(r"logistic regression: 0\.9[78]\d of 1707 .* 1,707 of 1,707 done now", logistic)
+    assert re.match(r"random forest: 0\.9[4-7]\d of 1707 .* 1,707 of 1,707 done now", forest)
+    assert again.startswith("again: 0 of 1,707 done now, 1,707 kept")
+
+
 def test_the_experiment_of_the_readme_is_one() -> None:
     [text] = blocks("README.md", "yaml")
     assert list(ExperimentSpec.model_validate(yaml.safe_load(text)).tasks) == ["bot", "last_month"]
@@ -84,7 +100,9 @@ def test_the_guide_names_every_key_of_the_experiment_file_and_no_other() -> None
     assert told == parts_of_the_schema()
 
 
-@pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/guide.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/guide.md", "docs/howto/estimator.md"]
+)
 def test_links_lead_somewhere(document: str) -> None:
     place = ROOT / document
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", place.read_text()):

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import TypeAdapter, ValidationError
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
@@ -74,12 +75,15 @@ class Recorder(ClassifierMixin, BaseEstimator):
 
     fits: list[dict[str, Any]] = []  # noqa: RUF012 - shared on purpose, since every fit is another copy
     predictions: list[Any] = []  # noqa: RUF012
+    stopped_at: int | None = None
 
     def __init__(self, fails_with: int | None = None) -> None:
         self.fails_with = fails_with
 
     def fit(self, x: Any, y: Any, sample_weight: Any = None) -> Recorder:
         self.fits.append({"X": x, "y": y, "sample_weight": sample_weight, "thread": threading.get_ident()})
+        if self.stopped_at == len(self.fits):
+            raise KeyboardInterrupt
         if self.fails_with == len(self.fits):
             raise ValueError("singular")
         self.common_ = Counter(np.asarray(y).tolist()).most_common(1)[0][0]
@@ -367,6 +371,20 @@ def test_the_same_again_calls_nothing_and_another_parameter_calls_all(tmp_path: 
     assert [Runner(store).run(task, data).receipt.called for task in changed] == [569, 569, 569]
 
 
+def test_a_run_that_was_stopped_goes_on_to_what_it_would_have_been(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = EstimatorTask(Recorder(), Split(folds=3, seed=2), version="1")
+    whole = Runner().run(task, table())
+    store = DirectoryStore(tmp_path / "store")
+    monkeypatch.setattr(Recorder, "stopped_at", 5)
+    with pytest.raises(KeyboardInterrupt):
+        Runner(store, Policy(concurrency=1)).run(task, table())
+    run = Runner(store).run(task, table())
+    assert 0 < run.receipt.kept < 24
+    assert (run.receipt.called + run.receipt.kept, run.digest) == (24, whole.digest)
+
+
 def test_a_dataset_with_one_row_more_is_another_and_reuses_nothing() -> None:
     runner = Runner()
     runner.run(EstimatorTask(logistic(), FIVE), cancer(100))
@@ -527,6 +545,13 @@ def test_what_does_not_fit_together_stops_before_any_fit(
     with pytest.raises(error, match=message):
         Runner().run(task, data)
     assert Recorder.fits == []
+
+
+def test_a_split_may_be_told_as_data_and_a_misspelt_part_is_refused() -> None:
+    made = TypeAdapter(EstimatorTask).validate_python({"model": make_tree, "split": {"folds": 5, "stratified": True}})
+    assert (made.split, made.name) == (Split(folds=5, stratified=True), "make_tree")
+    with pytest.raises(ValidationError, match="repeat"):
+        TypeAdapter(EstimatorTask).validate_python({"model": make_tree, "split": {"folds": 5, "repeat": 3}})
 
 
 def test_replications_are_the_repeats_of_the_split() -> None:

@@ -68,6 +68,8 @@ class Split:
     stratified: bool | str = False
     seed: int = 0
 
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - a misspelt key of an experiment file is refused
+
     def __post_init__(self) -> None:
         if (self.test is None) == (self.folds is None):
             raise SpecError("a split needs either test (a hold-out) or folds (a cross-validation)")
