@@ -620,3 +620,14 @@ def test_a_file_of_many_rows_is_read_as_a_stream_and_never_held(tmp_path: Path, 
     assert (rows, last) == (200_000, 1)
     assert arrow < 40  # held as Arrow, the rows would take 120
     assert process < 100  # held as Python objects, 170
+
+
+@pytest.mark.parametrize("name", ["a.jsonl", "a.csv"])
+def test_a_file_that_changes_after_it_was_opened_is_refused(tmp_path: Path, name: str) -> None:
+    line = '{"input": "a"}\n' if name == "a.jsonl" else "a\n"
+    path = tmp_path / name
+    path.write_text(("" if name == "a.jsonl" else "input\n") + line)
+    data = Dataset.from_file(path)
+    path.write_text(path.read_text() + line)
+    with pytest.raises(DataError, match="the file has changed since it was opened"):
+        list(data)

@@ -682,3 +682,31 @@ def test_a_policy_that_cannot_work_is_refused(wrong: dict[str, Any], message: st
     with pytest.raises(SpecError) as raised:
         Policy(**wrong)
     assert message in str(raised.value)
+
+
+def test_a_call_that_cancels_the_loop_it_runs_in_costs_one_example() -> None:
+    async def call(number: int) -> int:
+        if number == 1:
+            asyncio.current_task().cancel()  # type: ignore[union-attr]
+            await asyncio.sleep(0)
+        return number
+
+    run = Runner(policy=Policy(concurrency=1)).run(call, numbers(4))
+    assert [r.error and r.error["type"] for r in run] == [None, "CancelledError", None, None]
+
+
+def test_a_call_that_lets_its_time_limit_pass_has_failed_all_the_same() -> None:
+    async def call(number: int) -> str:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            return "swallowed"
+        return "slept"
+
+    run = Runner(policy=Policy(timeout=0.05)).run(call, numbers(1))
+    assert [r.error and r.error["code"] for r in run] == ["timeout"]
+
+
+def test_more_calls_than_a_run_can_hold_are_refused_before_anything_is_called() -> None:
+    with pytest.raises(SpecError, match="1 examples × 3,000,000,000 replications are more than"):
+        Runner().run(str, numbers(1), replications=3_000_000_000)

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from evaluand import Accuracy, Dataset, Experiment, Measure
+from evaluand import Accuracy, Aggregation, Dataset, DirectoryStore, Experiment, Measure
 from evaluand.errors import DataError, EvaluandError, SpecError
+from evaluand.report.facts import metrics_facts
 
 CODE = """import os
 
@@ -372,3 +373,52 @@ def test_an_estimator_that_cannot_be_is_told_by_line(tmp_path: Path, task: str, 
         Experiment.from_file(estimator(tmp_path, task))
     assert "experiment.yaml:4: tasks.mine" in str(raised.value)
     assert message in str(raised.value)
+
+
+# Names and versions
+
+
+def test_a_value_stands_beside_the_task_it_was_asked_for(tmp_path: Path) -> None:
+    """Two tasks that answer alike share an evaluation, and tasks may change their names."""
+    (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n')
+    (tmp_path / "app.py").write_text("def good(text):\n    return text.upper()\n\n\ndef bad(text):\n    return text\n")
+
+    def labelled(tasks: str) -> list[tuple[str, float]]:
+        text = f"name: e\ndataset: {{path: data.jsonl}}\ntasks: {tasks}\nscorers: {{s: exact_match}}\n"
+        text += "metrics: [accuracy]\n"
+        (tmp_path / "e.yaml").write_text(text)
+        store = DirectoryStore(tmp_path / "store")
+        made = Experiment.from_file(tmp_path / "e.yaml").run(store).aggregation
+        return [(row["task"], row["value"]) for row in metrics_facts(Aggregation(store, made.id))]
+
+    assert labelled("{old: 'app.py:good', new: 'app.py:bad'}") == [("old", 1.0), ("new", 0.0)]
+    assert labelled("{new: 'app.py:good', old: 'app.py:bad'}") == [("new", 1.0), ("old", 0.0)]
+    assert labelled("{one: 'app.py:good', two: 'app.py:good'}") == [("one", 1.0), ("two", 1.0)]
+
+
+def test_an_empty_version_pins_nothing(tmp_path: Path) -> None:
+    (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n')
+    (tmp_path / "app.py").write_text("def answer(text):\n    return text\n")
+    file = tmp_path / "e.yaml"
+    file.write_text(
+        "name: e\ndataset: {path: data.jsonl}\ntasks:\n  t: {function: 'app.py:answer', version: ''}\n"
+        "scorers: {s: exact_match}\nmetrics: [accuracy]\n"
+    )
+    with pytest.raises(SpecError, match=r"e\.yaml:4: tasks\.t\.version"):
+        Experiment.from_file(file)
+
+
+def test_files_and_modules_that_are_not_there_are_told_by_line(tmp_path: Path) -> None:
+    (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n')
+    (tmp_path / "app.py").write_text("def answer(text):\n    return text\n")
+    file = tmp_path / "e.yaml"
+    file.write_text(
+        "name: e\ndataset: {path: data.jsonl}\ntasks:\n  t: {function: 'app.py:answer', files: [nope.txt]}\n"
+        "  u: '..:answer'\nscorers: {s: exact_match}\nmetrics: [accuracy]\n"
+    )
+    with pytest.raises(SpecError) as raised:
+        Experiment.from_file(file)
+    assert "e.yaml:5: tasks.u: '..' is neither a file nor a module" in str(raised.value)
+    file.write_text(file.read_text().replace("  u: '..:answer'\n", ""))
+    with pytest.raises(SpecError, match=r"e\.yaml:4: tasks\.t: .*nope\.txt does not exist"):
+        Experiment.from_file(file)

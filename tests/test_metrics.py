@@ -181,6 +181,11 @@ def test_accuracy_refuses_what_is_neither_right_nor_wrong(score: float) -> None:
         values_of(Accuracy(), value=[1.0, score])
 
 
+def test_a_column_that_is_always_empty_is_told_once_and_not_row_by_row() -> None:
+    with pytest.raises(SpecError, match="the column 'value' is empty in every scored row"):
+        values_of(Accuracy(), value=[math.nan] * 3)
+
+
 def test_accuracy_refuses_a_scored_row_without_a_value() -> None:
     with pytest.raises(DataError, match="_index_ 0: is scored but has no value"):
         values_of(Accuracy(), value=[math.nan])

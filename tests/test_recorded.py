@@ -359,7 +359,7 @@ def test_a_way_of_joining_that_does_not_exist_is_refused_as_written_wrongly(tmp_
 )
 def test_what_is_no_path_is_refused_as_written_wrongly(tmp_path: Path, parameters: dict[str, Any]) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": "t"}])
-    with pytest.raises(SpecError, match=r"is no path|selects nothing"):
+    with pytest.raises(SpecError, match=r"is no path|selects nothing|response is empty"):
         RecordedTask(path=path, **{"response": "text"} | parameters).prepare()
 
 
@@ -402,3 +402,11 @@ def test_recorded_outputs_cannot_be_asked_for_an_input_alone(tmp_path: Path) -> 
 
 def test_a_recorded_task_is_called_by_the_name_of_its_file(tmp_path: Path) -> None:
     assert RecordedTask(path=file(tmp_path, [], "my.model.jsonl"), response="text").name == "my.model"
+
+
+def test_a_file_that_has_changed_between_two_runs_is_read_again(tmp_path: Path) -> None:
+    path = file(tmp_path, [{"_index_": 0, "text": "old"}])
+    task, data = RecordedTask(path=str(path), response="text"), Dataset.from_rows([{"input": "q"}])
+    assert [r.responses for r in Runner().run(task, data)] == [["old"]]
+    file(tmp_path, [{"_index_": 0, "text": "newer"}])
+    assert [r.responses for r in Runner().run(task, data)] == [["newer"]]

@@ -64,7 +64,7 @@ def made() -> Made:
     run = Runner().run(answer, Dataset.from_rows(records, attributes="topic"), name="exp/mine")
     evaluation = Evaluator().evaluate(run, {"same": same}, name="exp/mine")
     measures = [Measure("same", Accuracy(), (("topic",),)), Measure("same", Count())]
-    return Made("mine", run, evaluation, Aggregator().aggregate([evaluation], measures, name="exp"))
+    return Made("mine", run, evaluation, Aggregator().aggregate([evaluation], measures, labels=["mine"], name="exp"))
 
 
 def test_every_value_stands_beside_its_counts_interval_and_bounds(made: Made) -> None:
@@ -85,7 +85,7 @@ def test_bounds_take_a_line_of_their_own_where_there_is_no_room_beside(made: Mad
 
 
 def test_each_metric_is_explained_by_its_signature(made: Made) -> None:
-    text = " ".join(shown(metrics_table(metrics_facts(made.aggregation, ["mine"])), 120).split())
+    text = " ".join(shown(metrics_table(metrics_facts(made.aggregation)), 120).split())
     assert "accuracy · same accuracy v1 missing=leave_out" in text
     assert "count · same count v1 missing=leave_out" in text
 
@@ -93,7 +93,7 @@ def test_each_metric_is_explained_by_its_signature(made: Made) -> None:
 def test_two_metrics_of_one_kind_are_told_apart(made: Made) -> None:
     measures = [Measure("same", Accuracy()), Measure("same", Accuracy(missing="wrong"))]
     aggregation = Aggregator().aggregate([made.evaluation], measures)
-    text = shown(metrics_table(metrics_facts(aggregation, ["mine"])), 140)
+    text = shown(metrics_table(metrics_facts(aggregation)), 140)
     lines = [line.split() for line in text.splitlines()]
     assert ["accuracy", "1", "·", "same", "0.429"] in [line[:5] for line in lines]
     assert ["accuracy", "2", "·", "same", "0.300"] in [line[:5] for line in lines]
@@ -305,7 +305,7 @@ def test_an_undefined_value_says_why_and_is_no_zero() -> None:
     evaluation = Evaluator().evaluate(
         Runner().run(str, Dataset.from_rows([{"input": "a"}])), {"s": lambda output: Score.abstained("unclear")}
     )
-    rows = metrics_facts(Aggregator().aggregate([evaluation], [Measure("s", Accuracy())]), ["t"])
+    rows = metrics_facts(Aggregator().aggregate([evaluation], [Measure("s", Accuracy())], labels=["t"]))
     text = shown(metrics_table(rows))
     assert rows[0]["value"] is None
     assert "  –  " in text
@@ -313,7 +313,7 @@ def test_an_undefined_value_says_why_and_is_no_zero() -> None:
 
 
 def test_skipped_rows_get_a_column_only_where_there_are_some(made: Made) -> None:
-    rows = metrics_facts(made.aggregation, ["mine"])
+    rows = metrics_facts(made.aggregation)
     assert "skipped" not in shown(metrics_table(rows))
     rows[0]["n_skipped"] = 77
     assert "skipped" in shown(metrics_table(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import orjson
@@ -21,6 +22,7 @@ from evaluand import (
 )
 from evaluand.errors import Fault
 from evaluand.metric import Metric
+from evaluand.scorers.exact_match import ExactMatch
 from evaluand.store import KINDS
 from evaluand.verification import verify
 
@@ -113,3 +115,19 @@ def test_a_missing_origin_is_named(store: DirectoryStore) -> None:
     assert any(
         id in fault.message for kind in ("runs", "evaluations") for fault in verify(store, kind, store.ids(kind)[0])
     )
+
+
+@pytest.mark.parametrize("kind", ["datasets", "runs", "evaluations", "aggregations"])
+@pytest.mark.parametrize("key", ["created", "name", "provenance", "pinned", "work"])
+def test_no_part_of_a_manifest_is_changed_unseen(tmp_path: Path, kind: str, key: str) -> None:
+    store = DirectoryStore(tmp_path)
+    data = Dataset.from_rows([{"input": "a", "expected": "A"}]).save(store)
+    run = Runner(store).run(str.upper, data)
+    evaluation = Evaluator().evaluate(run, {"same": ExactMatch()})
+    Aggregator().aggregate([evaluation], [Measure("same", Accuracy())])
+    [id] = store.ids(kind)
+    path = tmp_path / kind / id / "manifest.json"
+    manifest = json.loads(path.read_text())
+    forged = manifest["provenance"] | {"forged": 1} if key == "provenance" else "forged"
+    path.write_text(json.dumps(manifest | {key: forged}))
+    assert any("the manifest was changed" in fault.message for fault in verify(store, kind, id))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +18,7 @@ import pyarrow as pa
 
 from evaluand import ids, rows
 from evaluand.dataset import Dataset
-from evaluand.errors import NotFound, SpecError
+from evaluand.errors import DataError, Fault, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
 from evaluand.metric import CLUSTER, WEIGHT, Metric
@@ -81,6 +82,11 @@ class Aggregation:
         """32 hexadecimal digits that stand for every value."""
         return str(self.manifest["digest"])
 
+    @property
+    def labels(self) -> list[str]:
+        """What each of the evaluations is called, in their order."""
+        return list(self.manifest["spec"]["labels"])
+
     def table(self) -> pa.Table:
         """The table of metric values."""
         return pa.Table.from_batches(self.store.read("aggregations", self.id, "metrics"), rows.METRICS)
@@ -113,10 +119,18 @@ class Aggregator:
         evaluations: Sequence[Evaluation],
         measures: Sequence[Measure],
         *,
+        labels: Sequence[str] | None = None,
         name: str | None = None,
         origin: dict[str, Any] | None = None,
     ) -> Aggregation:
         """The aggregation of evaluations by some measures; found or made.
+
+        Args:
+            evaluations: what is summarised, each by itself.
+            measures: what is computed of each.
+            labels: what the evaluations are called beside their values; by their names if not given.
+            name: a name for the aggregation.
+            origin: where the request came from, for provenance.
 
         Raises:
             SpecError: a measure names a scorer, column or attribute that is not there.
@@ -131,6 +145,7 @@ class Aggregator:
             "evaluations": [e.digest for e in evaluations],
             "runs": [e.manifest["spec"]["run"] for e in evaluations],
             "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
+            "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
             "measures": [m.spec for m in measures],
         }
         id = ids.artifact_id("aggregations", spec)
@@ -214,14 +229,25 @@ def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) 
     for (scorer, by), positions in alike.items():
         shards = _shards(evaluation, scorer, dataset, tuple(dict.fromkeys(a for names in by for a in names)))
         metrics = [measures[position].metric for position in positions]
-        values = [
-            _metric_row(number, evaluation, scorer, row)
-            for row in summarise(shards, metrics, [(), *(_held(names) for names in by if names)], repeated=repeated)
-        ]
+        with _told(scorer, metrics):
+            rows = summarise(shards, metrics, [(), *(_held(names) for names in by if names)], repeated=repeated)
+        values = [_metric_row(number, evaluation, scorer, row) for row in rows]
         each = len(values) // len(positions)
         for i, position in enumerate(positions):
             found[position] = values[i * each : (i + 1) * each]
     return [row for position in sorted(found) for row in found[position]]
+
+
+@contextmanager
+def _told(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
+    """Says whose table it is that a metric cannot read."""
+    what = f"{', '.join(dict.fromkeys(metric.kind for metric in metrics))} of {scorer!r}"
+    try:
+        yield
+    except DataError as error:
+        raise DataError(Fault(f"{what}: {f.where}" if f.where else what, f.message) for f in error.faults) from None
+    except SpecError as error:
+        raise SpecError(f"{what}: {error}") from None
 
 
 def _dataset(evaluation: Evaluation) -> Dataset:
@@ -296,7 +322,7 @@ def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow
         "scorer": scorer,
         "metric": row.metric,
         "signature": row.signature,
-        "run": evaluation.manifest["spec"]["run"],
+        "run_digest": evaluation.manifest["spec"]["run"],
         "target": row.target,
         "by": [(held.removeprefix(_ATTRIBUTE), value) for held, value in row.by.items()],
         **{name: None if value != value else float(value) for name, value in numbers.items()},

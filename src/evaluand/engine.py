@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -184,8 +185,11 @@ class _AsyncMap:
 
     def _failure(self, raised: BaseException) -> BaseException:
         """What a task raised: SystemExit too costs one example. What ends the loop goes on."""
-        cancelled = isinstance(raised, asyncio.CancelledError) and (self._stopping or _is_cancelling())
-        if cancelled or isinstance(raised, KeyboardInterrupt | GeneratorExit):
+        if isinstance(raised, asyncio.CancelledError):
+            if self._stopping or (self._main is not None and self._main.cancelling()):
+                raise raised
+            _take_back()
+        elif isinstance(raised, KeyboardInterrupt | GeneratorExit):
             raise raised
         return raised
 
@@ -200,19 +204,24 @@ class _AsyncMap:
             raise _aborted(unit, outcome.error)
 
     async def _timed(self, unit: Any) -> Any:
-        limit = asyncio.timeout(self._policy.timeout)
+        limit, began = asyncio.timeout(self._policy.timeout), time.perf_counter()
         try:
             async with limit:
-                return await self._call(unit)
+                value = await self._call(unit)
         except TimeoutError:
             if limit.expired():
                 raise _too_long(self._policy) from None
             raise
+        if limit.expired() or time.perf_counter() - began > (self._policy.timeout or math.inf):
+            raise _too_long(self._policy)  # the call let its cancellation pass, or the whole loop wait
+        return value
 
 
-def _is_cancelling() -> bool:
+def _take_back() -> None:
+    """Takes back what a call asked for when it cancelled the loop that it runs in instead of itself."""
     task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0
+    while task is not None and task.cancelling():
+        task.uncancel()
 
 
 def _in_a_loop(main: Callable[[], Awaitable[None]]) -> None:
@@ -225,9 +234,7 @@ def _in_a_loop(main: Callable[[], Awaitable[None]]) -> None:
             running.append((asyncio.get_running_loop(), present))
         await main()
 
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
+    if not _is_in_a_loop():
         return asyncio.run(start())
     failures: list[BaseException] = []
 
@@ -248,6 +255,14 @@ def _in_a_loop(main: Callable[[], Awaitable[None]]) -> None:
         raise
     if failures:
         raise failures[0]
+
+
+def _is_in_a_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 class _Worker:

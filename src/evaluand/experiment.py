@@ -74,7 +74,7 @@ class CodeSpec(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
     function: str = Field(pattern=r"^[^:]+:[A-Za-z_][\w.]*$")
     parameters: dict[str, Any] = Field(default={}, description="arguments, where the name is a class")
-    version: str | None = Field(None, description="pins the code instead of its fingerprint")
+    version: str | None = Field(None, min_length=1, description="pins the code instead of its fingerprint")
     files: list[str] = Field(default=[], description="files it depends on beyond those its code names")
 
 
@@ -113,7 +113,10 @@ class RunSpec(BaseModel):
 
     model_config = _STRICT
     replications: int | None = Field(
-        None, ge=1, description="how often each example is run; if not given, as often as the task tells, or once"
+        None,
+        ge=1,
+        lt=2**31,
+        description="how often each example is run; if not given, as often as the task tells, or once",
     )
     seed: int = Field(0, ge=-(2**63), lt=2**63, description="what the seeds of calls are made from")
     concurrency: int = Field(16, ge=1, description="calls at once")
@@ -340,7 +343,11 @@ class Experiment:
             results.append(Result(name, run, evaluation))
         evaluations = [result.evaluation for result in results]
         whole = check_name(self.name) if len(results) == len(self.tasks) else None
-        return Results(results, Aggregator(store).aggregate(evaluations, self.measures, name=whole, origin=self.origin))
+        labels = [result.task for result in results]
+        aggregation = Aggregator(store).aggregate(
+            evaluations, self.measures, labels=labels, name=whole, origin=self.origin
+        )
+        return Results(results, aggregation)
 
 
 def _part(name: str) -> str:
@@ -444,9 +451,13 @@ def _check_fit(
     A class of the user's own is left to the runner: to prepare it may load a model.
     """
     for name, task in tasks.items():
-        if isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask):
-            with document.at("tasks", name):
+        with document.at("tasks", name):
+            task.identify()
+            if isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask):
                 task.prepare(dataset)
+    for name, scorer in scorers.items():
+        with document.at("scorers", name):
+            scorer.identify()
     for i, measure in measures.items():
         if measure.scorer in scorers:
             with document.at("metrics", i):
@@ -585,6 +596,8 @@ def _module(place: str, folder: Path) -> Any:
         sys.path.insert(0, entry)
     try:
         if not place.endswith(".py"):
+            if place.startswith("."):
+                raise SpecError(f"{place!r} is neither a file nor a module; give file.py:name or module:name")
             return importlib.import_module(place)
         path = (folder / place).resolve()
         if not path.is_file():

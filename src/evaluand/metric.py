@@ -293,8 +293,14 @@ def refuse_empty(columns: Columns, name: str) -> None:
 
     Raises:
         DataError: there is one; what cannot be graded should abstain.
+        SpecError: all are.
     """
-    refuse(columns, _empty(columns[name]), lambda row: f"is scored but has no {name}; a score without one abstains")
+    empty = _empty(columns[name])
+    if len(empty) > 1 and empty.all():
+        raise SpecError(
+            f"the column {name!r} is empty in every scored row; read another column, such as with Count(label=…)"
+        )
+    refuse(columns, empty, lambda row: f"is scored but has no {name}; a score without one abstains")
 
 
 def numbers(columns: Columns, name: str, kind: str) -> np.ndarray:

@@ -106,7 +106,7 @@ METRICS: Final = pa.schema(
         pa.field("scorer", pa.string(), nullable=False),
         pa.field("metric", pa.string(), nullable=False),
         pa.field("signature", pa.string(), nullable=False),
-        pa.field("run", pa.string(), nullable=False),
+        pa.field("run_digest", pa.string(), nullable=False),
         pa.field("target", pa.string()),
         pa.field("by", pa.map_(pa.string(), pa.string()), nullable=False),
         pa.field("value", pa.float64()),
@@ -123,7 +123,7 @@ METRICS: Final = pa.schema(
         pa.field("n_skipped", pa.int64(), nullable=False),
     ]
 )
-"""`evaluation` counts the evaluations aggregated, from 0; `run` is the digest of the run that was graded."""
+"""`evaluation` counts the evaluations aggregated, from 0; `run_digest` is that of the run that was graded."""
 
 _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "string": pa.string(),

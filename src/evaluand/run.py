@@ -50,6 +50,7 @@ from evaluand.trace import TaskSpan, Trace
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
 LANE = "responses"
+MAX_CALLS = 1 << 28  # 14 bytes of memory each
 BATCH = 4096
 BATCH_CHARACTERS = 16 << 20  # of text in a batch, so that long answers fill no memory
 _MESSAGE = 2000
@@ -230,6 +231,9 @@ class Runner:
         stored = dataset.save(self.store)
         asked = min(limit or len(stored), len(stored))
         core = {"task": identity.spec, "seed": seed}
+        if asked * replications > MAX_CALLS:
+            calls = f"{asked:,} examples × {replications:,} replications"
+            raise SpecError(f"{calls} are more than the {MAX_CALLS:,} calls that a run can hold; make several runs")
         spec = core | {"dataset": stored.id, "examples": asked, "replications": replications}
         before = next((ref.id for ref in self.store.refs() if (ref.name, ref.kind) == (name, "runs")), None)
 

@@ -16,7 +16,7 @@ import mmap
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ class Source:
         batches: starts a new pass over the rows.
         where: the place of row number n (from 0), for messages.
         n_rows: how many there are, where that is known without reading them.
+        check: raises a DataError if the rows are no longer those that were opened.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Source:
     batches: Callable[[], Iterator[pa.RecordBatch]]
     where: Callable[[int], str]
     n_rows: int | None = None
+    check: Callable[[], None] = lambda: None
 
 
 def open_file(path: str | Path, format: str | None = None, delimiter: str | None = None) -> Source:
@@ -76,18 +78,44 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
         _check_delimiter(delimiter, kind)
     if kind not in _BINARY:
         _check_text(path)
+    before = _state_of(path)
     try:
-        if kind in ("csv", "tsv"):
-            return _csv(path, "\t" if kind == "tsv" else ",", delimiter)
-        if kind in ("jsonl", "ndjson"):
-            return _from_objects(str(path), lambda: _json_lines(path), lambda row: f"{path}:{row + 1}")
-        if kind == "json":
-            return from_rows(_json_array(path), str(path))
-        return _parquet(path) if kind == "parquet" else _arrow(path)
+        return _unchanged(_opened(path, kind, delimiter), path, before)
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         if kind not in _BINARY:
             _check_utf8(path)
         raise DataError(f"{path}: {error}") from error
+
+
+def _opened(path: Path, kind: str, delimiter: str | None) -> Source:
+    if kind in ("csv", "tsv"):
+        return _csv(path, "\t" if kind == "tsv" else ",", delimiter)
+    if kind in ("jsonl", "ndjson"):
+        return _from_objects(str(path), lambda: _json_lines(path), lambda row: f"{path}:{row + 1}")
+    if kind == "json":
+        return from_rows(_json_array(path), str(path))
+    return _parquet(path) if kind == "parquet" else _arrow(path)
+
+
+def _state_of(path: Path) -> tuple[int, int, int]:
+    told = path.stat()
+    return told.st_ino, told.st_size, told.st_mtime_ns
+
+
+def _unchanged(source: Source, path: Path, before: tuple[int, int, int]) -> Source:
+    """A source that refuses to go on when its file is another: what was checked and what is read must be one."""
+
+    def check() -> None:
+        if not path.is_file() or _state_of(path) != before:
+            raise DataError(f"{path}: the file has changed since it was opened; open it again")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        check()
+        for batch in source.batches():
+            check()
+            yield batch
+
+    return replace(source, batches=batches, check=check)
 
 
 def from_rows(records: Iterable[Mapping[str, Any]], name: str = "rows") -> Source:

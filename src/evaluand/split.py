@@ -17,7 +17,6 @@ from typing import Any, Final
 import numpy as np
 import orjson
 import pyarrow as pa
-from pydantic import ConfigDict
 
 from evaluand import ids, registry, rows
 from evaluand.dataset import Dataset
@@ -59,8 +58,6 @@ class Split:
         >>> len(Split(test=0.25).assign(data).train(repeat=0, fold=0))
         6
     """
-
-    __pydantic_config__ = ConfigDict(extra="forbid")
 
     test: float | int | None = None
     folds: int | None = None

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evaluand.errors import EngineError, Fault, NotFound, SpecError
-from evaluand.ids import artifact_id, decode, encode
+from evaluand.ids import artifact_id, decode, digest, encode
 from evaluand.journal import Lane, MemoryLeases, MemoryLog, MemoryShards
 
 if TYPE_CHECKING:
@@ -23,7 +23,8 @@ KINDS = ("runs", "evaluations", "aggregations", "datasets")
 FORMAT = 1
 
 Manifest = dict[str, Any]
-"""Keys: format, kind, id, name, spec, attempt, work, pinned, created, provenance; sealed also digest, counts, tables.
+"""Keys: format, kind, id, name, spec, attempt, work, pinned, created, provenance; sealed also digest, counts, tables
+and seal.
 
 `work` lists what identifies the work apart from its data, so that finished rows are found again."""
 
@@ -163,13 +164,19 @@ class _MemoryDraft:
         key = self._kind, self._id
         if not self._store.is_sealed(*key):
             tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
-            self._store._manifests[key] = encode(manifest | {"tables": tables})
+            self._store._manifests[key] = encode(with_seal(manifest | {"tables": tables}))
             self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
             self._store._lanes = {k: v for k, v in self._store._lanes.items() if k[:2] != key}
         return self._store.manifest(*key)
 
     def discard(self) -> None:
         self._tables.clear()
+
+
+def with_seal(manifest: Manifest) -> Manifest:
+    """A manifest with the digest of all else in it, so that no part of it is changed unseen."""
+    rest = {name: value for name, value in manifest.items() if name != "seal"}
+    return rest | {"seal": digest(rest).hex()}
 
 
 def check_store(store: Any) -> None:

@@ -13,14 +13,15 @@ from evaluand.evaluation import Evaluation
 from evaluand.evaluation import row_digest as score_digest
 from evaluand.run import Run
 from evaluand.run import row_digest as response_digest
-from evaluand.store import FORMAT, Manifest, Store
+from evaluand.store import FORMAT, Manifest, Store, with_seal
 
 
 def verify(store: Store, kind: str, id: str) -> list[Fault]:
     """What is wrong with an artifact; nothing if it is whole.
 
-    Checks that the files hold the bytes that were written, that the id stands for the spec, that digest and counts
-    are those of the rows, and that what it was made from is there. An open artifact has only its id to check.
+    Checks that the files hold the bytes that were written, that nothing in the manifest was changed, that the id stands
+    for the spec, that digest and counts are those of the rows, and that what it was made from is there. An open
+    artifact has only its id to check.
 
     Raises:
         NotFound: there is no such artifact.
@@ -37,6 +38,8 @@ def verify(store: Store, kind: str, id: str) -> list[Fault]:
     faults = list(_identity(manifest, kind, id, where))
     if not store.is_sealed(kind, id):
         return faults
+    if manifest != with_seal(manifest):
+        faults.append(Fault(where, "the manifest was changed: its seal is not that of what stands in it"))
     damage = store.damage(kind, id)
     if damage:
         return faults + damage

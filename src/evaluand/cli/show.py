@@ -81,7 +81,7 @@ def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: boo
         graded = _run(store, manifest["provenance"]["run"])
         return facts | evaluation_facts(Evaluation(store, id), graded, examples, failed=failed, below=below)
     if kind == "aggregations":
-        return facts | {"metrics": metrics_facts(Aggregation(store, id), _tasks(facts["made_from"]))}
+        return facts | {"metrics": metrics_facts(Aggregation(store, id))}
     return facts | dataset_facts(Dataset.stored(store, id), examples)
 
 
@@ -119,10 +119,6 @@ def _run(store: DirectoryStore, id: str) -> Run | None:
         return Run(store, id)
     except NotFound:
         return None
-
-
-def _tasks(evaluations: list[Facts]) -> list[str]:
-    return [str(e["name"] or f"evaluation {e['id'][:SHORT_ID]}") for e in evaluations]
 
 
 def _progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[str, Any]]:

@@ -54,16 +54,13 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Fact
             for result in tasks
         ],
         "aggregation": {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]},
-        "metrics": metrics_facts(aggregation, [result.task for result in tasks]),
+        "metrics": metrics_facts(aggregation),
     }
 
 
-def metrics_facts(aggregation: Aggregation, tasks: Sequence[str]) -> list[Facts]:
-    """Every value of an aggregation.
-
-    Args:
-        tasks: what each of the aggregated evaluations is called, in their order.
-    """
+def metrics_facts(aggregation: Aggregation) -> list[Facts]:
+    """Every value of an aggregation, beside what its evaluation is called."""
+    tasks = aggregation.labels
     return [
         {"task": tasks[row.pop("evaluation")]}
         | row

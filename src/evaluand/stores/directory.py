@@ -26,7 +26,7 @@ import orjson
 from evaluand import ids
 from evaluand.errors import EngineError, Fault, NotFound
 from evaluand.journal import Lane
-from evaluand.store import KINDS, Draft, Manifest, Ref, check_name
+from evaluand.store import KINDS, Draft, Manifest, Ref, check_name, with_seal
 from evaluand.stores.catalog import Catalog
 from evaluand.stores.files import FileLog, SqliteLeases, is_alive
 
@@ -141,7 +141,7 @@ class _DirectoryDraft:
 
     def seal(self, manifest: Manifest) -> Manifest:
         entries = {name: writer.close() for name, writer in self._writers.items()}
-        stands = _put_if_absent(self._folder / "manifest.json", manifest | {"tables": entries})
+        stands = _put_if_absent(self._folder / "manifest.json", with_seal(manifest | {"tables": entries}))
         _sweep(self._folder, stands)
         self._store.catalog.put(stands)
         return stands

@@ -63,6 +63,8 @@ class RecordedTask(Task[Any, Any]):
     def __post_init__(self) -> None:
         if self.by not in ("index", "id"):
             raise SpecError(f"recorded: by must be index or id, not {self.by!r}")
+        if not self.response:
+            raise SpecError("recorded: response is empty; say where in a row the output stands")
         for _, place in self._places:
             _selector(place)
 
@@ -104,6 +106,7 @@ class RecordedTask(Task[Any, Any]):
         return (self.by,)
 
     def prepare(self, dataset: Dataset) -> None:
+        self._forget_what_changed()
         outputs = self._outputs
         numbered = list(dataset.indices[-1:]) == [len(dataset) - 1] and dataset.indices[0] == 0
         if outputs.by_place and numbered and len(outputs) != len(dataset):
@@ -122,6 +125,14 @@ class RecordedTask(Task[Any, Any]):
         if row in self._outputs.lacking:
             raise TaskError(self._outputs.reason(row), code="not_recorded")
         return ids.decode(self._outputs.text(row))
+
+    def _forget_what_changed(self) -> None:
+        held: _Outputs | None = vars(self).get("_outputs")
+        try:
+            if held is not None:
+                held.source.check()
+        except DataError:  # the file is another since an earlier run
+            del vars(self)["_outputs"]
 
     @property
     def _file(self) -> Path:
