@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -38,31 +39,14 @@ Examples:
 """
 
 
-class _Number(click.ParamType[Any]):
-    """How many examples; all is None."""
-
-    name = "N|all"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
-        if value == "all" or value is None:
-            return None
-        try:
-            number = int(value)
-        except ValueError:
-            number = -1
-        if number < 0:
-            self.fail(f"{value!r} is neither a number of examples nor all", param, ctx)
-        return number
-
-
 @click.command("report", epilog=_EXAMPLES)
 @click.argument("artifact", metavar="NAME|ID")
 @click.option("-o", "--output", metavar="FILE", help="Where to write it; - is stdout.  [default: NAME.html]")
 @click.option(
     "--examples",
-    type=_Number(),
     default=str(_MOST),
     show_default=True,
+    callback=lambda context, parameter, value: _number(value),
     metavar="N|all",
     help="Rows of each task to put in, the worst first.",
 )
@@ -83,7 +67,7 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
     rows = Examples(parts, facts["scores"], examples)
     path = f"{_file_name(title)}.html" if output is None else output
     if path == "-":
-        write_report(facts, rows, click.get_binary_stream("stdout"))
+        write_report(facts, rows, sys.stdout.buffer)
         return
     with _replaced(path) as file:
         shown = write_report(facts, rows, file)
@@ -91,6 +75,13 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
     if as_json:
         return print_json({"file": os.path.abspath(path), "bytes": size, "examples": shown, "of": rows.total})
     click.echo(f"{safe(path)}: {shown:,} of {rows.total:,} examples, {size / 1e6:.1f} MB")
+
+
+def _number(text: str) -> int | None:
+    """How many examples; None is all."""
+    if text != "all" and not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is neither a number of examples nor all")
+    return None if text == "all" else int(text)
 
 
 def _found(store: DirectoryStore, text: str) -> tuple[str, str, str]:
@@ -179,7 +170,7 @@ def _require_sealed(store: DirectoryStore, kind: str, id: str) -> None:
 
 def _commands(store: DirectoryStore, kind: str, id: str, title: str, parts: Sequence[Part]) -> dict[str, str]:
     """What the reader may want to do → the command line for it."""
-    commands = {}
+    commands: dict[str, str] = {}
     again = list(dict.fromkeys(filter(None, (_run_command(store, part, len(parts) == 1) for part in parts))))
     for command in again:
         commands["Reproduce" if len(again) == 1 else f"Reproduce ({len(commands) + 1})"] = command

@@ -96,10 +96,11 @@ def scale(axis: Axis) -> str:
     shown = numbers(*ticks) if _finite(axis.step) else [f"{t:.3g}" for t in ticks]
     if _finite(axis.step) and axis.step < 1:
         shown = [f"{t:,.{max(0, -math.floor(math.log10(axis.step) + 1e-9)) + _half(axis.step)}f}" for t in ticks]
+    last = len(ticks) - 1
+    kinds = ["first" if i == 0 else "last" if i == last else "odd" if i % 2 else "even" for i in range(len(ticks))]
     texts = "".join(
-        f'<text x="{axis.place(t)}" y="12" class="tick{" first" * (t == ticks[0])}{" last" * (t == ticks[-1])}">'
-        f"{text}</text>"
-        for t, text in zip(ticks, shown, strict=True)
+        f'<text x="{axis.place(tick)}" y="12" class="tick {kind}">{text}</text>'
+        for tick, text, kind in zip(ticks, shown, kinds, strict=True)
     )
     return f'<svg class="scale" aria-hidden="true" width="100%" height="16">{texts}</svg>'
 
@@ -120,7 +121,9 @@ def histogram(edges: Sequence[float], counts: Sequence[int], series: int = 0) ->
         for i, count in enumerate(counts)
         if (h := max(_BARS * count / most, 1.5 * bool(count)))
     )
-    told = ", ".join(f"{count:,} from {edges[i]:{form}} to {edges[i + 1]:{form}}" for i, count in enumerate(counts) if count)
+    told = ", ".join(
+        f"{count:,} from {edges[i]:{form}} to {edges[i + 1]:{form}}" for i, count in enumerate(counts) if count
+    )
     base = f'<line class="base" x1="0" x2="100%" y1="{_BARS + 0.5}" y2="{_BARS + 0.5}"/>'
     return (
         f'<svg class="histogram" role="img" aria-label="{escape(told)}" width="100%" height="{_BARS + 2}">{bars}{base}'

@@ -91,7 +91,7 @@ class Examples:
         order = np.argsort(np.array(outcomes, np.int8), kind="stable")
         chosen = np.zeros(len(outcomes), bool)
         chosen[order[: self._limit]] = True
-        return chosen.tolist()  # type: ignore[no-any-return]
+        return chosen.tolist()
 
     def _rows(self, number: int, part: Part) -> Iterator[Any]:
         """For each row of a task, in the order of the key, what makes it."""

@@ -127,7 +127,8 @@ def _sections(facts: Facts) -> Iterator[str]:
     links = "".join(f'<li><a href="#{id}">{title}</a></li>' for id, title, _ in there)
     yield f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n'
     for id, title, body in there:
-        yield f'<section id="{id}" aria-labelledby="{id}-title">\n<h2 id="{id}-title">{title}</h2>\n{body}\n</section>\n'
+        yield f'<section id="{id}" aria-labelledby="{id}-title">\n<h2 id="{id}-title">{title}</h2>\n'
+        yield f"{body}\n</section>\n"
     yield "</main>\n<footer><p>Made by evaluand "
     yield f"{_text(facts['evaluand'])}. This file is complete: it needs no network and sends nothing.</p></footer>\n"
 
@@ -140,8 +141,8 @@ def _summary(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     if any(row["worst"] != row["best"] for row in whole):
         parts.append(
             '<p class="note">The bounds are the values that there would be if every row without a score had the '
-            "lowest, or the highest, possible one. The interval tells how far chance may have moved the value of the "
-            "rows that were scored.</p>"
+            "lowest, or the highest, possible one; such a row is not simply counted as 0. The interval tells how far "
+            "chance may have moved the value.</p>"
         )
     return "\n".join(parts)
 
@@ -161,7 +162,7 @@ def _plain_words(entry: Facts) -> Iterator[str]:
         if graded.get("abstained"):
             lacking.append(f"{_name(scorer)} found nothing to grade in {graded['abstained']:,} of {total:,}")
     if lacking:
-        yield f"{task}: {'; '.join(lacking)}. None of these counts as a score of 0 unless the metric says so."
+        yield f"{task}: {'; '.join(lacking)}."
     elif entry["evaluation"] is None:
         yield f"{task}: each of the {rows:,} calls was answered; nothing has been graded yet."
     else:
@@ -186,7 +187,8 @@ def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], 
             f'<tr><th scope="row">{_name(row["task"])}{_target(row)}</th>{_cells(row, form, bounded, skipped)}</tr>'
             for row in mine
         )
-        head = f'<tr class="group"><th scope="rowgroup" colspan="{heads.count("<th")}">{escape(label)}</th></tr>'
+        named = f'{escape(label)}<span class="signature">{_text(key[1], _CELL)}</span>'
+        head = f'<tr class="group"><th scope="rowgroup" colspan="{heads.count("<th")}">{named}</th></tr>'
         bodies.append(f"<tbody>{head}{lines}</tbody>")
     caption = "Every metric over all rows, with its interval, its bounds and how many rows it comes from"
     return _table(caption, heads, "".join(bodies))
@@ -200,7 +202,9 @@ def _counts_table(facts: Facts) -> str:
         graded = (entry["evaluation"] or {"counts": {}})["counts"]
         for what, counts in [("calls", entry["run"]["counts"]), *((f"scores of {s}", c) for s, c in graded.items())]:
             numbers_ = "".join(f"<td>{counts.get(status, 0):,}</td>" for status in statuses)
-            lines.append(f'<tr><th scope="row">{_name(entry["task"])}</th><td class="text">{_text(what)}</td>{numbers_}</tr>')
+            lines.append(
+                f'<tr><th scope="row">{_name(entry["task"])}</th><td class="text">{_text(what)}</td>{numbers_}</tr>'
+            )
     heads = _th("Task", "text") + _th("what", "text") + "".join(map(_th, statuses))
     return _table("Rows by status; no metric has been computed", heads, f"<tbody>{''.join(lines)}</tbody>")
 
@@ -260,10 +264,15 @@ def _plot(caption: str, what: str, lines: Sequence[tuple[str, list[Dot]]], form:
         body.append(f'<tr><th scope="row">{label}</th><td class="chart">{charts.strip(dots, axis)}</td>{value}</tr>')
     head = _th(what, "text") + _th("value and interval", "text")
     head += _th("value") if form else ""
-    foot = f'<tfoot aria-hidden="true"><tr><td></td><td class="chart">{charts.scale(axis)}</td>{"<td></td>" if form else ""}</tr></tfoot>'
+    foot = f'<td class="chart">{charts.scale(axis)}</td>{"<td></td>" if form else ""}'
+    return _figure(caption, head, body, foot)
+
+
+def _figure(caption: str, head: str, lines: Sequence[str], foot: str) -> str:
+    """A table whose lines are charts; below them stands their scale, which nobody needs to hear."""
     return (
         f'<figure><table class="plot"><caption>{caption}</caption><thead class="quiet"><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(body)}</tbody>{foot}</table></figure>"
+        f'<tbody>{"".join(lines)}</tbody><tfoot aria-hidden="true"><tr><td></td>{foot}</tr></tfoot></table></figure>'
     )
 
 
@@ -281,12 +290,9 @@ def _histograms(scores: Sequence[Facts], tasks: Sequence[str]) -> Iterator[str]:
             label = f'{_name(entry["task"])} <span class="why">{entry["n"]:,} scores</span>'
             lines.append(f'<tr><th scope="row">{label}</th><td class="chart">{chart}</td></tr>')
         low, high = numbers(edges[0], edges[-1])
-        foot = f'<tfoot aria-hidden="true"><tr><td></td><td class="ends"><span>{low}</span><span>{high}</span></td></tr></tfoot>'
+        foot = f'<td class="ends"><span>{low}</span><span>{high}</span></td>'
         head = _th("Task", "text") + _th("number of scores", "text")
-        yield (
-            f'<figure><table class="plot"><caption>Scores of {_name(scorer)}</caption><thead class="quiet"><tr>{head}</tr>'
-            f"</thead><tbody>{''.join(lines)}</tbody>{foot}</table></figure>"
-        )
+        yield _figure(f"Scores of {_name(scorer)}", head, lines, foot)
 
 
 def _groups(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
@@ -309,10 +315,16 @@ def _grouping(caption: str, names: Sequence[str], rows: Sequence[Facts], facts: 
         group = (*(row["by"][n] for n in names), row["target"])
         lines.setdefault(group, []).append(_dot(row, tasks.index(row["task"]), row["task"] if several else ""))
     charted = list(lines.items())[:_CHARTED_GROUPS]
-    dots = [(" · ".join(_group_name(v) for v in [*g[:-1], *([g[-1]] if g[-1] is not None else [])]), d) for g, d in charted]
+    dots = [
+        (" · ".join(_group_name(v) for v in [*g[:-1], *([g[-1]] if g[-1] is not None else [])]), d) for g, d in charted
+    ]
     form = _form(facts, key)
     legend = "".join(f"<li>{charts.key(tasks.index(t))}{_name(t)}</li>" for t in dict.fromkeys(r["task"] for r in rows))
-    more = f'<p class="note">The first {_CHARTED_GROUPS} of {len(lines):,} groups.</p>' if len(lines) > len(charted) else ""
+    more = (
+        f'<p class="note">The first {_CHARTED_GROUPS} of {len(lines):,} groups.</p>'
+        if len(lines) > len(charted)
+        else ""
+    )
     skipped, bounded = any(r["n_skipped"] for r in rows), any(r["worst"] != r["best"] for r in rows)
     body = "".join(
         "<tr>"
@@ -321,7 +333,11 @@ def _grouping(caption: str, names: Sequence[str], rows: Sequence[Facts], facts: 
         for row in rows[:_LISTED_GROUPS]
     )
     heads = _heads([*names, "task"], bounded, skipped, sortable=True)
-    cut = f'<p class="note">The first {_LISTED_GROUPS:,} of {len(rows):,} lines.</p>' if len(rows) > _LISTED_GROUPS else ""
+    cut = (
+        f'<p class="note">The first {_LISTED_GROUPS:,} of {len(rows):,} lines.</p>'
+        if len(rows) > _LISTED_GROUPS
+        else ""
+    )
     return (
         f"<h3>{caption}</h3>\n"
         + (f'<ul class="legend">{legend}</ul>' if several else "")
@@ -344,10 +360,11 @@ def _comparisons(facts: Facts) -> str:
         interval = "" if row["low"] is None else f"{shown[1]} – {shown[2]}"
         p = "–" if row["p"] is None else f"{row['p']:.3g}"
         counts = "".join(f"<td>{'–' if row[n] is None else format(row[n], ',')}</td>" for n in ("won", "lost", "n"))
+        verdict = _text(row["verdict"], _CELL) + _flips(row)
         pair = "".join(f'<th scope="row" class="text">{_name(row[side])}</th>' for side in ("a", "b"))
         lines.append(
             f'<tr>{pair}<td class="text">{_name(row["metric"])}</td><td class="value">{shown[0]}</td>'
-            f'<td>{interval}</td><td>{p}</td>{counts}<td class="text">{_text(row["verdict"], _CELL)}{_flips(row)}</td></tr>'
+            f'<td>{interval}</td><td>{p}</td>{counts}<td class="text">{verdict}</td></tr>'
         )
     if not lines:
         return ""
@@ -428,7 +445,11 @@ def _origin(entry: Facts) -> Iterator[tuple[str, str, str]]:
     for name, scorer in (evaluation["spec"]["scorers"] if evaluation else {}).items():
         yield f"scorer {name}", _json_text(scorer), "code"
     yield "data from", dataset["source"] or "", "code"
-    yield "roles", _json_text({k: v for k, v in (dataset["roles"] or {}).items() if v}) if dataset["roles"] else "", "code"
+    yield (
+        "roles",
+        _json_text({k: v for k, v in (dataset["roles"] or {}).items() if v}) if dataset["roles"] else "",
+        "code",
+    )
     source = origin.get("origin") or {}
     yield "experiment", source.get("experiment") or "", "code"
     yield "its digest", source.get("digest") or "", "code"
@@ -582,7 +603,7 @@ def _table(caption: str, heads: str, body: str, kind: str = "") -> str:
     name = re.sub(r"<[^>]*>", "", caption)
     return (
         f'<div class="scroll" role="region" aria-label="{name}" tabindex="0"><table class="numbers {kind}">'
-        f"<caption>{caption}</caption><thead><tr>{heads}</tr></thead>{body}</table></div>\n"
+        f"<caption><span>{caption}</span></caption><thead><tr>{heads}</tr></thead>{body}</table></div>\n"
     )
 
 
@@ -600,8 +621,8 @@ def _target(row: Facts) -> str:
 
 
 def _name(value: Any) -> str:
-    """A name that comes from a user: in a direction of its own."""
-    return f"<bdi>{_text(value, LABEL)}</bdi>"
+    """A name that comes from a user: in a direction of its own, and broken after its joints where it is long."""
+    return f"<bdi>{re.sub('(?<=[_/])', '<wbr>', _text(value, LABEL))}</bdi>"
 
 
 def _text(value: Any, limit: int = 0) -> str:

@@ -389,12 +389,10 @@
   // ---------------------------------------------------------------- one example
 
   function detail(row) {
-    const sides = element("div", { class: "sides" },
-      element("div", {}, heading("Input"), ...block(row, row.input)),
-      element("div", {},
-        ...(row.expected === null ? [] : [heading("Expected"), ...block(row, row.expected)]),
-        ...(row.error ? failure(row.error) : answers(row))));
-    const parts = [sides];
+    const given = row.error ? failure(row.error) : answers(row);
+    const sides = [element("div", {}, ...given)];
+    if (row.expected !== null) sides.unshift(element("div", {}, heading("Expected"), ...block(row, row.expected)));
+    const parts = [heading("Input"), ...block(row, row.input), element("div", { class: "sides" }, ...sides)];
     if (row.scores.length) parts.push(heading("Scores"), scores(row));
     if (row.spans.length) parts.push(heading("Trace"), ...trace(row));
     parts.push(heading("About this row"), about(row), links(row));
@@ -450,7 +448,7 @@
       return element("tr", {}, ...cells);
     });
     const heads = names.map((name) => element("th", { scope: "col", class: ["value", "response"].includes(name) ? null : "text" }, name));
-    const caption = element("caption", {}, row.n_scores > row.scores.length ? `The first ${row.scores.length} of ${word.format(row.n_scores)} scores` : "What each scorer gave, and why");
+    const caption = element("caption", {}, element("span", {}, row.n_scores > row.scores.length ? `The first ${row.scores.length} of ${word.format(row.n_scores)} scores` : "What each scorer gave, and why"));
     return element("div", { class: "scroll" }, element("table", { class: "numbers" }, caption,
       element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...body)));
   }
