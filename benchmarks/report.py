@@ -105,7 +105,8 @@ def opened(path: Path, chromium: str, rows: int) -> None:
             print(f"first rows after {page.evaluate('document.documentElement.dataset.ready')} ms", end=", ")
             clock = time.perf_counter()
             page.fill("#query", f"{rows - 1}: ")
-            page.wait_for_function("document.getElementById('count').textContent.includes('hold')")
+            page.get_by_text("1 of", exact=False).and_(page.locator("#count")).wait_for(timeout=120_000)
+            page.locator("#search-progress").wait_for(state="hidden", timeout=120_000)
             print(f"all searched in {time.perf_counter() - clock:.1f} s")
         browser.close()
 

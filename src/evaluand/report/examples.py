@@ -65,6 +65,7 @@ class Examples:
         self.total = sum(sum(part.run.counts.values()) for part in parts)
         evaluations = [part.evaluation for part in parts if part.evaluation]
         self.scorers = list(dict.fromkeys(s for evaluation in evaluations for s in evaluation.scorers))
+        self._numbers = {name: number for number, name in enumerate(self.scorers)}
 
     @cached_property
     def attributes(self) -> list[str]:
@@ -133,7 +134,7 @@ class Examples:
             "n_responses": n,
             "attempts": attempts,
             "usage": usage and {name: v for name, v in usage.items() if v is not None},
-            "started": started.isoformat(timespec="seconds"),
+            "started": started.timestamp(),
             "duration": duration.total_seconds(),
             "scores": [self._score(s, own, row) for s, own, row in scores[:_SCORES]],
             "n_scores": len(scores),
@@ -143,20 +144,21 @@ class Examples:
 
     def _score(self, scorer: str, own: list[str], row: tuple[Any, ...]) -> Facts:
         number, target, status, value, label, reason, explanation, data, *columns = row
-        told = {"label": label, "reason": reason, "explanation": explanation}
-        told = {name: _cut(v, TEXT) for name, v in told.items() if v is not None}
-        more = {name: _word(v) for name, v in zip(own, columns, strict=True) if v is not None}
-        if data is not None:
-            told["data"] = json_cell(data)
-        return {
-            "scorer": self.scorers.index(scorer),
+        score = {
+            "scorer": self._numbers[scorer],
             "response": number,
             "target": target,
             "status": status,
             "value": value,
-            **told,
-            **({"columns": more} if more else {}),
         }
+        for name, text in (("label", label), ("reason", reason), ("explanation", explanation)):
+            if text is not None:
+                score[name] = _cut(text, TEXT)
+        if data is not None:
+            score["data"] = json_cell(data)
+        if own:
+            score["columns"] = {name: _word(v) for name, v in zip(own, columns, strict=True) if v is not None}
+        return score
 
     def _outcome(self, status: str, scores: Sequence[tuple[str, str, float | None]]) -> int:
         """Which of `OUTCOMES`; scores are (scorer, status, value)."""

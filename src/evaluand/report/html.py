@@ -35,6 +35,7 @@ from evaluand.report.text import LABEL, SHORT_ID, metric_labels, minute, number_
 
 _CHUNK_ROWS = 1000
 _CHUNK_BYTES = 2 << 20
+_LEVEL = 4  # takes a third of the time of the usual 6, for a fifth more bytes
 _ATTRIBUTE_VALUES = 200
 _LABELS = 50
 _CHARTED_GROUPS = 40
@@ -43,6 +44,7 @@ _FLIPS = 100
 _CELL = 200
 _NUMBERS = ("value", "low", "high", "worst", "best")
 _STATUSES = ("", "scored", "failed", "abstained", "skipped")
+_NO_SCORE = (0, float("nan"), None)
 
 
 def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
@@ -504,15 +506,17 @@ class _Columns:
         for name, column in self._plain.items():
             column.append(row[name])
         self._duration.append(row["duration"])
-        scores: dict[int, list[Facts]] = {}
+        seen: list[tuple[int, float, str | None]] = [_NO_SCORE] * len(self._scorers)
         for score in row["scores"]:
-            scores.setdefault(score["scorer"], []).append(score)
-        for number, (statuses, values, labels) in enumerate(self._scorers):
-            mine = scores.get(number, ())
-            known = [s["value"] for s in mine if s["value"] is not None]
-            statuses.append(max((_STATUSES.index(s["status"]) for s in mine), default=0))
-            values.append(min(known) if known else float("nan"))
-            labels.add(next((s["label"] for s in mine if "label" in s), None))
+            number, value = score["scorer"], score["value"]
+            status, lowest, label = seen[number]
+            if value is not None and not value >= lowest:  # the first, or lower
+                lowest = value
+            seen[number] = max(status, _STATUSES.index(score["status"])), lowest, label or score.get("label")
+        for (statuses, values, labels), (status, lowest, label) in zip(self._scorers, seen, strict=True):
+            statuses.append(status)
+            values.append(lowest)
+            labels.add(label)
         for name, words in self._attributes.items():
             words.add(row["attributes"].get(name))
 
@@ -588,7 +592,7 @@ def _pieces(examples: Iterable[Facts], columns: _Columns) -> Iterator[tuple[int,
 
 
 def _packed(data: bytes) -> bytes:
-    return b64encode(gzip.compress(data, 6, mtime=0))
+    return b64encode(gzip.compress(data, _LEVEL, mtime=0))
 
 
 def _little(column: array[Any]) -> bytes:

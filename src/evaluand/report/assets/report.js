@@ -486,7 +486,7 @@
     if (row.id !== null && row.id !== row.index) pairs.push(["id", row.id]);
     for (const [name, value] of Object.entries(row.attributes)) pairs.push([name, value ?? "none"]);
     for (const [name, value] of Object.entries(row.beside)) pairs.push([name, value]);
-    pairs.push(["call", `${row.status}${row.attempts > 1 ? ` in ${row.attempts} attempts` : ""}, ${seconds(row.duration)}, begun ${row.started.slice(0, 19).replace("T", " ")} UTC`]);
+    pairs.push(["call", `${row.status}${row.attempts > 1 ? ` in ${row.attempts} attempts` : ""}, ${seconds(row.duration)}, begun ${new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`]);
     if (row.usage) pairs.push(["usage", Object.entries(row.usage).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? number(value) : value}`).join(", ")]);
     return element("dl", { class: "pairs" }, ...pairs.flatMap(([name, value]) => [
       element("dt", {}, shown(name)), element("dd", { dir: "auto" }, shown(value, state.query))]));
