@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import itertools
+import json
 import re
 import sys
 from array import array
@@ -77,7 +78,7 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
 
 def _page_head(facts: Facts) -> str:
     policy = f"default-src 'none'; style-src {_hash('report.css')}; script-src {_hash('report.js')}; base-uri 'none'"
-    title = _text(facts["title"], LABEL)
+    title = _text(facts["title"], _CELL)
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -154,8 +155,8 @@ def _plain_words(entry: Facts) -> Iterator[str]:
     task, counts = _name(entry["task"]), entry["run"]["counts"]
     rows = sum(counts.values())
     failed, skipped = counts.get("failed", 0), counts.get("skipped", 0)
-    lacking = [_part_of(failed, rows, "calls failed", "call failed")] if failed else []
-    lacking += [_part_of(skipped, rows, "calls were skipped", "call was skipped")] if skipped else []
+    told = {"failed": failed, "were not made": skipped}
+    lacking = [f"{n:,} of {rows:,} calls {what}" for what, n in told.items() if n]
     for scorer, graded in (entry["evaluation"] or {"counts": {}})["counts"].items():
         total = sum(graded.values())
         own = graded.get("failed", 0)
@@ -169,10 +170,6 @@ def _plain_words(entry: Facts) -> Iterator[str]:
         yield f"{task}: each of the {rows:,} calls was answered; nothing has been graded yet."
     else:
         yield f"{task}: nothing. Each of the {rows:,} rows was answered and scored."
-
-
-def _part_of(n: int, rows: int, many: str, one: str) -> str:
-    return f"{n:,} of {rows:,} {one if n == 1 else many}"
 
 
 def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], facts: Facts) -> str:
@@ -642,8 +639,8 @@ def _plural(n: int, word: str) -> str:
 
 
 def _json(value: Any) -> str:
-    """JSON that can stand in a script tag: nothing in it can end or open one."""
-    return orjson.dumps(value).decode().replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    """JSON in ASCII that can stand in a script tag: nothing in it can end or open one."""
+    return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _json_text(value: Any) -> str:
