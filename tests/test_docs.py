@@ -59,7 +59,9 @@ def test_the_published_schema_refuses_what_cannot_run(change: dict[str, object])
         jsonschema.Draft202012Validator(json_schema()).validate(experiment)
 
 
-@pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/guide.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/guide.md", "docs/howto/report.md"]
+)
 def test_links_lead_somewhere(document: str) -> None:
     place = ROOT / document
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", place.read_text()):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from evaluand.run import Run
 
 OUTCOMES: Final = ("failed", "not scored", "wrong", "other")
-"""What became of a row, worst first. *wrong* is a value below 1 of a scorer whose values lie between 0 and 1."""
+"""What became of a row, worst first. *wrong* is a 0 of a scorer that gives only 0 and 1."""
 
 TEXT: Final = 4000
 _SHORT: Final = 400
@@ -61,7 +61,7 @@ class Examples:
 
     def __init__(self, parts: Sequence[Part], scores: Sequence[Facts], limit: int | None = None) -> None:
         self._parts, self._limit = parts, limit
-        self._unit = {entry["scorer"] for entry in scores if entry["unit"]}
+        self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
         self.total = sum(sum(part.run.counts.values()) for part in parts)
         evaluations = [part.evaluation for part in parts if part.evaluation]
         self.scorers = list(dict.fromkeys(s for evaluation in evaluations for s in evaluation.scorers))
@@ -167,7 +167,7 @@ class Examples:
             return 0
         if SKIPPED in statuses or ABSTAINED in statuses:
             return 1
-        wrong = any(value is not None and value < 1 and scorer in self._unit for scorer, _, value in scores)
+        wrong = any(value == 0 and scorer in self._binary for scorer, _, value in scores)
         return 2 if wrong else 3
 
 

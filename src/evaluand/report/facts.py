@@ -85,8 +85,8 @@ def report_facts(
 def scores_facts(parts: Sequence[Part]) -> list[Facts]:
     """How the values of each scorer lie, by task: number, range, and counts between edges that the tasks share.
 
-    Values that are all 0 or 1 have no edges: their mean says everything. `unit` tells whether every value of the
-    scorer lies between 0 and 1, so that less than 1 is wrong.
+    `binary` tells whether every value of the scorer is 0 or 1, so that 0 is wrong; there are no edges then, since the
+    mean says everything. `unit` tells whether every value lies between 0 and 1, so that lower is worse.
     """
     found = []
     for scorer in dict.fromkeys(s for part in parts if part.evaluation for s in part.evaluation.scorers):
@@ -94,11 +94,15 @@ def scores_facts(parts: Sequence[Part]) -> list[Facts]:
         ranges = [_range(evaluation, scorer) for _, evaluation in graded]
         low = min((r["low"] for r in ranges if r["n"]), default=0.0)
         high = max((r["high"] for r in ranges if r["n"]), default=0.0)
-        spread = low / _BINS < high / _BINS and not all(r["binary"] for r in ranges)
-        unit = any(r["n"] for r in ranges) and low >= 0 and high <= 1
+        scored = any(r["n"] for r in ranges)
+        kind = {
+            "binary": scored and all(r["binary"] for r in ranges),
+            "unit": scored and low >= 0 and high <= 1,
+        }
+        spread = low / _BINS < high / _BINS and not kind["binary"]
         for (task, evaluation), seen in zip(graded, ranges, strict=True):
             edges, counts = _histogram(evaluation, scorer, low, high) if spread else (None, None)
-            found.append({"task": task, "scorer": scorer} | seen | {"unit": unit, "edges": edges, "counts": counts})
+            found.append({"task": task, "scorer": scorer} | seen | kind | {"edges": edges, "counts": counts})
     return found
 
 

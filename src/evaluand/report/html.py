@@ -189,7 +189,7 @@ def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], 
         named = f'{escape(label)}<span class="signature">{_text(key[1], _CELL)}</span>'
         head = f'<tr class="group"><th scope="rowgroup" colspan="{heads.count("<th")}">{named}</th></tr>'
         bodies.append(f"<tbody>{head}{lines}</tbody>")
-    caption = "Every metric over all rows, with its interval, its bounds and how many rows it comes from"
+    caption = "Every metric over all rows, with its interval and the numbers of rows it comes from"
     return _table(caption, heads, "".join(bodies))
 
 
@@ -492,7 +492,7 @@ class _Columns:
     def __init__(self, facts: Facts, examples: Examples) -> None:
         self.n = 0
         self._facts, self._examples = facts, examples
-        self._unit = {entry["scorer"] for entry in facts["scores"] if entry["unit"]}
+        self._kinds = {e["scorer"]: {"unit": e["unit"], "binary": e["binary"]} for e in facts["scores"]}
         self._plain = {"task": array("H"), "index": array("q"), "replication": array("i"), "outcome": array("B")}
         self._duration = array("d")
         self._scorers = [(array("B"), array("d"), _Words(_LABELS)) for _ in examples.scorers]
@@ -542,7 +542,7 @@ class _Columns:
             "show": [entry["run"]["id"][:SHORT_ID] for entry in tasks],
             "repeated": any(entry["run"]["spec"]["replications"] > 1 for entry in tasks),
             "scorers": [
-                {"name": name, "unit": name in self._unit, "labels": known}
+                {"name": name, "labels": known} | self._kinds[name]
                 for name, known in zip(self._examples.scorers, labels, strict=True)
             ],
             "attributes": [{"name": name, "values": words.known} for name, words in self._attributes.items()],

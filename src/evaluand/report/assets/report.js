@@ -232,9 +232,10 @@
     if (by === "worst") {
       const scores = head.scorers.map((scorer, i) => (scorer.unit ? columns[`value-${i}`] : null)).filter(Boolean);
       const { outcome } = columns;
+      const none = (value) => (Number.isNaN(value) ? 2 : value); // after all that lies between 0 and 1
       return rows.sort((a, b) => {
         if (outcome[a] !== outcome[b]) return outcome[a] - outcome[b];
-        if (outcome[a] === 2) for (const values of scores) if (values[a] < values[b] || values[a] > values[b]) return values[a] - values[b];
+        for (const values of scores) if (none(values[a]) !== none(values[b])) return none(values[a]) - none(values[b]);
         return a - b;
       });
     }
@@ -355,8 +356,8 @@
 
   function outcomeName(row) {
     if (row.outcome < 3) return head.outcomes[row.outcome];
-    const unit = row.scores.some((score) => head.scorers[score.scorer].unit && score.value !== null);
-    return unit ? "right" : row.scores.length ? "scored" : "answered";
+    const graded = row.scores.some((score) => head.scorers[score.scorer].binary && score.value !== null);
+    return graded ? "right" : row.scores.length ? "scored" : "answered";
   }
 
   const whichOf = (row) => `${row.index}${head.repeated ? `, repeat ${row.replication}` : ""}`;
