@@ -313,6 +313,8 @@ def _grouping(caption: str, names: Sequence[str], rows: Sequence[Facts], facts: 
     for row in rows:
         group = (*(row["by"][n] for n in names), row["target"])
         lines.setdefault(group, []).append(_dot(row, tasks.index(row["task"]), row["task"] if several else ""))
+    places = {group: place for place, group in enumerate(lines)}
+    rows = sorted(rows, key=lambda row: places[*(row["by"][n] for n in names), row["target"]])
     charted = list(lines.items())[:_CHARTED_GROUPS]
     dots = [
         (" · ".join(_group_name(v) for v in [*g[:-1], *([g[-1]] if g[-1] is not None else [])]), d) for g, d in charted
