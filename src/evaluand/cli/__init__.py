@@ -24,6 +24,7 @@ _COMMANDS = {
     "run": "Run an experiment file: call, grade, summarise.",
     "list": "List what is stored, newest first.",
     "show": "Show a run, an evaluation, an aggregation or a dataset.",
+    "report": "Write a report as one HTML file.",
     "resume": "Continue what was interrupted.",
     "verify": "Check that what is stored still is what was written.",
 }
@@ -34,6 +35,7 @@ Examples:
   evaluand run experiment.yaml               do the rest
   evaluand list                              what there is
   evaluand show NAME --failed                what went wrong
+  evaluand report NAME                       all of it as one HTML file
   evaluand COMMAND --help                    more about a command
 """
 

@@ -40,10 +40,19 @@ Examples:
 @click.argument("artifact", metavar="ID|NAME")
 @click.option("--examples", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
 @click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
+@click.option("--index", type=int, metavar="I", help="Only what a run holds of the example with this _index_.")
 @click.option("--below", type=float, metavar="X", help="Only answers scored below X: with 1 the wrong ones.")
 @store_option
 @json_option
-def command(artifact: str, examples: int, failed: bool, below: float | None, folder: Path, as_json: bool) -> None:
+def command(
+    artifact: str,
+    examples: int,
+    failed: bool,
+    index: int | None,
+    below: float | None,
+    folder: Path,
+    as_json: bool,
+) -> None:
     """Show a run, an evaluation, an aggregation or a dataset.
 
     A name, an id or its first digits (four at least) say which; a name of several stands for the run, with --below for
@@ -51,15 +60,26 @@ def command(artifact: str, examples: int, failed: bool, below: float | None, fol
     """
     if failed and below is not None:
         raise UsageError("a row that failed has no score: give either --failed or --below")
+    if index is not None and (failed or below is not None):
+        raise UsageError("--index already says which rows: give it without --failed and --below")
     store = DirectoryStore(folder)
-    kind, id = resolve(store, artifact, None if below is None else "evaluations")
-    facts = _facts(store, kind, id, examples, failed, below)
+    wanted = "evaluations" if below is not None else "runs" if index is not None else None
+    kind, id = resolve(store, artifact, wanted)
+    facts = _facts(store, kind, id, examples, failed, index, below)
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
 
 
-def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: bool, below: float | None) -> Facts:
+def _facts(
+    store: DirectoryStore,
+    kind: str,
+    id: str,
+    examples: int,
+    failed: bool,
+    index: int | None,
+    below: float | None,
+) -> Facts:
     manifest = store.manifest(kind, id)
     facts: Facts = {
         "kind": kind,
@@ -76,7 +96,7 @@ def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: boo
             "resume": suggested("resume", id[:SHORT_ID], store.root),
         }
     if kind == "runs":
-        return facts | run_facts(Run(store, id), examples, failed=failed)
+        return facts | run_facts(Run(store, id), examples, failed=failed, index=index)
     if kind == "evaluations":
         graded = _run(store, manifest["provenance"]["run"])
         return facts | evaluation_facts(Evaluation(store, id), graded, examples, failed=failed, below=below)

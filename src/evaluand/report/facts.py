@@ -8,11 +8,13 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
 from evaluand import ids
+from evaluand._version import __version__
 from evaluand.errors import NotFound
 
 if TYPE_CHECKING:
@@ -22,12 +24,13 @@ if TYPE_CHECKING:
     from evaluand.dataset import Dataset
     from evaluand.evaluation import Evaluation
     from evaluand.run import Run
-    from evaluand.store import Ref
+    from evaluand.store import Manifest, Ref
     from evaluand.work import Receipt
 
 Facts = dict[str, Any]
 
 _KINDS_OF_REASONS = 1000
+_BINS = 20
 
 
 class TaskResult(Protocol):
@@ -39,6 +42,68 @@ class TaskResult(Protocol):
     def run(self) -> Run: ...
     @property
     def evaluation(self) -> Evaluation: ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """One task of a report: its run and what graded it, or None where nothing did."""
+
+    task: str
+    run: Run
+    evaluation: Evaluation | None
+
+
+def report_facts(
+    title: str, parts: Sequence[Part], metrics: Sequence[Facts], commands: Mapping[str, str] | None = None
+) -> Facts:
+    """All that a report says but the examples: values, why rows are missing, how scores lie, and where all came from.
+
+    Args:
+        metrics: as `metrics_facts` gives them, by the tasks' names here.
+        commands: what the reader can do → the command line for it.
+    """
+    return {
+        "title": title,
+        "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "evaluand": __version__,
+        "tasks": [
+            {
+                "task": part.task,
+                "run": _made(part.run.manifest),
+                "evaluation": None if part.evaluation is None else _made(part.evaluation.manifest),
+                "dataset": _dataset_of(part.run),
+                "missing": missing_facts(part.run, part.evaluation),
+            }
+            for part in parts
+        ],
+        "metrics": list(metrics),
+        "scores": scores_facts(parts),
+        "commands": dict(commands or {}),
+    }
+
+
+def scores_facts(parts: Sequence[Part]) -> list[Facts]:
+    """How the values of each scorer lie, by task: number, range, and counts between edges that the tasks share.
+
+    `binary` tells whether every value of the scorer is 0 or 1, so that 0 is wrong; there are no edges then, since the
+    mean says everything. `unit` tells whether every value lies between 0 and 1, so that lower is worse.
+    """
+    found = []
+    for scorer in dict.fromkeys(s for part in parts if part.evaluation for s in part.evaluation.scorers):
+        graded = [(p.task, p.evaluation) for p in parts if p.evaluation and scorer in p.evaluation.scorers]
+        ranges = [_range(evaluation, scorer) for _, evaluation in graded]
+        low = min((r["low"] for r in ranges if r["n"]), default=0.0)
+        high = max((r["high"] for r in ranges if r["n"]), default=0.0)
+        scored = any(r["n"] for r in ranges)
+        kind = {
+            "binary": scored and all(r["binary"] for r in ranges),
+            "unit": scored and low >= 0 and high <= 1,
+        }
+        spread = low / _BINS < high / _BINS and not kind["binary"]
+        for (task, evaluation), seen in zip(graded, ranges, strict=True):
+            edges, counts = _histogram(evaluation, scorer, low, high) if spread else (None, None)
+            found.append({"task": task, "scorer": scorer} | seen | kind | {"edges": edges, "counts": counts})
+    return found
 
 
 def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Facts:
@@ -82,14 +147,19 @@ def missing_facts(run: Run | None, evaluation: Evaluation | None) -> list[Facts]
     return found
 
 
-def run_facts(run: Run, examples: int = 0, *, failed: bool = False) -> Facts:
+def run_facts(run: Run, examples: int = 0, *, failed: bool = False, index: int | None = None) -> Facts:
     """A run: why calls failed, and the first rows, failed ones first.
 
     Args:
         examples: how many rows.
         failed: only failed ones.
+        index: only those of the example with this `_index_`.
     """
-    return {"missing": missing_facts(run, None), "rows": _response_rows(run, examples, failed)}
+    if index is None:
+        chosen = _chosen(run.batches(), run.counts, "completed", examples, failed)
+    else:
+        chosen = list(_rows_of(run, index))
+    return {"missing": missing_facts(run, None), "rows": _response_rows(run, chosen)}
 
 
 def evaluation_facts(
@@ -139,6 +209,54 @@ def dataset_facts(dataset: Dataset, examples: int = 0) -> Facts:
             for e in first
         ],
     }
+
+
+def _made(manifest: Manifest) -> Facts:
+    """What a manifest says of how an artifact was made."""
+    names = ("id", "digest", "name", "counts", "created", "sealed", "attempt", "pinned", "spec", "provenance")
+    return {name: manifest.get(name) for name in names}
+
+
+def _dataset_of(run: Run) -> Facts:
+    id = run.manifest["spec"]["dataset"]
+    try:
+        manifest = run.store.manifest("datasets", id)
+    except NotFound:
+        return {"id": id, "name": None, "digest": None, "counts": None, "source": None, "roles": None}
+    made = {name: manifest.get(name) for name in ("id", "name", "digest", "counts")}
+    source = (manifest.get("provenance") or {}).get("source")
+    return made | {"source": source, "roles": _plain(manifest["spec"]["roles"])}
+
+
+def _range(evaluation: Evaluation, scorer: str) -> Facts:
+    seen: Facts = {"n": 0, "low": None, "high": None, "binary": True}
+    for values in _values(evaluation, scorer):
+        if not len(values):
+            continue
+        low, high = float(values.min()), float(values.max())
+        seen["low"] = low if seen["low"] is None else min(low, seen["low"])
+        seen["high"] = high if seen["high"] is None else max(high, seen["high"])
+        seen["n"] += len(values)
+        seen["binary"] = seen["binary"] and bool(((values == 0) | (values == 1)).all())
+    return seen
+
+
+def _histogram(evaluation: Evaluation, scorer: str, low: float, high: float) -> tuple[list[float], list[int]]:
+    """Edges and, between each two of them, how many values; the last interval holds its upper edge."""
+    width = high / _BINS - low / _BINS
+    edges = [low + width * i for i in range(_BINS)] + [high]
+    counts = [0] * _BINS
+    for values in _values(evaluation, scorer):
+        places = ((values / _BINS - low / _BINS) / width * _BINS).astype("int64").clip(0, _BINS - 1)
+        for place, count in Counter(places.tolist()).items():
+            counts[place] += count
+    return edges, counts
+
+
+def _values(evaluation: Evaluation, scorer: str) -> Iterator[Any]:
+    """The values that were scored, as NumPy arrays."""
+    for batch in evaluation.batches(scorer, ["value"]):
+        yield batch.column("value").drop_null().to_numpy(zero_copy_only=False)
 
 
 class Names:
@@ -261,8 +379,14 @@ def _answers_of(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], l
     return found
 
 
-def _response_rows(run: Run, n: int, failed: bool) -> list[Facts]:
-    chosen = _chosen(run.batches(), run.counts, "completed", n, failed)
+def _rows_of(run: Run, index: int) -> Iterator[dict[str, Any]]:
+    for batch in run.batches():
+        for i, other in enumerate(batch.column("_index_").to_pylist()):
+            if other == index:
+                yield batch.slice(i, 1).to_pylist()[0]
+
+
+def _response_rows(run: Run, chosen: Sequence[dict[str, Any]]) -> list[Facts]:
     examples = _examples(run, sorted({row["_index_"] for row in chosen}))
     spans = _spans(run, {(row["_index_"], row["replication"]) for row in chosen})
     return [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
@@ -16,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.report.facts import Facts
-from evaluand.report.text import SHORT_ID, minute, number_format, numbers, safe, seconds, took
+from evaluand.report.text import SHORT_ID, metric_labels, minute, number_format, numbers, safe, seconds, took
 from evaluand.store import Manifest
 from evaluand.trace import STATUSES, Trace
 
@@ -43,7 +42,7 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
 
 def metrics_table(rows: Sequence[Facts]) -> RenderableType:
     """Values with interval, bounds and counts: a line per task, metric and group, and the metrics' signatures."""
-    labels = _labels(rows)
+    labels = metric_labels(rows)
     signatures = Table.grid(padding=(0, 2, 0, 0))
     signatures.add_column(overflow="fold")
     signatures.add_column(overflow="fold", style="dim")
@@ -179,19 +178,6 @@ def _row_counts(row: Facts, skipped: bool) -> list[Text]:
         _count(row["n_abstained"], "yellow"),
         *[_count(row["n_skipped"])] * skipped,
     ]
-
-
-def _labels(rows: Sequence[Facts]) -> dict[tuple[str, str], str]:
-    """(scorer, signature) → the metric's label; numbered where two metrics would have the same."""
-    keys = dict.fromkeys((row["scorer"], row["signature"], row["metric"]) for row in rows)
-    twice = Counter((scorer, metric) for scorer, _, metric in keys)
-    seen: Counter[tuple[str, str]] = Counter()
-    labels = {}
-    for scorer, signature, metric in keys:
-        seen[scorer, metric] += 1
-        number = f" {seen[scorer, metric]}" if twice[scorer, metric] > 1 else ""
-        labels[scorer, signature] = f"{safe(metric, _CELL)}{number} · {safe(scorer, _CELL)}"
-    return labels
 
 
 def _steps_table(tasks: Sequence[Facts]) -> RenderableType:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 SHORT_ID = 12
+LABEL = 60
 _HUGE = 1e15
 _JOINERS = "\u200c\u200d"
 
@@ -52,6 +54,19 @@ def number_format(values: Iterable[float | None]) -> str:
     if digits < -6 or size >= _HUGE:
         return ".3e"
     return f",.{min(max(3 - digits, 1), 3) if digits >= -1 else 2 - digits}f"
+
+
+def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """(scorer, signature) → the metric's label; numbered where two metrics would have the same."""
+    keys = dict.fromkeys((row["scorer"], row["signature"], row["metric"]) for row in rows)
+    twice = Counter((scorer, metric) for scorer, _, metric in keys)
+    seen: Counter[tuple[str, str]] = Counter()
+    labels = {}
+    for scorer, signature, metric in keys:
+        seen[scorer, metric] += 1
+        number = f" {seen[scorer, metric]}" if twice[scorer, metric] > 1 else ""
+        labels[scorer, signature] = f"{safe(metric, LABEL)}{number} · {safe(scorer, LABEL)}"
+    return labels
 
 
 def minute(time: str | None) -> str:

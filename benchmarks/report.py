@@ -1,0 +1,125 @@
+"""What a report of many examples costs: CPU time to write it, its size, and how long a browser takes to open it.
+
+    python benchmarks/report.py [--rows 100000] [--chromium /usr/bin/chromium]
+
+Makes a run of questions and answers of some hundred characters each, with a failure and a row that is not scored now
+and then, writes its report, and opens it in Chromium (`pip install evaluand[browser]`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+
+from meter import cpu, peak_memory
+
+from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Mean, Measure, Runner, Score
+from evaluand.aggregation import Aggregation
+from evaluand.evaluation import Evaluation
+from evaluand.report.examples import Examples
+from evaluand.report.facts import Part, metrics_facts, report_facts
+from evaluand.report.html import write_report
+from evaluand.run import Run
+
+WORDS = [f"{a}{b}{c}" for a in ("ba", "ke", "lo", "mi", "ru") for b in ("sta", "ne", "vor") for c in ("", "n", "ling")]
+TOPICS = ("algebra", "geometry", "history", "physics")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--chromium", default="/usr/bin/chromium")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="evaluand-bench-") as folder:
+        store, path = Path(folder) / "store", Path(folder) / "report.html"
+        with ProcessPoolExecutor(1, get_context("spawn")) as other:  # so that its memory is not counted here
+            run, evaluation, aggregation = other.submit(made, options.rows, store).result()
+        kept = DirectoryStore(store)
+        part = Part("echo", Run(kept, run), Evaluation(kept, evaluation))
+        metrics = metrics_facts(Aggregation(kept, aggregation), ["echo"])
+        began, clock, memory = cpu(), time.perf_counter(), peak_memory()
+        facts = report_facts("benchmark", [part], metrics)
+        with path.open("wb") as file:
+            write_report(facts, Examples([part], facts["scores"]), file)
+        print(f"written in {cpu() - began:.1f} s of CPU, {time.perf_counter() - clock:.1f} s by the clock")
+        print(f"{path.stat().st_size / 1e6:.1f} MB; memory rose by {(peak_memory() - memory) / 2**20:.0f} MiB")
+        if os.path.exists(options.chromium):
+            opened(path, options.chromium, options.rows)
+
+
+def answer(text: str) -> str:
+    if hash_of(text) % 97 == 0:
+        raise ValueError(f"no answer to {text[:20]}")
+    return " ".join(words(random.Random(text), 40))
+
+
+def close(output: str, expected: str) -> Score:
+    score = hash_of(output) % 1000 / 1000
+    if score > 0.98:
+        return Score.abstained("the answer holds no number")
+    return Score(score, label=expected[:1], explanation=f"{len(output)} characters against {len(expected)}")
+
+
+def right(output: str, expected: str) -> bool:
+    return hash_of(output) % 3 == 0
+
+
+def hash_of(text: str) -> int:
+    return sum(map(ord, text)) * 7919 % 104_729
+
+
+def words(chance: random.Random, n: int) -> list[str]:
+    return chance.choices(WORDS, k=n)
+
+
+def made(rows: int, folder: Path) -> tuple[str, str, str]:
+    """The ids of a run of so many examples, graded and summarised."""
+    store = DirectoryStore(folder)
+    chance = random.Random(0)
+    data = Dataset.from_rows(
+        (
+            {
+                "input": f"{i}: {' '.join(words(chance, 30))}?",
+                "expected": " ".join(words(chance, 12)),
+                "topic": chance.choice(TOPICS),
+            }
+            for i in range(rows)
+        ),
+        attributes=["topic"],
+    )
+    run = Runner(store).run(answer, data, name="benchmark")
+    evaluation = Evaluator().evaluate(run, {"close": close, "right": right}, name="benchmark")
+    measures = [Measure("right", Accuracy(), by=("topic",)), Measure("close", Mean(range=(0, 1)), by=("topic",))]
+    aggregation = Aggregator().aggregate([evaluation], measures)
+    return run.id, evaluation.id, aggregation.id
+
+
+def opened(path: Path, chromium: str, rows: int) -> None:
+    """Opens the report, and searches for what stands in its last row."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        for _ in range(3):
+            page.goto(f"file://{path}")
+            page.wait_for_selector("html[data-ready]")
+            complete = page.evaluate("performance.getEntriesByType('navigation')[0].domComplete")
+            print(f"page complete after {complete:.0f} ms", end=", ")
+            print(f"first rows after {page.evaluate('document.documentElement.dataset.ready')} ms", end=", ")
+            clock = time.perf_counter()
+            page.fill("#query", f"{rows - 1}: ")
+            page.get_by_text("1 of", exact=False).and_(page.locator("#count")).wait_for(timeout=120_000)
+            page.locator("#search-progress").wait_for(state="hidden", timeout=120_000)
+            print(f"all searched in {time.perf_counter() - clock:.1f} s")
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

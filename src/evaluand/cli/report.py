@@ -1,0 +1,222 @@
+"""`evaluand report`: one HTML file to look at, to keep and to hand on."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from shlex import quote
+from typing import Any, BinaryIO
+
+import click
+
+from evaluand.aggregation import Aggregation
+from evaluand.cli.options import json_option, store_option, suggested
+from evaluand.cli.output import print_json
+from evaluand.errors import NotFound, SpecError
+from evaluand.evaluation import Evaluation
+from evaluand.report.examples import Examples
+from evaluand.report.facts import Facts, Part, metrics_facts, report_facts
+from evaluand.report.html import write_report
+from evaluand.report.text import SHORT_ID, safe
+from evaluand.run import Run
+from evaluand.store import resolve
+from evaluand.stores.directory import DirectoryStore
+
+_FIRST = ("aggregations", "evaluations", "runs")
+_MOST = 100_000
+_LONGEST = 80
+
+_EXAMPLES = """\b
+Examples:
+  evaluand report arithmetic
+  evaluand report arithmetic/mine -o mine.html --examples 1000
+  evaluand report 3f2a9c -o - > report.html
+"""
+
+
+@click.command("report", epilog=_EXAMPLES)
+@click.argument("artifact", metavar="NAME|ID")
+@click.option("-o", "--output", metavar="FILE", help="Where to write it; - is stdout.  [default: NAME.html]")
+@click.option(
+    "--examples",
+    default=str(_MOST),
+    show_default=True,
+    callback=lambda context, parameter, value: _number(value),
+    metavar="N|all",
+    help="Rows of each task to put in, the worst first.",
+)
+@store_option
+@json_option
+def command(artifact: str, output: str | None, examples: int | None, folder: Path, as_json: bool) -> None:
+    """Write a report as one HTML file that needs no network.
+
+    NAME is an experiment (all its tasks), a run, an evaluation or an aggregation; an id or its first digits (four at
+    least) do as well. An existing file is written anew.
+    """
+    if as_json and output == "-":
+        raise click.UsageError("the report and --json cannot both go to stdout; name a file with -o")
+    store = DirectoryStore(folder)
+    kind, id, title = _found(store, artifact)
+    parts, metrics = _gathered(store, kind, id, title)
+    facts = report_facts(title, parts, metrics, _commands(store, kind, id, title, parts))
+    rows = Examples(parts, facts["scores"], examples)
+    path = f"{_file_name(title)}.html" if output is None else output
+    if path == "-":
+        write_report(facts, rows, sys.stdout.buffer)
+        return
+    with _replaced(path) as file:
+        shown = write_report(facts, rows, file)
+    size = os.path.getsize(path)
+    if as_json:
+        return print_json({"file": os.path.abspath(path), "bytes": size, "examples": shown, "of": rows.total})
+    click.echo(f"{safe(path)}: {shown:,} of {rows.total:,} examples, {size / 1e6:.1f} MB")
+
+
+def _number(text: str) -> int | None:
+    """How many examples; None is all."""
+    if text != "all" and not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is neither a number of examples nor all")
+    return None if text == "all" else int(text)
+
+
+def _found(store: DirectoryStore, text: str) -> tuple[str, str, str]:
+    """(kind, id, what it is called) of what is meant; a name of several kinds stands for the last step."""
+    named = {ref.kind: ref.id for ref in store.refs() if ref.name == text}
+    for kind in _FIRST:
+        if kind in named:
+            return kind, named[kind], text
+    if any(ref.kind == "evaluations" and ref.name.startswith(f"{text}/") for ref in store.refs()):
+        return "", "", text
+    kind, id = resolve(store, text)
+    if kind not in _FIRST:
+        raise SpecError(f"{text} is a dataset; a report tells of a run, an evaluation or an experiment")
+    return kind, id, store.manifest(kind, id).get("name") or f"{kind[:-1]} {id[:SHORT_ID]}"
+
+
+def _gathered(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[list[Part], list[Facts]]:
+    """The tasks to tell of and all values there are of them."""
+    if kind:
+        _require_sealed(store, kind, id)
+    if kind == "aggregations":
+        aggregation = Aggregation(store, id)
+        parts = _parts(store, aggregation.manifest["provenance"]["evaluations"])
+        return parts, metrics_facts(aggregation, [part.task for part in parts])
+    if kind == "runs":
+        graded = _newest(store, "evaluations", lambda manifest: manifest["provenance"]["run"] == id)
+        if graded is None:
+            run = Run(store, id)
+            return [Part(_task_name(run.manifest), run, None)], []
+        evaluations = [graded]
+    elif kind == "evaluations":
+        evaluations = [id]
+    else:
+        named = [ref.id for ref in store.refs() if ref.kind == "evaluations" and ref.name.startswith(f"{title}/")]
+        evaluations = [id for id in named if store.is_sealed("evaluations", id)]
+        if not evaluations:
+            raise NotFound(f"nothing of {title!r} has been evaluated to the end; see `evaluand list`")
+    parts = _parts(store, evaluations)
+    return parts, [row for part in parts for row in _metrics_of(store, part)]
+
+
+def _parts(store: DirectoryStore, evaluations: Sequence[str]) -> list[Part]:
+    made = [Evaluation(store, id) for id in evaluations]
+    names = [_task_name(evaluation.manifest) for evaluation in made]
+    return [
+        Part(
+            name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}",
+            Run(store, evaluation.manifest["provenance"]["run"]),
+            evaluation,
+        )
+        for name, evaluation in zip(names, made, strict=True)
+    ]
+
+
+def _task_name(manifest: Facts) -> str:
+    origin = (manifest.get("provenance") or {}).get("origin") or {}
+    name = origin.get("task") or manifest.get("name")
+    return str(name or f"{manifest['kind'][:-1]} {manifest['id'][:SHORT_ID]}")
+
+
+def _metrics_of(store: DirectoryStore, part: Part) -> list[Facts]:
+    """The values of one task in the newest aggregation that has it."""
+    assert part.evaluation is not None
+    own = part.evaluation.id
+    id = _newest(store, "aggregations", lambda manifest: own in manifest["provenance"]["evaluations"])
+    if id is None:
+        return []
+    aggregation = Aggregation(store, id)
+    evaluations = aggregation.manifest["provenance"]["evaluations"]
+    rows = metrics_facts(aggregation, evaluations)
+    return [row | {"task": part.task} for row in rows if row["task"] == own]
+
+
+def _newest(store: DirectoryStore, kind: str, suits: Any) -> str | None:
+    """The id of the newest sealed artifact whose manifest suits."""
+    manifests = (store.manifest(kind, id) for id in store.ids(kind))
+    found = [m for m in manifests if "digest" in m and suits(m)]
+    return max(found, key=lambda m: m["created"])["id"] if found else None
+
+
+def _require_sealed(store: DirectoryStore, kind: str, id: str) -> None:
+    if not store.is_sealed(kind, id):
+        again = suggested("resume", id[:SHORT_ID], store.root)
+        raise SpecError(f"{kind[:-1]} {id[:SHORT_ID]} is not finished; continue with: {again}")
+
+
+def _commands(store: DirectoryStore, kind: str, id: str, title: str, parts: Sequence[Part]) -> dict[str, str]:
+    """What the reader may want to do → the command line for it."""
+    commands: dict[str, str] = {}
+    again = list(dict.fromkeys(filter(None, (_run_command(store, part, len(parts) == 1) for part in parts))))
+    for command in again:
+        commands["Reproduce" if len(again) == 1 else f"Reproduce ({len(commands) + 1})"] = command
+    commands["Show what is stored"] = suggested("show", id[:SHORT_ID] if kind else title, store.root)
+    commands["Check that it still is what was written"] = suggested(
+        "verify", (id or parts[0].run.id)[:SHORT_ID], store.root
+    )
+    commands["Write this report"] = suggested("report", id[:SHORT_ID] if kind else title, store.root)
+    return commands
+
+
+def _run_command(store: DirectoryStore, part: Part, alone: bool) -> str | None:
+    """The command line that makes a run again, where it came from an experiment file."""
+    origin = part.run.manifest["provenance"].get("origin") or {}
+    if "experiment" not in origin:
+        return None
+    words = suggested("run", origin["experiment"], store.root)
+    if origin.get("limit"):
+        words += f" --limit {origin['limit']}"
+    return f"{words} --task {quote(origin['task'])}" if alone and origin.get("task") else words
+
+
+def _file_name(title: str) -> str:
+    """A title as the name of a file in the current folder."""
+    return re.sub(r"[^\w.-]+", "_", title).strip("._-")[:_LONGEST] or "report"
+
+
+@contextmanager
+def _replaced(path: str) -> Iterator[BinaryIO]:
+    """A file that takes the place of another once it is whole."""
+    folder = os.path.dirname(path) or "."
+    if os.path.isdir(path) or not os.path.isdir(folder):
+        raise SpecError(f"{path}: is a folder or lies in none; name a file with -o")
+    if os.path.exists(path) and not os.path.isfile(path):  # such as /dev/null: nothing to replace
+        with open(path, "wb") as file:
+            yield file
+        return
+    handle, draft = tempfile.mkstemp(dir=folder, prefix=".report-", suffix=".html")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(draft, 0o666 & ~umask)
+        os.replace(draft, path)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.remove(draft)
+        raise

@@ -1,0 +1,643 @@
+"use strict";
+// The examples of a report. Columns of numbers say which rows are shown and in which order; the rows themselves stand
+// in compressed pieces, and a piece is unpacked when one of its rows is shown or searched. Whatever comes from data is
+// put into the page as text, never as markup.
+(() => {
+  const PAGE = 20;
+  const KEPT = 24; // unpacked pieces
+  const BREATH = 40; // milliseconds of search before the page may answer
+  const ARRAYS = { task: Uint16Array, index: BigInt64Array, replication: Int32Array, outcome: Uint8Array };
+  const byId = (id) => document.getElementById(id);
+  const head = JSON.parse(byId("head").textContent);
+  const word = new Intl.NumberFormat("en");
+  const columns = {};
+  const filters = []; // functions row → whether it passes
+  const state = { order: new Uint32Array(0), page: 0, open: new Set(), found: null, query: "", search: 0 };
+
+  // ---------------------------------------------------------------- unpacking
+
+  async function unpacked(id) {
+    const text = byId(id).textContent;
+    const raw = atob(text);
+    const bytes = new Uint8Array(raw.length);
+    for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+  }
+
+  async function column(name, Kind) {
+    return new Kind(await (await unpacked(`column-${name}`)).arrayBuffer());
+  }
+
+  const pieces = new Map(); // number → promise of its rows, the last used last
+
+  function piece(number) {
+    let rows = pieces.get(number);
+    if (rows) pieces.delete(number);
+    else rows = unpacked(`piece-${number}`).then((response) => response.json());
+    pieces.set(number, rows);
+    if (pieces.size > KEPT) pieces.delete(pieces.keys().next().value);
+    return rows;
+  }
+
+  function pieceOf(row) {
+    let low = 0;
+    let high = head.starts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (head.starts[middle] <= row) low = middle;
+      else high = middle - 1;
+    }
+    return low;
+  }
+
+  async function rowAt(row) {
+    const number = pieceOf(row);
+    return (await piece(number))[row - head.starts[number]];
+  }
+
+  // ---------------------------------------------------------------- text
+
+  function element(tag, attributes = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) if (value !== null) made.setAttribute(name, value);
+    made.append(...children.filter((child) => child !== null));
+    return made;
+  }
+
+  // Characters that would not be seen or would change the direction of what follows.
+  const INVISIBLE =
+    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff]/u;
+  const INVISIBLE_ALL = new RegExp(INVISIBLE.source, "gu");
+
+  /** Text as nodes: invisible characters as marked codes, and what was searched for highlighted. */
+  function shown(text, search = "") {
+    const into = document.createDocumentFragment();
+    let last = 0;
+    const plain = (part) => into.append(...(search ? highlighted(part, search) : [part]));
+    if (INVISIBLE.test(text)) {
+      for (const match of text.matchAll(INVISIBLE_ALL)) {
+        plain(text.slice(last, match.index));
+        const code = "U+" + match[0].codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+        into.append(element("span", { class: "invisible", title: `invisible character ${code}` }, code));
+        last = match.index + match[0].length;
+      }
+    }
+    plain(text.slice(last));
+    return into;
+  }
+
+  function highlighted(text, search) {
+    const low = text.toLowerCase();
+    if (low.length !== text.length) return [text];
+    const parts = [];
+    let last = 0;
+    for (let at = low.indexOf(search); at >= 0; at = low.indexOf(search, last)) {
+      parts.push(text.slice(last, at), element("mark", {}, text.slice(at, at + search.length)));
+      last = at + search.length;
+    }
+    return [...parts, text.slice(last)];
+  }
+
+  const textOf = (cell) => (cell === null ? "" : typeof cell === "string" ? cell : (cell.t ?? cell.j));
+
+  function snippet(cell) {
+    return textOf(cell).slice(0, 300).replace(/\s+/g, " ");
+  }
+
+  function number(value) {
+    if (value === null || Number.isNaN(value)) return "–";
+    return Number.isInteger(value) ? word.format(value) : String(Number(value.toPrecision(4)));
+  }
+
+  function seconds(time) {
+    if (time < 1) return `${Number((time * 1000).toPrecision(3))} ms`;
+    return time < 60 ? `${Number(time.toPrecision(3))} s` : `${Math.floor(time / 60)} min ${Math.round(time % 60)} s`;
+  }
+
+  // ---------------------------------------------------------------- filters and order
+
+  function field(id, label, control) {
+    const made = element("div", { class: "field" }, element("label", { for: id }), control);
+    made.firstChild.append(shown(label));
+    control.id = id;
+    byId("more-filters").append(made);
+    return control;
+  }
+
+  function choice(label, id, options) {
+    const select = element("select", {}, element("option", { value: "" }, "all"));
+    for (const [value, name] of options) {
+      const option = element("option", { value: String(value) });
+      option.append(shown(name));
+      select.append(option);
+    }
+    return field(id, label, select);
+  }
+
+  function buildFilters() {
+    head.outcomes.forEach((name, i) => {
+      const count = columns.outcome.reduce((n, outcome) => n + (outcome === i), 0);
+      if (count) byId("outcome").append(element("option", { value: String(i) }, `${name} (${word.format(count)})`));
+    });
+    filters.push(() => byNumber(byId("outcome").value, columns.outcome));
+    head.tasks.forEach((name, i) => {
+      const option = element("option", { value: String(i) });
+      option.append(shown(name));
+      byId("task").append(option);
+    });
+    byId("task").closest(".field").hidden = head.tasks.length < 2;
+    filters.push(() => byNumber(byId("task").value, columns.task));
+    head.scorers.forEach(buildScorerFilter);
+    head.attributes.forEach((attribute, i) => {
+      if (!attribute.values || !attribute.values.length) return;
+      const codes = columns[`attribute-${i}`];
+      const options = attribute.values.map((value, code) => [code + 1, value]);
+      options.sort((a, b) => a[1].localeCompare(b[1], "en", { numeric: true }));
+      if (codes.includes(0)) options.push([0, "none"]);
+      const select = choice(attribute.name, `attribute-${i}`, options);
+      filters.push(() => byNumber(select.value, codes));
+    });
+  }
+
+  function buildScorerFilter(scorer, i) {
+    const statuses = columns[`status-${i}`];
+    const values = columns[`value-${i}`];
+    const distinct = new Set();
+    for (const value of values) {
+      if (!Number.isNaN(value)) distinct.add(value);
+      if (distinct.size > 8) break;
+    }
+    const options = [];
+    if (distinct.size <= 8) for (const value of [...distinct].sort((a, b) => a - b)) options.push([`=${value}`, number(value)]);
+    const present = new Set(statuses);
+    head.statuses.forEach((name, code) => {
+      if (name && name !== "scored" && present.has(code)) options.push([`s${code}`, name]);
+    });
+    (scorer.labels ?? []).forEach((label, code) => options.push([`l${code + 1}`, `label ${label}`]));
+    if (options.length) {
+      const select = choice(`Score of ${scorer.name}`, `scorer-${i}`, options);
+      filters.push(() => byScore(select.value, statuses, values, columns[`label-${i}`]));
+    }
+    if (distinct.size > 8) {
+      const [from, to] = ["lowest", "highest"].map((what) =>
+        element("input", { type: "number", step: "any", "aria-label": `${what} score of ${scorer.name}`, placeholder: what }));
+      const group = element("div", { class: "field", role: "group", "aria-label": `Range of ${scorer.name}` },
+        element("span", { class: "label" }), element("div", { class: "range" }, from, "–", to));
+      group.firstChild.append(shown(`${scorer.name} from – to`));
+      byId("more-filters").append(group);
+      filters.push(() => {
+        if (from.value === "" && to.value === "") return null;
+        const low = from.value === "" ? -Infinity : Number(from.value);
+        const high = to.value === "" ? Infinity : Number(to.value);
+        return (row) => values[row] >= low && values[row] <= high;
+      });
+    }
+  }
+
+  function byNumber(chosen, codes) {
+    if (chosen === "") return null;
+    const code = Number(chosen);
+    return (row) => codes[row] === code;
+  }
+
+  function byScore(chosen, statuses, values, labels) {
+    if (chosen === "") return null;
+    const code = Number(chosen.slice(1));
+    if (chosen[0] === "=") return (row) => values[row] === code;
+    return chosen[0] === "s" ? (row) => statuses[row] === code : (row) => labels[row] === code;
+  }
+
+  function buildSort() {
+    const add = (value, name) => {
+      const option = element("option", { value });
+      option.append(shown(name));
+      byId("sort").append(option);
+    };
+    add("worst", "worst first");
+    add("index", "index");
+    head.scorers.forEach((scorer, i) => {
+      if (columns[`value-${i}`].every(Number.isNaN)) return;
+      add(`+${i}`, `${scorer.name}, lowest first`);
+      add(`-${i}`, `${scorer.name}, highest first`);
+    });
+    add("slow", "slowest first");
+    add("fast", "fastest first");
+  }
+
+  /** Rows stand in the file by task, index and replication, so a stable sort by one column is enough. */
+  function ordered(rows) {
+    const by = byId("sort").value;
+    const ascending = (keys) => (a, b) => keys[a] - keys[b] || a - b;
+    const descending = (keys) => (a, b) => keys[b] - keys[a] || a - b;
+    if (by === "worst") {
+      const scores = head.scorers.map((scorer, i) => (scorer.unit ? columns[`value-${i}`] : null)).filter(Boolean);
+      const { outcome } = columns;
+      const none = (value) => (Number.isNaN(value) ? 2 : value); // after all that lies between 0 and 1
+      return rows.sort((a, b) => {
+        if (outcome[a] !== outcome[b]) return outcome[a] - outcome[b];
+        for (const values of scores) if (none(values[a]) !== none(values[b])) return none(values[a]) - none(values[b]);
+        return a - b;
+      });
+    }
+    if (by === "index") {
+      const { index } = columns;
+      return rows.sort((a, b) => (index[a] < index[b] ? -1 : index[a] > index[b] ? 1 : a - b));
+    }
+    if (by === "slow") return rows.sort(descending(columns.duration));
+    if (by === "fast") return rows.sort(ascending(columns.duration));
+    const values = columns[`value-${by.slice(1)}`];
+    const known = by[0] === "+" ? ascending(values) : descending(values);
+    return rows.sort((a, b) => Number.isNaN(values[a]) - Number.isNaN(values[b]) || (Number.isNaN(values[a]) ? a - b : known(a, b)));
+  }
+
+  function select() {
+    const tests = filters.map((make) => make()).filter(Boolean);
+    if (state.found) tests.unshift((row) => state.found[row] === 1);
+    const rows = new Uint32Array(head.rows);
+    let n = 0;
+    for (let row = 0; row < head.rows; row++) if (tests.every((test) => test(row))) rows[n++] = row;
+    state.order = ordered(rows.subarray(0, n));
+    state.page = 0;
+  }
+
+  function tell(extra = "") {
+    const total = head.rows < head.total ? `${word.format(head.rows)} (the worst of ${word.format(head.total)})` : word.format(head.rows);
+    byId("count").textContent = `${word.format(state.order.length)} of ${total} rows${extra}`;
+  }
+
+  // ---------------------------------------------------------------- search
+
+  async function search(query) {
+    const mine = ++state.search;
+    const wanted = query.trim().toLowerCase();
+    state.query = wanted;
+    byId("search-progress").hidden = true;
+    if (!wanted) {
+      state.found = null;
+      return refresh();
+    }
+    state.found = new Uint8Array(head.rows);
+    byId("search-progress").hidden = false;
+    let rested = performance.now();
+    let told = rested;
+    for (let i = 0; i < head.starts.length; i++) {
+      const rows = await (pieces.get(i) ?? unpacked(`piece-${i}`).then((response) => response.json()));
+      if (mine !== state.search) return;
+      rows.forEach((row, k) => { if (holds(row, wanted)) state.found[head.starts[i] + k] = 1; });
+      const now = performance.now();
+      if (now - rested > BREATH) {
+        byId("progress").value = (i + 1) / head.starts.length;
+        await new Promise((resolve) => setTimeout(resolve));
+        if (mine !== state.search) return;
+        rested = performance.now();
+        if (rested - told > 700) {
+          told = rested;
+          await refresh("", true);
+          if (mine !== state.search) return;
+        }
+      }
+    }
+    byId("search-progress").hidden = true;
+    await refresh(` hold “${query.trim()}”`);
+  }
+
+  function stopSearch() {
+    state.search++;
+    byId("search-progress").hidden = true;
+    tell(", found before the search was stopped");
+    byId("query").focus();
+  }
+
+  const SEARCHED = ["id", "input", "expected", "attributes", "beside", "error", "responses", "scores", "spans"];
+
+  function holds(row, wanted) {
+    return SEARCHED.some((name) => holdsText(row[name], wanted));
+  }
+
+  function holdsText(value, wanted) {
+    if (typeof value === "string") return value.toLowerCase().includes(wanted);
+    if (value === null || typeof value !== "object") return false;
+    for (const key in value) if (holdsText(value[key], wanted)) return true;
+    return false;
+  }
+
+  // ---------------------------------------------------------------- the page of rows
+
+  let drawing = 0;
+
+  async function draw() {
+    const mine = ++drawing;
+    const rows = [...state.order.subarray(state.page * PAGE, (state.page + 1) * PAGE)];
+    const items = await Promise.all(rows.map(async (row) => item(row, await rowAt(row))));
+    if (mine !== drawing) return;
+    byId("rows").replaceChildren(...items);
+    const last = Math.max(Math.ceil(state.order.length / PAGE) - 1, 0);
+    byId("page").value = state.page + 1;
+    byId("page").max = last + 1;
+    byId("of").textContent = `of ${word.format(last + 1)}`;
+    byId("pages").hidden = last === 0;
+    for (const id of ["first", "previous"]) byId(id).disabled = state.page === 0;
+    for (const id of ["next", "last"]) byId(id).disabled = state.page === last;
+  }
+
+  async function refresh(extra = "", quiet = false) {
+    select();
+    if (!quiet) tell(extra);
+    await draw();
+  }
+
+  function turn(page) {
+    const last = Math.max(Math.ceil(state.order.length / PAGE) - 1, 0);
+    state.page = Math.min(Math.max(page, 0), last);
+    draw().then(() => byId("count").scrollIntoView({ block: "nearest" }));
+  }
+
+  const OUTCOME_CLASS = ["failed", "unscored", "wrong", "good"];
+
+  function outcomeName(row) {
+    if (row.outcome < 3) return head.outcomes[row.outcome];
+    const graded = row.scores.some((score) => head.scorers[score.scorer].binary && score.value !== null);
+    return graded ? "right" : row.scores.length ? "scored" : "answered";
+  }
+
+  const whichOf = (row) => `${row.index}${head.repeated ? `, repeat ${row.replication}` : ""}`;
+
+  function item(place, row) {
+    const panel = `detail-${place}`;
+    const told = row.error ? `${row.error.type}: ${row.error.message}` : row.responses === null ? "no answer" : row.responses.map(snippet).join(" · ");
+    const values = row.scores.slice(0, 4).map((score) => (score.value === null ? (score.label ?? "–") : number(score.value)));
+    const which = element("span", { class: "which" }, whichOf(row));
+    if (head.tasks.length > 1) which.append(" · ", element("bdi", {}, shown(head.tasks[row.task])));
+    const part = (kind, text) => element("span", { class: kind }, element("bdi", {}, shown(text, state.query)));
+    const button = element("button", { type: "button", class: "row", "aria-expanded": "false", "aria-controls": panel },
+      element("span", { class: `outcome ${OUTCOME_CLASS[row.outcome]}` }, outcomeName(row)), which,
+      part("asked", snippet(row.input)), part("said", told.slice(0, 300)), part("scores", values.join(" · ")));
+    const made = element("li", { "data-row": String(place) }, button, element("div", { id: panel, class: "detail", hidden: "" }));
+    button.addEventListener("click", () => expand(made, place, row, button.getAttribute("aria-expanded") !== "true"));
+    if (state.open.has(place)) expand(made, place, row, true);
+    return made;
+  }
+
+  function expand(made, place, row, open) {
+    const [button, panel] = made.children;
+    button.setAttribute("aria-expanded", String(open));
+    panel.hidden = !open;
+    if (open) state.open.add(place);
+    else state.open.delete(place);
+    if (open && !panel.firstChild) panel.append(...detail(row));
+  }
+
+  // ---------------------------------------------------------------- one example
+
+  function detail(row) {
+    const given = row.error ? failure(row.error) : answers(row);
+    const sides = [element("div", {}, ...given)];
+    if (row.expected !== null) sides.unshift(element("div", {}, heading("Expected"), ...block(row, row.expected)));
+    const parts = [heading("Input"), ...block(row, row.input), element("div", { class: "sides" }, ...sides)];
+    if (row.scores.length) parts.push(heading("Scores"), scores(row));
+    if (row.spans.length) parts.push(heading("Trace"), ...trace(row));
+    parts.push(heading("About this row"), about(row), links(row));
+    return parts;
+  }
+
+  const heading = (text) => element("h4", {}, text);
+
+  function block(row, cell, kind = "") {
+    if (cell === null) return [element("p", { class: "cut" }, "not in this store")];
+    const isText = typeof cell === "string" || "t" in cell;
+    const made = element("pre", { class: `text-block ${isText ? "" : "json"} ${kind}`, dir: "auto", tabindex: "0" });
+    made.append(textOf(cell) === "" ? element("span", { class: "muted" }, "(empty text)") : shown(textOf(cell), state.query));
+    if (!cell.c) return [made];
+    return [made, element("p", { class: "cut" },
+      `${word.format(cell.c)} characters more; the whole: `, element("code", {}, command(row)))];
+  }
+
+  const command = (row) => `evaluand show ${head.show[row.task]} --index ${row.index} --json`;
+
+  function answers(row) {
+    if (row.responses === null) return [heading("Response"), element("p", { class: "unscored" }, "no answer")];
+    const made = row.responses.flatMap((cell, i) => [
+      heading(row.responses.length > 1 ? `Response ${i + 1} of ${word.format(row.n_responses)}` : "Response"), ...block(row, cell)]);
+    if (!made.length) made.push(heading("Response"), element("p", { class: "cut" }, "an empty list"));
+    if (row.n_responses > row.responses.length) made.push(element("p", { class: "cut" },
+      `${word.format(row.n_responses - row.responses.length)} responses more: `, element("code", {}, command(row))));
+    return made;
+  }
+
+  function failure(error) {
+    const code = error.code === null ? "" : ` [${error.code}]`;
+    const made = element("pre", { class: "text-block bad", dir: "auto", tabindex: "0" });
+    made.append(shown(`${error.type}: ${error.message}${code}`, state.query));
+    if (error.place) made.append("\n", element("span", { class: "muted" }, "at ", shown(error.place)));
+    return [heading("Error"), made];
+  }
+
+  function scores(row) {
+    const several = row.scores.some((score) => score.target !== null);
+    const many = row.scores.some((score) => score.response > 0);
+    const names = ["scorer", ...(several ? ["target"] : []), ...(many ? ["response"] : []), "value", "label", "why"];
+    const body = row.scores.map((score) => {
+      const why = element("td", { class: "text long" });
+      if (score.status !== "scored") why.append(element("span", { class: score.status === "failed" ? "failed" : "unscored" }, score.status), score.reason ? ": " : "");
+      for (const name of ["reason", "explanation"]) if (score[name]) why.append(element("bdi", {}, shown(score[name], state.query)), " ");
+      for (const [name, value] of Object.entries(score.columns ?? {})) why.append(element("span", { class: "muted" }, shown(`${name} `)), element("bdi", {}, shown(value, state.query)), "  ");
+      if (score.data) why.append(...block(row, score.data));
+      const cells = [element("th", { scope: "row" }, element("bdi", {}, shown(head.scorers[score.scorer].name)))];
+      if (several) cells.push(element("td", { class: "text" }, shown(score.target ?? "")));
+      if (many) cells.push(element("td", {}, score.response === null ? "" : String(score.response + 1)));
+      cells.push(element("td", { class: "value" }, number(score.value)), element("td", { class: "text" }, element("bdi", {}, shown(score.label ?? ""))), why);
+      return element("tr", {}, ...cells);
+    });
+    const heads = names.map((name) => element("th", { scope: "col", class: ["value", "response"].includes(name) ? null : "text" }, name));
+    const caption = element("caption", {}, element("span", {}, row.n_scores > row.scores.length ? `The first ${row.scores.length} of ${word.format(row.n_scores)} scores` : "What each scorer gave, and why"));
+    return element("div", { class: "scroll" }, element("table", { class: "numbers" }, caption,
+      element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...body)));
+  }
+
+  function trace(row) {
+    const children = new Map();
+    const known = new Set(row.spans.map((span) => span[0]));
+    for (const span of row.spans) {
+      const parent = span[1] !== null && known.has(span[1]) ? span[1] : null;
+      if (!children.has(parent)) children.set(parent, []);
+      children.get(parent).push(span);
+    }
+    const list = (parent, kind, depth) => element("ul", { class: kind }, ...children.get(parent).map((span) => branch(span, depth)));
+    const branch = (span, depth) => {
+      const [id, , name, kind, , duration, status, ...held] = span;
+      const line = [element("bdi", {}, shown(name, state.query)), element("span", { class: "time" },
+        `${kind === "span" ? "" : `${kind} · `}${duration === null ? "open" : seconds(duration / 1e6)}`)];
+      if (status === "error") line.push(element("span", { class: "failed" }, " error"));
+      const within = [];
+      ["input", "output", "attributes", "events"].forEach((what, i) => {
+        if (held[i] !== null) within.push(element("p", { class: "cut" }, what), ...block(row, held[i]));
+      });
+      const below = children.has(id) && depth < 60 ? list(id, null, depth + 1) : null;
+      if (!within.length && !below) return element("li", { class: "leaf" }, ...line);
+      return element("li", {}, element("details", depth < 3 ? { open: "" } : {}, element("summary", {}, ...line),
+        within.length ? element("div", { class: "held" }, element("details", {}, element("summary", { class: "cut" }, "what it held"), ...within)) : null, below));
+    };
+    const made = [list(null, "spans", 0)];
+    if (row.n_spans > row.spans.length) made.push(element("p", { class: "cut" }, `${word.format(row.n_spans - row.spans.length)} spans more`));
+    return made;
+  }
+
+  function about(row) {
+    const pairs = [];
+    if (row.id !== null && row.id !== row.index) pairs.push(["id", row.id]);
+    for (const [name, value] of Object.entries(row.attributes)) pairs.push([name, value ?? "none"]);
+    for (const [name, value] of Object.entries(row.beside)) pairs.push([name, value]);
+    pairs.push(["call", `${row.status}${row.attempts > 1 ? ` in ${row.attempts} attempts` : ""}, ${seconds(row.duration)}, begun ${new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`]);
+    if (row.usage) pairs.push(["usage", Object.entries(row.usage).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? number(value) : value}`).join(", ")]);
+    return element("dl", { class: "pairs" }, ...pairs.flatMap(([name, value]) => [
+      element("dt", {}, shown(name)), element("dd", { dir: "auto" }, shown(value, state.query))]));
+  }
+
+  const hash = (task, row) => `#example=${encodeURIComponent(head.tasks[task])}/${row.index}${row.replication ? `/${row.replication}` : ""}`;
+
+  function links(row) {
+    const made = element("p", { class: "links" }, element("a", { href: hash(row.task, row) }, "Link to this row"));
+    for (let task = 0; task < head.tasks.length; task++) {
+      if (task === row.task || find(task, BigInt(row.index), row.replication) < 0) continue;
+      const link = element("a", { href: hash(task, row) }, "the same example in ");
+      link.append(element("bdi", {}, shown(head.tasks[task])));
+      made.append(link);
+    }
+    return made;
+  }
+
+  // ---------------------------------------------------------------- links to examples
+
+  let borders = null; // where the rows of each task begin
+
+  function find(task, index, replication) {
+    if (!borders) {
+      borders = new Uint32Array(head.tasks.length + 1);
+      for (const t of columns.task) borders[t + 1]++;
+      for (let t = 0; t < head.tasks.length; t++) borders[t + 1] += borders[t];
+    }
+    let low = borders[task];
+    let high = borders[task + 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const i = columns.index[middle];
+      if (i < index || (i === index && columns.replication[middle] < replication)) low = middle + 1;
+      else high = middle;
+    }
+    return low < borders[task + 1] && columns.index[low] === index && columns.replication[low] === replication ? low : -1;
+  }
+
+  async function follow() {
+    if (!location.hash.startsWith("#example=")) return;
+    const [task, index, replication] = location.hash.slice(9).split("/").map(decoded);
+    const number = head.tasks.indexOf(task);
+    const row = number < 0 || !/^-?\d+$/.test(index ?? "") ? -1 : find(number, BigInt(index), Number(replication ?? 0));
+    if (row < 0) {
+      byId("count").textContent = `There is no example ${index} of ${task} in this report.`;
+      byId("examples").scrollIntoView();
+      return;
+    }
+    if (!state.order.includes(row)) {
+      byId("filters").reset();
+      state.search++;
+      state.found = null;
+      state.query = "";
+      byId("search-progress").hidden = true;
+      select();
+      tell();
+    }
+    state.page = Math.floor(state.order.indexOf(row) / PAGE);
+    state.open.add(row);
+    await draw();
+    const button = document.querySelector(`[data-row="${row}"] > button`);
+    button.scrollIntoView();
+    button.focus({ preventScroll: true });
+  }
+
+  function decoded(text) {
+    try {
+      return decodeURIComponent(text);
+    } catch {
+      return text;
+    }
+  }
+
+  // ---------------------------------------------------------------- the page
+
+  function sortable(table) {
+    const heads = [...table.querySelectorAll("thead th")];
+    const body = table.tBodies[0];
+    const original = [...body.rows];
+    heads.forEach((th, i) => th.querySelector("button").addEventListener("click", () => {
+      const next = { none: "ascending", ascending: "descending", descending: "none" }[th.getAttribute("aria-sort") ?? "none"];
+      for (const other of heads) other.removeAttribute("aria-sort");
+      if (next !== "none") th.setAttribute("aria-sort", next);
+      const sign = next === "descending" ? -1 : 1;
+      const value = (tr) => tr.cells[i].dataset.v ?? tr.cells[i].textContent;
+      const compare = (a, b) => {
+        const [x, y] = [value(a), value(b)];
+        const difference = Number(x) - Number(y);
+        return sign * (Number.isNaN(difference) ? x.localeCompare(y, "en", { numeric: true }) : difference);
+      };
+      body.append(...(next === "none" ? original : [...original].sort(compare)));
+    }));
+  }
+
+  function theme() {
+    const button = byId("theme");
+    const dark = () => (document.documentElement.style.colorScheme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+    const tellTheme = () => button.setAttribute("aria-pressed", String(dark()));
+    button.hidden = false;
+    tellTheme();
+    button.addEventListener("click", () => {
+      document.documentElement.style.colorScheme = dark() ? "light" : "dark";
+      tellTheme();
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", tellTheme);
+  }
+
+  async function start() {
+    theme();
+    for (const table of document.querySelectorAll("table.sortable")) sortable(table);
+    const wanted = [...Object.entries(ARRAYS), ["duration", Float64Array]];
+    head.scorers.forEach((_, i) => wanted.push([`status-${i}`, Uint8Array], [`value-${i}`, Float64Array], [`label-${i}`, Uint16Array]));
+    head.attributes.forEach((_, i) => wanted.push([`attribute-${i}`, Uint16Array]));
+    await Promise.all(wanted.map(async ([name, Kind]) => { columns[name] = await column(name, Kind); }));
+    buildFilters();
+    buildSort();
+    byId("browser").hidden = false;
+    let waiting = 0;
+    byId("query").addEventListener("input", (event) => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => search(event.target.value), 250);
+    });
+    byId("query").addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !byId("search-progress").hidden) {
+        event.preventDefault();
+        stopSearch();
+      }
+    });
+    byId("filters").addEventListener("submit", (event) => {
+      event.preventDefault();
+      clearTimeout(waiting);
+      search(byId("query").value);
+    });
+    byId("filters").addEventListener("change", (event) => { if (event.target.id !== "query") refresh(); });
+    byId("filters").addEventListener("reset", () => setTimeout(() => search("")));
+    byId("cancel").addEventListener("click", stopSearch);
+    byId("first").addEventListener("click", () => turn(0));
+    byId("previous").addEventListener("click", () => turn(state.page - 1));
+    byId("next").addEventListener("click", () => turn(state.page + 1));
+    byId("last").addEventListener("click", () => turn(Infinity));
+    byId("page").addEventListener("change", (event) => turn(Number(event.target.value) - 1 || 0));
+    addEventListener("hashchange", follow);
+    await refresh();
+    document.documentElement.dataset.ready = String(Math.round(performance.now()));
+    await follow();
+  }
+
+  start().catch((error) => {
+    byId("browser").hidden = false;
+    byId("browser").replaceChildren(element("p", { class: "failed", role: "alert" }, `The examples cannot be shown: ${error.message}`));
+  });
+})();

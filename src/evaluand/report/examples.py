@@ -1,0 +1,298 @@
+"""The rows of a report's examples: what was asked, answered, scored and traced, side by side, as a stream.
+
+Each row stands for one call: a task, an example and a replication. The tables of a run, its evaluation and its dataset
+are all in the order of this key, so one pass over them together is enough, and nothing but a batch of each is held.
+Long values are cut here, so that a text of any length costs a report no more than `TEXT` characters.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import orjson
+
+from evaluand import ids
+from evaluand.errors import NotFound
+from evaluand.report.facts import Facts, Part
+from evaluand.rows import ABSTAINED, FAILED, INDEX, SKIPPED
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from evaluand.dataset import Example
+    from evaluand.evaluation import Evaluation
+    from evaluand.run import Run
+
+OUTCOMES: Final = ("failed", "not scored", "wrong", "other")
+"""What became of a row, worst first. *wrong* is a 0 of a scorer that gives only 0 and 1."""
+
+TEXT: Final = 4000
+_SHORT: Final = 400
+_TRACED: Final = 500
+_SPANS: Final = 300
+_SCORES: Final = 100
+_ANSWERS: Final = 20
+_ONE_LINE: Final = 80
+_PRETTY: Final = 50_000
+
+_KEY = [INDEX, "replication"]
+_RESPONSE = ["status", "error", "responses", "n_responses", "attempts", "usage", "started", "duration"]
+_SCORE = ["_response_index_", "target", "status", "value", "label", "reason", "explanation", "data"]
+_NOT_OWN = {*_KEY, *_SCORE, "fold", "digest"}
+
+
+class Examples:
+    """The rows of some tasks.
+
+    Args:
+        parts: the tasks.
+        scores: as `facts.scores_facts` gives them.
+        limit: how many rows of each task: the worst, by `OUTCOMES`; None is all.
+
+    Attributes:
+        total: how many rows there are, chosen or not.
+        scorers: the names that the scores of a row refer to by number.
+        attributes: the names of the attributes of all datasets.
+    """
+
+    def __init__(self, parts: Sequence[Part], scores: Sequence[Facts], limit: int | None = None) -> None:
+        self._parts, self._limit = parts, limit
+        self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
+        self.total = sum(sum(part.run.counts.values()) for part in parts)
+        evaluations = [part.evaluation for part in parts if part.evaluation]
+        self.scorers = list(dict.fromkeys(s for evaluation in evaluations for s in evaluation.scorers))
+        self._numbers = {name: number for number, name in enumerate(self.scorers)}
+
+    @cached_property
+    def attributes(self) -> list[str]:
+        datasets = [dataset for part in self._parts if (dataset := _dataset(part.run))]
+        return list(dict.fromkeys(a for dataset in datasets for a in dataset.roles.attributes))
+
+    def __iter__(self) -> Iterator[Facts]:
+        for number, part in enumerate(self._parts):
+            chosen = self._chosen(part)
+            for row, wanted in zip(self._rows(number, part), chosen, strict=False):
+                if wanted:
+                    yield row()
+
+    def _chosen(self, part: Part) -> Iterable[bool]:
+        """For each row of a task whether it is shown."""
+        if self._limit is None or sum(part.run.counts.values()) <= self._limit:
+            return itertools.repeat(True)
+        statuses = (row for batch in part.run.batches([*_KEY, "status"]) for row in _tuples(batch))
+        columns = {s: _Beside(part.evaluation, s, ["status", "value"]) for s in _scorers(part)}
+        outcomes = [
+            self._outcome(status, [(s, *row) for s, column in columns.items() for row in column.take((index, repeat))])
+            for index, repeat, status in statuses
+        ]
+        order = np.argsort(np.array(outcomes, np.int8), kind="stable")
+        chosen = np.zeros(len(outcomes), bool)
+        chosen[order[: self._limit]] = True
+        return chosen.tolist()
+
+    def _rows(self, number: int, part: Part) -> Iterator[Any]:
+        """For each row of a task, in the order of the key, what makes it."""
+        columns = {s: _Beside(part.evaluation, s) for s in _scorers(part)}
+        examples, spans = _ExamplesBeside(part.run), _Spans(part.run)
+        for batch in part.run.batches([*_KEY, *_RESPONSE]):
+            for index, replication, *response in _tuples(batch):
+                key = index, replication
+                example, traced = examples.take(index), spans.take(key)
+                scores = [(s, columns[s].own, row) for s in columns for row in columns[s].take(key)]
+                yield lambda key=key, response=response, example=example, scores=scores, traced=traced: self._row(
+                    number, part.run.items, key, response, example, scores, traced
+                )
+
+    def _row(
+        self,
+        number: int,
+        in_lists: bool,
+        key: tuple[int, int],
+        response: Sequence[Any],
+        example: Example | None,
+        scores: list[tuple[str, list[str], tuple[Any, ...]]],
+        traced: list[tuple[Any, ...]],
+    ) -> Facts:
+        status, error, items, n, attempts, usage, started, duration = response
+        return {
+            "task": number,
+            "index": key[0],
+            "replication": key[1],
+            "status": status,
+            "outcome": self._outcome(status, [(s, row[2], row[3]) for s, _, row in scores]),
+            "id": None if example is None else _cut(example.id, _SHORT),
+            "input": None if example is None else cell(example.input),
+            "expected": None if example is None or example.expected is None else cell(example.expected),
+            "attributes": {} if example is None else {n: _word(v) for n, v in example.attributes.items()},
+            "beside": {} if example is None else _beside(example),
+            "error": error and {name: None if v is None else _cut(v, TEXT) for name, v in error.items()},
+            "responses": None if items is None else _responses(items, n, in_lists),
+            "n_responses": n,
+            "attempts": attempts,
+            "usage": usage and {name: v for name, v in usage.items() if v is not None},
+            "started": started.timestamp(),
+            "duration": duration.total_seconds(),
+            "scores": [self._score(s, own, row) for s, own, row in scores[:_SCORES]],
+            "n_scores": len(scores),
+            "spans": [_span(row) for row in traced[:_SPANS]],
+            "n_spans": len(traced),
+        }
+
+    def _score(self, scorer: str, own: list[str], row: tuple[Any, ...]) -> Facts:
+        number, target, status, value, label, reason, explanation, data, *columns = row
+        score = {
+            "scorer": self._numbers[scorer],
+            "response": number,
+            "target": target,
+            "status": status,
+            "value": value,
+        }
+        for name, text in (("label", label), ("reason", reason), ("explanation", explanation)):
+            if text is not None:
+                score[name] = _cut(text, TEXT)
+        if data is not None:
+            score["data"] = json_cell(data)
+        if own:
+            score["columns"] = {name: _word(v) for name, v in zip(own, columns, strict=True) if v is not None}
+        return score
+
+    def _outcome(self, status: str, scores: Sequence[tuple[str, str, float | None]]) -> int:
+        """Which of `OUTCOMES`; scores are (scorer, status, value)."""
+        statuses = {status, *(score[1] for score in scores)}
+        if FAILED in statuses:
+            return 0
+        if SKIPPED in statuses or ABSTAINED in statuses:
+            return 1
+        wrong = any(value == 0 and scorer in self._binary for scorer, _, value in scores)
+        return 2 if wrong else 3
+
+
+def cell(value: Any, limit: int = TEXT) -> Any:
+    """A value as a report shows it: text as it is, everything else as JSON; cut where it is long.
+
+    Returns:
+        The text, or `{"t": text, "c": how many characters are cut}`, or for JSON `{"j": text, "c": …}`.
+
+    Example:
+        >>> cell("four"), cell("a" * 9, limit=4), cell([4])
+        ('four', {'t': 'aaaa', 'c': 5}, {'j': '[4]'})
+    """
+    return _text_cell(value, limit) if isinstance(value, str) else json_cell(ids.encode(value).decode(), limit)
+
+
+def json_cell(text: str, limit: int = TEXT) -> Any:
+    """The cell of a value that is at hand as canonical JSON text."""
+    if text.startswith('"'):
+        return _text_cell(orjson.loads(text), limit)
+    if _ONE_LINE < len(text) <= _PRETTY:
+        text = orjson.dumps(orjson.loads(text), option=orjson.OPT_INDENT_2).decode()
+    if len(text) <= limit:
+        return {"j": text}
+    return {"j": text[:limit], "c": len(text) - limit}
+
+
+def _text_cell(text: str, limit: int) -> Any:
+    return text if len(text) <= limit else {"t": text[:limit], "c": len(text) - limit}
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text) - limit:,} characters more)"
+
+
+def _word(value: Any) -> str | None:
+    """A value in a few words, to group by."""
+    if value is None or isinstance(value, str):
+        return value and _cut(value, _SHORT)
+    return _cut(ids.encode(value).decode(), _SHORT)
+
+
+def _beside(example: Example) -> dict[str, str | None]:
+    known = {"weight": example.weight, "cluster": example.cluster, **example.metadata}
+    return {name: _word(value) for name, value in known.items() if value is not None}
+
+
+def _responses(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[Any]:
+    """A cell for each response, best first."""
+    if not in_lists:
+        return [json_cell(item["value"]) for item in items[:_ANSWERS]]
+    texts: list[list[str]] = [[] for _ in range(n)]
+    for item in items:
+        texts[item["_response_index_"]].append(item["value"])
+    return [json_cell(f"[{','.join(each)}]") for each in texts[:_ANSWERS]]
+
+
+def _span(row: tuple[Any, ...]) -> list[Any]:
+    """Number, parent, name, kind, microseconds of start and duration, status, and what it held."""
+    number, parent, name, kind, start, duration, status, *texts = row
+    times = [None if time is None else round(time.total_seconds() * 1e6) for time in (start, duration)]
+    held = [None if text in (None, "{}", "[]", "null") else json_cell(text, _TRACED) for text in texts]
+    return [number, parent, _cut(name, _SHORT), _cut(kind, _SHORT), *times, status, *held]
+
+
+def _scorers(part: Part) -> list[str]:
+    return [] if part.evaluation is None else part.evaluation.scorers
+
+
+def _tuples(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+class _Keyed:
+    """Rows that begin with their key, in its order, taken key by key."""
+
+    def __init__(self, rows: Iterator[tuple[Any, ...]]) -> None:
+        self._rows = rows
+        self._next = next(rows, None)
+
+    def take(self, key: tuple[int, int]) -> list[tuple[Any, ...]]:
+        """The rest of every row with a key; rows of earlier keys are passed over."""
+        found = []
+        while self._next is not None and self._next[:2] <= key:
+            if self._next[:2] == key:
+                found.append(self._next[2:])
+            self._next = next(self._rows, None)
+        return found
+
+
+class _Beside(_Keyed):
+    """The table of a scorer, beside the rows of its run.
+
+    Attributes:
+        own: the names of the scorer's own columns, which come last.
+    """
+
+    def __init__(self, evaluation: Evaluation | None, scorer: str, columns: list[str] | None = None) -> None:
+        assert evaluation is not None
+        self.own = [] if columns else [name for name in evaluation.columns(scorer) if name not in _NOT_OWN]
+        wanted = [*_KEY, *(columns or [*_SCORE, *self.own])]
+        super().__init__(row for b in evaluation.batches(scorer, wanted) for row in _tuples(b.select(wanted)))
+
+
+class _Spans(_Keyed):
+    def __init__(self, run: Run) -> None:
+        super().__init__(row for batch in run.spans() for row in _tuples(batch))
+
+
+class _ExamplesBeside:
+    """The examples of a run, beside its rows; none where the store lacks the dataset."""
+
+    def __init__(self, run: Run) -> None:
+        dataset = _dataset(run)
+        self._examples = iter(()) if dataset is None else dataset.examples()
+        self._current = next(self._examples, None)
+
+    def take(self, index: int) -> Example | None:
+        while self._current is not None and self._current.index < index:
+            self._current = next(self._examples, None)
+        return self._current if self._current is not None and self._current.index == index else None
+
+
+def _dataset(run: Run) -> Any:
+    try:
+        return run.dataset
+    except NotFound:
+        return None

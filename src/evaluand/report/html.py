@@ -1,0 +1,658 @@
+"""The report as one HTML file that needs nothing else: no network, no fonts, no server.
+
+The facts are written as plain HTML, readable without scripts. The examples are too many for that: they stand in the
+file as compressed pieces, and beside them as columns (task, index, outcome, scores, attributes) by which the page
+filters and sorts; a piece is unpacked when a row of it is shown. Writing is one pass and holds one piece.
+
+Nothing that comes from data can become markup or script. What is written here goes through `_text`; what the page
+shows goes into it as text; the pieces are base64; and the page's policy allows only the one script and the one style
+sheet whose hashes it names, and no connection to anywhere.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import itertools
+import json
+import re
+import sys
+from array import array
+from base64 import b64encode
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import Any, BinaryIO
+from urllib.parse import quote
+
+import orjson
+
+from evaluand.report import charts
+from evaluand.report.charts import Axis, Dot
+from evaluand.report.examples import OUTCOMES, TEXT, Examples
+from evaluand.report.facts import Facts
+from evaluand.report.text import LABEL, SHORT_ID, metric_labels, minute, number_format, numbers, safe, took
+
+_CHUNK_ROWS = 1000
+_CHUNK_BYTES = 2 << 20
+_LEVEL = 4  # takes a third of the time of the usual 6, for a fifth more bytes
+_ATTRIBUTE_VALUES = 200
+_LABELS = 50
+_CHARTED_GROUPS = 40
+_LISTED_GROUPS = 2000
+_FLIPS = 100
+_CELL = 200
+_NUMBERS = ("value", "low", "high", "worst", "best")
+_STATUSES = ("", "scored", "failed", "abstained", "skipped")
+_NO_SCORE = (0, float("nan"), None)
+
+
+def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
+    """Writes the report.
+
+    Args:
+        facts: as `facts.report_facts` gives them. Under `comparisons` there may be rows with `a`, `b` (tasks),
+            `metric`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `verdict` and `flips`, a list of
+            `{id, index}` of the examples on which a and b differ.
+        examples: the rows to look through.
+
+    Returns:
+        How many examples are in it.
+    """
+    file.write(_page_head(facts).encode())
+    for part in _sections(facts):
+        file.write(part.encode())
+    columns = _Columns(facts, examples)
+    starts = []
+    for number, (start, piece) in enumerate(_pieces(examples, columns)):
+        starts.append(start)
+        file.write(b'<script type="application/gzip" id="piece-%d">%b</script>\n' % (number, piece))
+    for name, column in columns.packed():
+        file.write(b'<script type="application/gzip" id="column-%b">%b</script>\n' % (name.encode(), column))
+    head = columns.head() | {"starts": starts}
+    file.write(f'<script type="application/json" id="head">{_json(head)}</script>\n'.encode())
+    file.write(f"<script>{_asset('report.js')}</script>\n</body>\n</html>\n".encode())
+    return columns.n
+
+
+def _page_head(facts: Facts) -> str:
+    policy = f"default-src 'none'; style-src {_hash('report.css')}; script-src {_hash('report.js')}; base-uri 'none'"
+    title = _text(facts["title"], _CELL)
+    return f"""<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<meta name="generator" content="evaluand {_text(facts["evaluand"])}">
+<title>{title} – evaluand report</title>
+<style>{_asset("report.css")}</style>
+</head>
+<body>
+<a class="skip" href="#summary">Skip to the results</a>
+<header>
+<div class="head"><p class="kind">Evaluation report</p>
+<button type="button" id="theme" aria-pressed="false" hidden>Dark</button></div>
+<h1 dir="auto">{title}</h1>
+<p class="meta">{_about(facts)}</p>
+</header>
+"""
+
+
+def _about(facts: Facts) -> str:
+    tasks = facts["tasks"]
+    made = max((entry["run"]["created"] or "" for entry in tasks), default="")
+    examples = sorted({sum(entry["run"]["counts"].values()) for entry in tasks})
+    rows = " to ".join(f"{n:,}" for n in dict.fromkeys([*examples[:1], *examples[-1:]]))
+    parts = [
+        _plural(len(tasks), "task"),
+        f"{rows} rows{' each' if len(tasks) > 1 else ''}",
+        f"run {minute(made)} UTC",
+        f"report {minute(facts['created'])} UTC",
+    ]
+    return _text(" · ".join(parts))
+
+
+def _sections(facts: Facts) -> Iterator[str]:
+    labels = metric_labels(facts["metrics"])
+    bodies = [
+        ("summary", "Summary", _summary(facts, labels)),
+        ("charts", "Charts", _charts(facts, labels)),
+        ("groups", "Groups", _groups(facts, labels)),
+        ("comparisons", "Comparisons", _comparisons(facts)),
+        ("missing", "Why rows are missing", _missing(facts)),
+        ("examples", "Examples", _BROWSER),
+        ("provenance", "Provenance", _provenance(facts, labels)),
+    ]
+    there = [(id, title, body) for id, title, body in bodies if body]
+    links = "".join(f'<li><a href="#{id}">{title}</a></li>' for id, title, _ in there)
+    yield f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>\n'
+    for id, title, body in there:
+        yield f'<section id="{id}" aria-labelledby="{id}-title">\n<h2 id="{id}-title">{title}</h2>\n'
+        yield f"{body}\n</section>\n"
+    yield "</main>\n<footer><p>Made by evaluand "
+    yield f"{_text(facts['evaluand'])}. This file is complete: it needs no network and sends nothing.</p></footer>\n"
+
+
+def _summary(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
+    whole = [row for row in facts["metrics"] if not row["by"]]
+    told = "".join(f"<li>{sentence}</li>" for entry in facts["tasks"] for sentence in _plain_words(entry))
+    parts = [_values_table(whole, labels, facts)] if whole else [_counts_table(facts)]
+    parts.append(f'<h3>What is missing</h3>\n<ul class="words">{told}</ul>')
+    if any(row["worst"] != row["best"] for row in whole):
+        parts.append(
+            '<p class="note">The bounds are the values that there would be if every row without a score had the '
+            "lowest, or the highest, possible one; such a row is not simply counted as 0. The interval tells how far "
+            "chance may have moved the value.</p>"
+        )
+    return "\n".join(parts)
+
+
+def _plain_words(entry: Facts) -> Iterator[str]:
+    """What of a task has no answer or no score, in sentences."""
+    task, counts = _name(entry["task"]), entry["run"]["counts"]
+    rows = sum(counts.values())
+    failed, skipped = counts.get("failed", 0), counts.get("skipped", 0)
+    told = {"failed": failed, "were not made": skipped}
+    lacking = [f"{n:,} of {rows:,} calls {what}" for what, n in told.items() if n]
+    for scorer, graded in (entry["evaluation"] or {"counts": {}})["counts"].items():
+        total = sum(graded.values())
+        own = graded.get("failed", 0)
+        if own > failed:
+            lacking.append(f"{_name(scorer)} failed on {own - failed:,} of {total:,} answers")
+        if graded.get("abstained"):
+            lacking.append(f"{_name(scorer)} found nothing to grade in {graded['abstained']:,} of {total:,}")
+    if lacking:
+        yield f"{task}: {'; '.join(lacking)}."
+    elif entry["evaluation"] is None:
+        yield f"{task}: each of the {rows:,} calls was answered; nothing has been graded yet."
+    else:
+        yield f"{task}: nothing. Each of the {rows:,} rows was answered and scored."
+
+
+def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], facts: Facts) -> str:
+    skipped = any(row["n_skipped"] for row in rows)
+    bounded = any(row["worst"] != row["best"] for row in rows)
+    heads = _heads(["Task"], bounded, skipped)
+    bodies = []
+    for key, label in labels.items():
+        mine = [row for row in rows if (row["scorer"], row["signature"]) == key]
+        if not mine:
+            continue
+        form = _form(facts, key)
+        lines = "".join(
+            f'<tr><th scope="row">{_name(row["task"])}{_target(row)}</th>{_cells(row, form, bounded, skipped)}</tr>'
+            for row in mine
+        )
+        named = f'{escape(label)}<span class="signature">{_text(key[1], _CELL)}</span>'
+        head = f'<tr class="group"><th scope="rowgroup" colspan="{heads.count("<th")}">{named}</th></tr>'
+        bodies.append(f"<tbody>{head}{lines}</tbody>")
+    caption = "Every metric over all rows, with its interval and the numbers of rows it comes from"
+    return _table(caption, heads, "".join(bodies))
+
+
+def _counts_table(facts: Facts) -> str:
+    """What there is without metrics: rows by status."""
+    statuses = ("completed", "scored", "failed", "abstained", "skipped")
+    lines = []
+    for entry in facts["tasks"]:
+        graded = (entry["evaluation"] or {"counts": {}})["counts"]
+        for what, counts in [("calls", entry["run"]["counts"]), *((f"scores of {s}", c) for s, c in graded.items())]:
+            numbers_ = "".join(f"<td>{counts.get(status, 0):,}</td>" for status in statuses)
+            lines.append(
+                f'<tr><th scope="row">{_name(entry["task"])}</th><td class="text">{_text(what)}</td>{numbers_}</tr>'
+            )
+    heads = _th("Task", "text") + _th("what", "text") + "".join(map(_th, statuses))
+    return _table("Rows by status; no metric has been computed", heads, f"<tbody>{''.join(lines)}</tbody>")
+
+
+def _heads(first: Sequence[str], bounded: bool, skipped: bool, *, sortable: bool = False) -> str:
+    names = ["value", "interval", *["bounds"] * bounded, "n", "scored", "failed", "abstained", *["skipped"] * skipped]
+    return "".join(_th(name, "text", sortable) for name in first) + "".join(_th(n, "", sortable) for n in names)
+
+
+def _th(name: str, kind: str = "", sortable: bool = False) -> str:
+    inner = f'<button type="button">{_text(name)}</button>' if sortable else _text(name)
+    return f'<th scope="col"{f" class={kind}" if kind else ""}>{inner}</th>'
+
+
+def _cells(row: Facts, form: str, bounded: bool, skipped: bool) -> str:
+    value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
+    why = f'<span class="why">{_text(row["reason"], _CELL)}</span>' if row["reason"] else ""
+    interval = "" if row["low"] is None else f"{low} – {high}"
+    bounds = "" if row["worst"] == row["best"] else f"{worst} … {best}"
+    cells = [
+        f'<td class="value"{_data(row["value"])}>{value}{why}</td>',
+        f"<td{_data(row['low'])}>{interval}</td>",
+        *[f"<td{_data(row['worst'])}>{bounds}</td>"] * bounded,
+    ]
+    counts = ["n", "n_scored", "n_failed", "n_abstained", *["n_skipped"] * skipped]
+    cells += [f'<td class="{_count_class(n, row[n])}" data-v="{row[n]}">{row[n]:,}</td>' for n in counts]
+    return "".join(cells)
+
+
+def _data(value: float | None) -> str:
+    return "" if value is None else f' data-v="{value!r}"'
+
+
+def _count_class(name: str, count: int) -> str:
+    if not count and name not in ("n", "n_scored"):
+        return "none"
+    return {"n_failed": "failed", "n_abstained": "unscored", "n_skipped": "unscored"}.get(name, "count")
+
+
+def _charts(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
+    tasks = [entry["task"] for entry in facts["tasks"]]
+    figures = []
+    for key, label in labels.items():
+        rows = [r for r in facts["metrics"] if not r["by"] and (r["scorer"], r["signature"]) == key]
+        dots = [(_name(r["task"]) + _target(r), [_dot(r, tasks.index(r["task"]))]) for r in rows]
+        figures.append(_plot(f"{escape(label)} by task", "Task", dots, _form(facts, key)))
+    figures += _histograms(facts["scores"], tasks)
+    return f'<div class="figures">{"".join(figures)}</div>' if figures else ""
+
+
+def _plot(caption: str, what: str, lines: Sequence[tuple[str, list[Dot]]], form: str | None = None) -> str:
+    """A dot-and-interval plot: a line for each label; the value beside it where a line has only one."""
+    axis = Axis.over(v for _, dots in lines for dot in dots for v in dot.numbers)
+    body = []
+    for label, dots in lines:
+        value = f'<td class="value">{_shown(dots[0].value, form)}</td>' if form else ""
+        body.append(f'<tr><th scope="row">{label}</th><td class="chart">{charts.strip(dots, axis)}</td>{value}</tr>')
+    head = _th(what, "text") + _th("value and interval", "text")
+    head += _th("value") if form else ""
+    foot = f'<td class="chart">{charts.scale(axis)}</td>{"<td></td>" if form else ""}'
+    return _figure(caption, head, body, foot)
+
+
+def _figure(caption: str, head: str, lines: Sequence[str], foot: str) -> str:
+    """A table whose lines are charts; below them stands their scale, which nobody needs to hear."""
+    return (
+        f'<figure><table class="plot"><caption>{caption}</caption><thead class="quiet"><tr>{head}</tr></thead>'
+        f'<tbody>{"".join(lines)}</tbody><tfoot aria-hidden="true"><tr><td></td>{foot}</tr></tfoot></table></figure>'
+    )
+
+
+def _dot(row: Facts, series: int, label: str = "") -> Dot:
+    return Dot(row["value"], row["low"], row["high"], row["worst"], row["best"], series, safe(label, LABEL))
+
+
+def _histograms(scores: Sequence[Facts], tasks: Sequence[str]) -> Iterator[str]:
+    """How the values of each scorer lie, where they are more than right and wrong."""
+    for scorer, group in itertools.groupby((s for s in scores if s["edges"]), lambda s: s["scorer"]):
+        lines, edges = [], [0.0]
+        for entry in group:
+            edges = entry["edges"]
+            chart = charts.histogram(edges, entry["counts"], tasks.index(entry["task"]))
+            label = f'{_name(entry["task"])} <span class="why">{entry["n"]:,} scores</span>'
+            lines.append(f'<tr><th scope="row">{label}</th><td class="chart">{chart}</td></tr>')
+        low, high = numbers(edges[0], edges[-1])
+        foot = f'<td class="ends"><span>{low}</span><span>{high}</span></td>'
+        head = _th("Task", "text") + _th("number of scores", "text")
+        yield _figure(f"Scores of {_name(scorer)}", head, lines, foot)
+
+
+def _groups(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
+    parts = []
+    rows = [row for row in facts["metrics"] if row["by"]]
+    for key, label in labels.items():
+        mine = [row for row in rows if (row["scorer"], row["signature"]) == key]
+        for names in dict.fromkeys(tuple(row["by"]) for row in mine):
+            group = [row for row in mine if tuple(row["by"]) == names]
+            parts.append(_grouping(f"{escape(label)} by {_text(', '.join(names), _CELL)}", names, group, facts, key))
+    return "\n".join(parts)
+
+
+def _grouping(caption: str, names: Sequence[str], rows: Sequence[Facts], facts: Facts, key: tuple[str, str]) -> str:
+    """One grouping of one metric: its chart and its table."""
+    tasks = [entry["task"] for entry in facts["tasks"]]
+    several = len({row["task"] for row in rows}) > 1
+    lines: dict[tuple[Any, ...], list[Dot]] = {}
+    for row in rows:
+        group = (*(row["by"][n] for n in names), row["target"])
+        lines.setdefault(group, []).append(_dot(row, tasks.index(row["task"]), row["task"] if several else ""))
+    places = {group: place for place, group in enumerate(lines)}
+    rows = sorted(rows, key=lambda row: places[*(row["by"][n] for n in names), row["target"]])
+    charted = list(lines.items())[:_CHARTED_GROUPS]
+    dots = [
+        (" · ".join(_group_name(v) for v in [*g[:-1], *([g[-1]] if g[-1] is not None else [])]), d) for g, d in charted
+    ]
+    form = _form(facts, key)
+    legend = "".join(f"<li>{charts.key(tasks.index(t))}{_name(t)}</li>" for t in dict.fromkeys(r["task"] for r in rows))
+    more = (
+        f'<p class="note">The first {_CHARTED_GROUPS} of {len(lines):,} groups.</p>'
+        if len(lines) > len(charted)
+        else ""
+    )
+    skipped, bounded = any(r["n_skipped"] for r in rows), any(r["worst"] != r["best"] for r in rows)
+    body = "".join(
+        "<tr>"
+        + "".join(f'<th scope="row" class="text">{_group_name(row["by"][n])}</th>' for n in names)
+        + f'<td class="text">{_name(row["task"])}{_target(row)}</td>{_cells(row, form, bounded, skipped)}</tr>'
+        for row in rows[:_LISTED_GROUPS]
+    )
+    heads = _heads([*names, "task"], bounded, skipped, sortable=True)
+    cut = (
+        f'<p class="note">The first {_LISTED_GROUPS:,} of {len(rows):,} lines.</p>'
+        if len(rows) > _LISTED_GROUPS
+        else ""
+    )
+    return (
+        f"<h3>{caption}</h3>\n"
+        + (f'<ul class="legend">{legend}</ul>' if several else "")
+        + _plot(f"{caption}, chart", ", ".join(names), dots, None if several else form)
+        + more
+        + _table(f"{caption}, numbers", heads, f"<tbody>{body}</tbody>", "sortable")
+        + cut
+    )
+
+
+def _group_name(value: Any) -> str:
+    return '<span class="muted">none</span>' if value is None else _name(value)
+
+
+def _comparisons(facts: Facts) -> str:
+    """Pairs of tasks on the same examples; see `write_report`."""
+    lines = []
+    for row in facts.get("comparisons") or ():
+        shown = numbers(row["difference"], row["low"], row["high"])
+        interval = "" if row["low"] is None else f"{shown[1]} – {shown[2]}"
+        p = "–" if row["p"] is None else f"{row['p']:.3g}"
+        counts = "".join(f"<td>{'–' if row[n] is None else format(row[n], ',')}</td>" for n in ("won", "lost", "n"))
+        verdict = _text(row["verdict"], _CELL) + _flips(row)
+        pair = "".join(f'<th scope="row" class="text">{_name(row[side])}</th>' for side in ("a", "b"))
+        lines.append(
+            f'<tr>{pair}<td class="text">{_name(row["metric"])}</td><td class="value">{shown[0]}</td>'
+            f'<td>{interval}</td><td>{p}</td>{counts}<td class="text">{verdict}</td></tr>'
+        )
+    if not lines:
+        return ""
+    heads = "".join(_th(n, "text") for n in ("a", "b", "metric"))
+    heads += "".join(map(_th, ("difference", "interval", "p", "won", "lost", "n"))) + _th("verdict", "text")
+    return _table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
+
+
+def _flips(row: Facts) -> str:
+    flips = row.get("flips") or ()
+    if not flips:
+        return ""
+    links = "".join(
+        f'<li><a href="{_link(row["b"], flip.get("index", flip["id"]))}">{_text(flip["id"], LABEL)}</a></li>'
+        for flip in flips[:_FLIPS]
+    )
+    more = f"<li>and {len(flips) - _FLIPS:,} more</li>" if len(flips) > _FLIPS else ""
+    return f"<details><summary>{_plural(len(flips), 'example')} differ</summary><ul>{links}{more}</ul></details>"
+
+
+def _missing(facts: Facts) -> str:
+    lines = []
+    for entry in facts["tasks"]:
+        for reason in entry["missing"]:
+            kind = "failed" if reason["status"] == "failed" else "unscored"
+            link = f'<a href="{_link(entry["task"], reason["first"])}">{reason["first"]}</a>'
+            by = "the task" if reason["scorer"] is None else reason["scorer"]
+            lines.append(
+                f'<tr><th scope="row">{_name(entry["task"])}</th><td class="text">{_name(by)}</td>'
+                f'<td class="text {kind}">{_text(reason["status"])}</td><td>{reason["count"]:,}</td>'
+                f'<td class="text long">{_text(reason["reason"], 3 * _CELL)}</td><td>{link}</td></tr>'
+            )
+    if not lines:
+        return "<p>No row is missing.</p>"
+    heads = _th("Task", "text") + _th("by", "text") + _th("status", "text") + _th("rows")
+    heads += _th("reason", "text") + _th("first at")
+    return _table("Why rows failed or have no score, most frequent first", heads, f"<tbody>{''.join(lines)}</tbody>")
+
+
+def _provenance(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
+    parts = []
+    if facts["commands"]:
+        commands = "".join(
+            f"<dt>{_text(what)}</dt><dd><pre><code>{_text(command)}</code></pre></dd>"
+            for what, command in facts["commands"].items()
+        )
+        parts.append(f'<h3>Commands</h3>\n<dl class="commands">{commands}</dl>')
+    signatures = "".join(
+        f'<tr><th scope="row">{escape(label)}</th><td class="text long"><code>{_text(key[1])}</code></td></tr>'
+        for key, label in labels.items()
+    )
+    if signatures:
+        heads = _th("Metric", "text") + _th("signature", "text")
+        caption = "Values with different signatures are not to be compared"
+        parts.append(f"<h3>Signatures</h3>\n{_table(caption, heads, f'<tbody>{signatures}</tbody>')}")
+    for entry in facts["tasks"]:
+        pairs = "".join(
+            f'<dt>{_text(name)}</dt><dd class="{kind}">{_text(value, 8 * _CELL)}</dd>'
+            for name, value, kind in _origin(entry)
+            if value
+        )
+        parts.append(f'<h3 dir="auto">{_name(entry["task"])}</h3>\n<dl class="pairs">{pairs}</dl>')
+    return "\n".join(parts)
+
+
+def _origin(entry: Facts) -> Iterator[tuple[str, str, str]]:
+    """(name, value, how it is set) of what is worth knowing about how a task's numbers came about."""
+    run, evaluation, dataset = entry["run"], entry["evaluation"], entry["dataset"]
+    origin, spec = run["provenance"] or {}, run["spec"]
+    for kind, made in (("run", run), ("evaluation", evaluation), ("dataset", dataset)):
+        if made:
+            yield kind, f"{made['id']}  {made['name'] or ''}", "code"
+            yield f"{kind} digest", made["digest"] or "", "code"
+    yield "begun", took(run), ""
+    yield "asked", f"{spec['examples']:,} examples × {spec['replications']:,}, seed {spec['seed']}", ""
+    yield "attempt", str(run["attempt"] + 1) if run["attempt"] else "", ""
+    yield "task", _json_text(spec["task"]), "code"
+    for name, scorer in (evaluation["spec"]["scorers"] if evaluation else {}).items():
+        yield f"scorer {name}", _json_text(scorer), "code"
+    yield "data from", dataset["source"] or "", "code"
+    yield (
+        "roles",
+        _json_text({k: v for k, v in (dataset["roles"] or {}).items() if v}) if dataset["roles"] else "",
+        "code",
+    )
+    source = origin.get("origin") or {}
+    yield "experiment", source.get("experiment") or "", "code"
+    yield "its digest", source.get("digest") or "", "code"
+    policy = origin.get("policy") or {}
+    yield "policy", ", ".join(f"{name} {'none' if v is None else v}" for name, v in policy.items()), ""
+    for made in (run, evaluation):
+        unpinned = ((made or {}).get("provenance") or {}).get("unpinned") or ()
+        yield "unpinned", "; ".join(unpinned), "warn"
+    versions = {"evaluand": origin.get("evaluand"), "python": origin.get("python")} | (origin.get("packages") or {})
+    yield "versions", ", ".join(f"{name} {v}" for name, v in versions.items() if v), ""
+    yield "platform", origin.get("platform") or "", ""
+    git = origin.get("git") or {}
+    yield "git", f"{git.get('commit')}{', with changes' if git.get('changed') else ''}" if git else "", "code"
+
+
+_BROWSER = """<noscript><p>To look through the examples, allow this page its script.</p></noscript>
+<div id="browser" hidden>
+<form id="filters" role="search" aria-label="Examples">
+<div class="field wide"><label for="query">Search the text</label>
+<input id="query" type="search" autocomplete="off" spellcheck="false"></div>
+<div class="field"><label for="outcome">Outcome</label><select id="outcome"><option value="">all</option></select></div>
+<div class="field"><label for="task">Task</label><select id="task"><option value="">all</option></select></div>
+<div id="more-filters"></div>
+<div class="field"><label for="sort">Sort by</label><select id="sort"></select></div>
+<div class="field"><button type="reset">Clear</button></div>
+</form>
+<div id="search-progress" hidden><progress id="progress" max="1" value="0" aria-label="Search"></progress>
+<button type="button" id="cancel">Stop the search</button></div>
+<p id="count" role="status" aria-live="polite"></p>
+<ol id="rows"></ol>
+<nav id="pages" aria-label="Pages of examples">
+<button type="button" id="first">First</button><button type="button" id="previous">Previous</button>
+<label for="page">Page</label><input id="page" type="number" min="1" inputmode="numeric"><span id="of"></span>
+<button type="button" id="next">Next</button><button type="button" id="last">Last</button></nav>
+</div>"""
+
+
+class _Columns:
+    """What the page filters and sorts by, gathered row by row."""
+
+    def __init__(self, facts: Facts, examples: Examples) -> None:
+        self.n = 0
+        self._facts, self._examples = facts, examples
+        self._kinds = {e["scorer"]: {"unit": e["unit"], "binary": e["binary"]} for e in facts["scores"]}
+        self._plain = {"task": array("H"), "index": array("q"), "replication": array("i"), "outcome": array("B")}
+        self._duration = array("d")
+        self._scorers = [(array("B"), array("d"), _Words(_LABELS)) for _ in examples.scorers]
+        self._attributes = {name: _Words(_ATTRIBUTE_VALUES) for name in examples.attributes}
+
+    def add(self, row: Facts) -> None:
+        self.n += 1
+        for name, column in self._plain.items():
+            column.append(row[name])
+        self._duration.append(row["duration"])
+        seen: list[tuple[int, float, str | None]] = [_NO_SCORE] * len(self._scorers)
+        for score in row["scores"]:
+            number, value = score["scorer"], score["value"]
+            status, lowest, label = seen[number]
+            if value is not None and not value >= lowest:  # the first, or lower
+                lowest = value
+            seen[number] = max(status, _STATUSES.index(score["status"])), lowest, label or score.get("label")
+        for (statuses, values, labels), (status, lowest, label) in zip(self._scorers, seen, strict=True):
+            statuses.append(status)
+            values.append(lowest)
+            labels.add(label)
+        for name, words in self._attributes.items():
+            words.add(row["attributes"].get(name))
+
+    def packed(self) -> Iterator[tuple[str, bytes]]:
+        """Name → column, compressed."""
+        yield from ((name, _packed(_little(column))) for name, column in self._plain.items())
+        yield "duration", _packed(_little(self._duration))
+        for number, (statuses, values, labels) in enumerate(self._scorers):
+            yield f"status-{number}", _packed(_little(statuses))
+            yield f"value-{number}", _packed(_little(values))
+            yield f"label-{number}", _packed(_little(labels.codes))
+        for number, words in enumerate(self._attributes.values()):
+            yield f"attribute-{number}", _packed(_little(words.codes))
+
+    def head(self) -> Facts:
+        """What the columns' numbers stand for."""
+        labels = [words.known for _, _, words in self._scorers]
+        tasks = self._facts["tasks"]
+        return {
+            "rows": self.n,
+            "total": self._examples.total,
+            "cut": TEXT,
+            "outcomes": OUTCOMES,
+            "statuses": _STATUSES,
+            "tasks": [entry["task"] for entry in tasks],
+            "show": [entry["run"]["id"][:SHORT_ID] for entry in tasks],
+            "repeated": any(entry["run"]["spec"]["replications"] > 1 for entry in tasks),
+            "scorers": [
+                {"name": name, "labels": known} | self._kinds[name]
+                for name, known in zip(self._examples.scorers, labels, strict=True)
+            ],
+            "attributes": [{"name": name, "values": words.known} for name, words in self._attributes.items()],
+        }
+
+
+class _Words:
+    """A column of words as numbers: 0 is none; given up where there are more than some different ones."""
+
+    def __init__(self, most: int) -> None:
+        self.codes = array("H")
+        self._most = most
+        self._numbers: dict[str, int] = {}
+        self._over = False
+
+    @property
+    def known(self) -> list[str] | None:
+        """The words of the numbers from 1, or None where there are too many to choose from."""
+        return None if self._over else list(self._numbers)
+
+    def add(self, word: str | None) -> None:
+        if word is None or self._over:
+            self.codes.append(0)
+            return
+        if word not in self._numbers and len(self._numbers) == self._most:
+            self._over = True
+        self.codes.append(0 if self._over else self._numbers.setdefault(word, len(self._numbers) + 1))
+
+
+def _pieces(examples: Iterable[Facts], columns: _Columns) -> Iterator[tuple[int, bytes]]:
+    """(number of its first row, compressed rows) of every piece; enters each row into the columns."""
+    held: list[bytes] = []
+    size = start = 0
+    for row in examples:
+        columns.add(row)
+        held.append(orjson.dumps(row | {"index": str(row["index"])}, option=orjson.OPT_NON_STR_KEYS))
+        size += len(held[-1])
+        if len(held) == _CHUNK_ROWS or size >= _CHUNK_BYTES:
+            yield start, _packed(b"[" + b",".join(held) + b"]")
+            start += len(held)
+            held, size = [], 0
+    if held:
+        yield start, _packed(b"[" + b",".join(held) + b"]")
+
+
+def _packed(data: bytes) -> bytes:
+    return b64encode(gzip.compress(data, _LEVEL, mtime=0))
+
+
+def _little(column: array[Any]) -> bytes:
+    if sys.byteorder == "big":
+        column = column[:]
+        column.byteswap()
+    return column.tobytes()
+
+
+def _table(caption: str, heads: str, body: str, kind: str = "") -> str:
+    """A table that scrolls by itself where it is wider than the page."""
+    name = re.sub(r"<[^>]*>", "", caption)
+    return (
+        f'<div class="scroll" role="region" aria-label="{name}" tabindex="0"><table class="numbers {kind}">'
+        f"<caption><span>{caption}</span></caption><thead><tr>{heads}</tr></thead>{body}</table></div>\n"
+    )
+
+
+def _form(facts: Facts, key: tuple[str, str]) -> str:
+    rows = (row for row in facts["metrics"] if (row["scorer"], row["signature"]) == key)
+    return number_format(row[n] for row in rows for n in _NUMBERS)
+
+
+def _shown(value: float | None, form: str | None) -> str:
+    return "–" if value is None else format(value, form or "")
+
+
+def _target(row: Facts) -> str:
+    return "" if row["target"] is None else f" · {_name(row['target'])}"
+
+
+def _name(value: Any) -> str:
+    """A name that comes from a user: in a direction of its own, and broken after its joints where it is long."""
+    return f"<bdi>{re.sub('(?<=[_/])', '<wbr>', _text(value, LABEL))}</bdi>"
+
+
+def _text(value: Any, limit: int = 0) -> str:
+    return escape(safe(value, limit))
+
+
+def _link(task: str, index: Any) -> str:
+    return escape(f"#example={quote(str(task), safe='')}/{quote(str(index), safe='')}")
+
+
+def _plural(n: int, word: str) -> str:
+    return f"{n:,} {word}{'s'[: n != 1]}"
+
+
+def _json(value: Any) -> str:
+    """JSON in ASCII that can stand in a script tag: nothing in it can end or open one."""
+    return json.dumps(value).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _json_text(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def _hash(name: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(_asset(name).encode()).digest()).decode()}'"
+
+
+@cache
+def _asset(name: str) -> str:
+    return files("evaluand.report").joinpath("assets", name).read_text(encoding="utf-8")

@@ -1,0 +1,245 @@
+"""The HTML report in a real browser: that it shows the examples, answers its reader, and runs nothing of theirs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluand.aggregation import Aggregator, Measure
+from evaluand.dataset import Dataset
+from evaluand.evaluation import Evaluator
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.report.examples import Examples
+from evaluand.report.facts import Part, metrics_facts, report_facts
+from evaluand.report.html import write_report
+from evaluand.run import Runner
+from evaluand.scorer import Score
+from evaluand.trace import span
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt install chromium, or $CHROMIUM")
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)><!--"
+TURNED = "safe\u202egnp.exe"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Any) -> Iterator[Any]:
+    """A page on which nothing may go wrong: no dialog, no error, no request but for the file."""
+    page = browser.new_page()
+    faults: list[str] = []
+    page.on("dialog", lambda dialog: (faults.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("request", lambda request: None if request.url.startswith("file:") else faults.append(request.url))
+    yield page
+    page.close()
+    assert faults == []
+
+
+def answer(text: str) -> str:
+    with span("outer"), span("inner", kind="tool"):
+        pass
+    if text.endswith("7"):
+        raise ValueError(f"no answer to {text}")
+    return f"{text} {HOSTILE} {TURNED}"
+
+
+def right(output: str, expected: str) -> Any:
+    if output.startswith("question 3 "):
+        return Score.abstained("nothing to grade")
+    return Score(float(output.startswith(expected)), explanation=HOSTILE)
+
+
+def report(folder: Path, rows: int, tasks: tuple[str, ...] = ("mine",)) -> str:
+    """The address of a report: of every ten rows 7 fails, one in two is wrong; row 3 is not scored."""
+    records = [
+        {
+            "input": f"question {i}",
+            "expected": f"question {i}" if i % 2 else HOSTILE,
+            "id": f"id {i}",
+            HOSTILE: f"{i % 3}",
+        }
+        for i in range(rows)
+    ]
+    data = Dataset.from_rows(records, attributes=HOSTILE, input="input")
+    parts = []
+    for task in tasks:
+        run = Runner().run(answer, data)
+        parts.append(Part(task, run, Evaluator().evaluate(run, {HOSTILE: right})))
+    evaluations = [part.evaluation for part in parts if part.evaluation]
+    aggregation = Aggregator(parts[0].run.store).aggregate(evaluations[:1], [Measure(HOSTILE, Accuracy(), (HOSTILE,))])
+    facts = report_facts(HOSTILE, parts, metrics_facts(aggregation, list(tasks)))
+    path = folder / "report.html"
+    with path.open("wb") as file:
+        write_report(facts, Examples(parts, facts["scores"]), file)
+    return path.as_uri()
+
+
+def opened(page: Any, address: str) -> None:
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]", timeout=60_000)
+
+
+def test_hostile_text_is_shown_as_text_and_nothing_of_it_runs(page: Any, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, 20, (HOSTILE, TURNED)))
+    assert page.locator("h1").inner_text() == HOSTILE
+    for row in page.locator(".row").all():
+        row.click()
+    assert page.locator(".detail:visible").count() == 20
+    assert page.locator("#rows img, #rows script, #rows iframe").count() == 0
+    assert HOSTILE in page.locator(".text-block").filter(has_text="onerror").first.inner_text()
+    assert page.locator(".invisible", has_text="U+202E").count() > 0
+    assert "\u202e" not in page.locator("body").inner_text()
+
+
+def test_failures_come_first_then_what_is_not_scored_then_what_is_wrong(page: Any, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, 40))
+    assert page.locator(".outcome").all_inner_texts() == ["failed"] * 4 + ["not scored"] + ["wrong"] * 15
+    page.get_by_role("button", name="Last").click()
+    page.locator(".outcome", has_text="right").first.wait_for()
+    assert page.locator(".outcome").all_inner_texts() == ["wrong"] * 5 + ["right"] * 15
+
+
+def test_rows_are_filtered_by_outcome_score_and_attribute(page: Any, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, 40))
+    count = page.locator("#count")
+    page.select_option("#outcome", "0")
+    assert count.inner_text() == "4 of 40 rows"
+    page.select_option("#outcome", "")
+    page.select_option("#scorer-0", "=0")
+    assert count.inner_text() == "20 of 40 rows"
+    page.select_option("#attribute-0", label="2")
+    assert count.inner_text() == f"{sum(i % 3 == 2 and i % 2 == 0 for i in range(40))} of 40 rows"
+    page.get_by_role("button", name="Clear").click()
+    sync_api.expect(count).to_have_text("40 of 40 rows")
+
+
+@pytest.mark.parametrize("rows", [2500, pytest.param(100_000, marks=pytest.mark.slow)])
+def test_search_finds_what_stands_in_the_last_piece(page: Any, tmp_path: Path, rows: int) -> None:
+    opened(page, report(tmp_path, rows))
+    count = page.locator("#count")
+    assert count.inner_text() == f"{rows:,} of {rows:,} rows"
+    page.fill("#query", f"QUESTION {rows - 1}")
+    sync_api.expect(count).to_have_text(f"1 of {rows:,} rows hold “QUESTION {rows - 1}”", timeout=120_000)
+    assert page.locator(".which").all_inner_texts() == [str(rows - 1)]
+    assert page.locator(".row mark").first.inner_text() == f"question {rows - 1}"
+    page.fill("#query", "no answer to")
+    sync_api.expect(count).to_contain_text(f"{rows // 10:,} of {rows:,} rows hold", timeout=120_000)
+
+
+def test_a_link_leads_to_its_example_wherever_it_stands(page: Any, tmp_path: Path) -> None:
+    address = report(tmp_path, 2500, ("a/b", "mine"))
+    opened(page, f"{address}#example=mine/1999")
+    row = page.locator(".row[aria-expanded=true]")
+    sync_api.expect(row).to_be_focused()
+    assert row.locator(".which").inner_text() == "1999 · mine"
+    page.get_by_role("link", name="the same example in a/b").click()
+    other = page.locator(".row[aria-expanded=true]", has_text="a/b")
+    sync_api.expect(other).to_be_focused()
+    assert other.locator(".which").inner_text() == "1999 · a/b"
+    assert page.url.endswith("#example=a%2Fb/1999")
+    page.goto(f"{address}#example=mine/9999")
+    sync_api.expect(page.locator("#count")).to_contain_text("There is no example 9999")
+
+
+def test_the_keyboard_is_enough(page: Any, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, 40))
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.locator("#query").focus()
+    while page.evaluate("document.activeElement.className") != "row":
+        page.keyboard.press("Tab")
+    outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+    page.keyboard.press("Enter")
+    assert (outline, page.locator(".row").first.get_attribute("aria-expanded")) == ("solid", "true")
+    head = page.locator("th button", has_text="value")
+    head.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("th[aria-sort=ascending]").count() == 1
+    values = [float(text) for text in page.locator("table.sortable td.value").all_inner_texts()]
+    assert values == sorted(values)
+
+
+def test_light_and_dark_follow_the_system_and_the_button(browser: Any, page: Any, tmp_path: Path) -> None:
+    page.emulate_media(color_scheme="dark")
+    opened(page, report(tmp_path, 10))
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(21, 24, 27)"
+    button = page.get_by_role("button", name="Dark")
+    assert button.get_attribute("aria-pressed") == "true"
+    button.click()
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    assert button.get_attribute("aria-pressed") == "false"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(page: Any, tmp_path: Path, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)
+    opened(page, report(tmp_path, 20))
+    page.locator(".row").first.click()
+    assert page.evaluate(CONTRASTS) == []
+
+
+def test_a_narrow_page_does_not_scroll_sideways(page: Any, tmp_path: Path) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    opened(page, report(tmp_path, 20))
+    page.locator(".row").first.click()
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+def test_clearing_the_filters_ends_a_search(page: Any, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, 2500))
+    page.fill("#query", "question 24")
+    sync_api.expect(page.locator("#count")).to_contain_text("hold")
+    page.get_by_role("button", name="Clear").click()
+    sync_api.expect(page.locator("#count")).to_have_text("2,500 of 2,500 rows")
+
+
+@pytest.mark.slow
+def test_a_long_search_can_be_stopped(page: Any, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, 100_000))
+    page.fill("#query", "question")
+    sync_api.expect(page.locator("#search-progress")).to_be_visible()
+    page.keyboard.press("Escape")
+    sync_api.expect(page.locator("#count")).to_contain_text("found before the search was stopped")
+    assert page.locator("#search-progress").is_hidden()
+    assert page.locator("#query").input_value() == "question"
+
+
+CONTRASTS = """() => {
+  const numbers = (color) => (color.match(/[\\d.]+/g) ?? []).map(Number);
+  const light = (color) => numbers(color).slice(0, 3).map((v) => v / 255)
+    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const color = numbers(getComputedStyle(e).backgroundColor);
+      if (color.length === 3 || color[3] > 0) return getComputedStyle(e).backgroundColor;
+    }
+    return "rgb(255,255,255)";
+  };
+  const weak = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const shown = [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim());
+    if (!shown || !e.checkVisibility() || e.closest("script, style, button:disabled, .quiet, option")) continue;
+    const style = getComputedStyle(e);
+    const [a, b] = [light(e.closest("svg") ? style.fill : style.color), light(ground(e))].sort((x, y) => y - x);
+    if ((a + 0.05) / (b + 0.05) < 4.5) weak.push([e.tagName, e.className, e.textContent.slice(0, 30)]);
+  }
+  return weak;
+}"""
