@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.count import Count
     from evaluand.metrics.mean import Mean
+    from evaluand.pace import Pace
     from evaluand.run import Run, Runner
     from evaluand.scorer import Score, Scorer, scorer
     from evaluand.store import MemoryStore, Store
@@ -39,6 +40,7 @@ _PLACES = {
     "metrics.accuracy": ("Accuracy",),
     "metrics.count": ("Count",),
     "metrics.mean": ("Mean",),
+    "pace": ("Pace",),
     "run": ("Run", "Runner"),
     "scorer": ("Score", "Scorer", "scorer"),
     "store": ("MemoryStore", "Store"),
@@ -67,6 +69,7 @@ __all__ = [
     "Mean",
     "Measure",
     "MemoryStore",
+    "Pace",
     "Policy",
     "Roles",
     "Run",

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from evaluand.errors import SpecError, TaskError, TaskTimeout
+from evaluand.pace import Pace
 
 U = TypeVar("U")
 
@@ -52,6 +53,8 @@ class Policy:
         backoff: seconds before the first retry; doubles with each, up to a minute.
         transient: names of the error classes (or of their bases) worth another try.
         abort_on_error: the first failure stops everything.
+        rate: how many attempts may start in a period: a `Pace`, which several policies may share, or a text such as
+            `60/min`, `10/s` or `5000/h`.
     """
 
     concurrency: int = 16
@@ -60,6 +63,7 @@ class Policy:
     backoff: float = 1.0
     transient: tuple[str, ...] = TRANSIENT
     abort_on_error: bool = False
+    rate: Pace | str | None = None
 
     def __post_init__(self) -> None:
         for name, least, kind in (("concurrency", 1, int), ("retries", 0, int), ("backoff", 0, int | float)):
@@ -71,6 +75,16 @@ class Policy:
             raise SpecError(f"timeout is {self.timeout!r}; give seconds above 0, or leave it out for none")
         if isinstance(self.transient, str):
             raise SpecError(f"transient is the text {self.transient!r}; give a tuple of names of error classes")
+        if isinstance(self.rate, str):
+            object.__setattr__(self, "rate", Pace.parse(self.rate))
+        elif self.rate is not None and not isinstance(self.rate, Pace):
+            raise SpecError(f"rate is {self.rate!r}; give a Pace, or a text such as 10/s, 60/min or 5000/h")
+
+    @property
+    def pace(self) -> Pace | None:
+        """What attempts wait for before they start."""
+        assert not isinstance(self.rate, str)
+        return self.rate
 
     def tries_again(self, error: BaseException, attempts: int) -> bool:
         """Whether an attempt that failed is followed by another."""
@@ -165,7 +179,10 @@ class _AsyncMap:
 
     async def _work(self) -> None:
         policy, attempt = self._policy, self._timed if self._policy.timeout else self._call
+        pace = policy.pace
         for unit in self._units:
+            if pace:
+                await pace.wait_async()
             attempts, started, clock = 1, time.time_ns(), time.perf_counter_ns()
             while True:  # in place: a coroutine for the attempts would be one more to wake at each step of a call
                 try:
@@ -175,6 +192,8 @@ class _AsyncMap:
                 if error is None or not policy.tries_again(error, attempts):
                     break
                 await asyncio.sleep(policy.pause(attempts))
+                if pace:
+                    await pace.wait_async()
                 attempts += 1
             if self._stopping:
                 return
@@ -264,8 +283,8 @@ class _Worker:
         self.clock = 0  # the present attempt
         self.abandoned = False
 
-    def take(self) -> None:
-        self.attempts, self.started, self.began = 0, time.time_ns(), time.perf_counter_ns()
+    def start(self) -> None:
+        self.started, self.began = time.time_ns(), time.perf_counter_ns()
 
     def outcome(self, value: Any, error: BaseException | None) -> Outcome:
         return Outcome(value, error, self.attempts, self.started, time.perf_counter_ns() - self.began)
@@ -291,9 +310,9 @@ class _ThreadMap:
         self._workers: list[_Worker] = []
 
     def run(self) -> None:
-        for _ in range(self._policy.concurrency):
-            self._start()
         try:
+            for _ in range(self._policy.concurrency):
+                self._start()
             self._wait()
         except KeyboardInterrupt:
             self._stop.set()
@@ -348,7 +367,7 @@ class _ThreadMap:
         try:
             if unit is None or self._finish(unit, worker, pause=self._policy.pause(worker.attempts)):
                 while not self._stop.is_set() and (unit := self._take()) is not None:
-                    worker.take()
+                    worker.attempts = 0
                     if not self._finish(unit, worker):
                         return
         except BaseException as error:
@@ -365,7 +384,9 @@ class _ThreadMap:
     def _finish(self, unit: Any, worker: _Worker, pause: float = 0.0) -> bool:
         """Calls a unit until it is done; false when the watch has left this thread behind."""
         policy = self._policy
-        while not (pause and self._stop.wait(pause)):
+        while not (pause and self._stop.wait(pause)) and (policy.pace is None or policy.pace.wait(self._stop)):
+            if not worker.attempts:
+                worker.start()
             with worker.lock:
                 worker.attempts += 1
                 worker.unit, worker.clock = unit, time.perf_counter_ns()

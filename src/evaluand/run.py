@@ -712,4 +712,5 @@ def place_of(error: BaseException) -> str | None:
 
 
 def _policy(policy: Policy) -> dict[str, Any]:
-    return {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
+    told = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
+    return told | ({"rate": str(policy.pace)} if policy.pace else {})
