@@ -27,6 +27,13 @@ def test_the_ten_lines_of_the_readme_print_what_it_says() -> None:
     assert f"prints `{done.stdout.strip()}`" in (ROOT / "README.md").read_text()
 
 
+def test_the_program_of_the_how_to_answers_as_it_says(tmp_path: Path) -> None:
+    program, code = blocks("docs/howto/program.md", "python")
+    (tmp_path / "bot.py").write_text(program)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert f"prints `{done.stdout.strip()}`" in (ROOT / "docs/howto/program.md").read_text()
+
+
 def test_the_experiment_of_the_readme_is_one() -> None:
     [text] = blocks("README.md", "yaml")
     assert list(ExperimentSpec.model_validate(yaml.safe_load(text)).tasks) == ["bot", "last_month"]
@@ -59,7 +66,9 @@ def test_the_published_schema_refuses_what_cannot_run(change: dict[str, object])
         jsonschema.Draft202012Validator(json_schema()).validate(experiment)
 
 
-@pytest.mark.parametrize("document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/guide.md"])
+@pytest.mark.parametrize(
+    "document", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/guide.md", "docs/howto/program.md"]
+)
 def test_links_lead_somewhere(document: str) -> None:
     place = ROOT / document
     for link in re.findall(r"\]\(([^)#]+)[^)]*\)", place.read_text()):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evaluand.store import MemoryStore, Store
     from evaluand.stores.directory import DirectoryStore
     from evaluand.task import Alternatives, Task, task
+    from evaluand.tasks.program import ProgramTask
     from evaluand.trace import Span, TaskSpan, Trace, Tracer, span
 
 _PLACES = {
@@ -45,6 +46,7 @@ _PLACES = {
     "scorer": ("Score", "Scorer", "scorer"),
     "store": ("MemoryStore", "Store"),
     "stores.directory": ("DirectoryStore",),
+    "tasks.program": ("ProgramTask",),
     "task": ("Alternatives", "Task", "task"),
     "trace": ("Span", "TaskSpan", "Trace", "Tracer", "span"),
 }
@@ -71,6 +73,7 @@ __all__ = [
     "MemoryStore",
     "Pace",
     "Policy",
+    "ProgramTask",
     "Roles",
     "Run",
     "Runner",

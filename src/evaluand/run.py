@@ -318,6 +318,7 @@ class _Job:
             if not self.is_sealed():
                 _seal_run(self.store, self.manifest, self.lane, self.dataset.indices, self.replications)
         finally:
+            self.task.close()
             self.lane.close()
         return Receipt(self.lane.slots, self.tally.called, self.tally.reused, self.tally.kept)
 
@@ -353,9 +354,9 @@ class _Job:
         return unit.trace.root
 
     def _request(self, unit: _Unit, task_span: TaskSpan) -> Request:
-        example = unit.example
+        example, timeout = unit.example, self.runner.policy.timeout
         return Request(
-            _own(example.input), task_span, example.index, example.id, unit.replication, unit.digest, self.seed
+            _own(example.input), task_span, example.index, example.id, unit.replication, unit.digest, self.seed, timeout
         )
 
     def _line(self, unit: _Unit, outcome: Outcome) -> tuple[bytes, bool]:
