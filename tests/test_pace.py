@@ -67,10 +67,11 @@ def starts_of(pace: Pace, clock: Clock, callers: Sequence[Caller]) -> list[float
         if pause:
             heapq.heappush(events, (clock.now + pause + callers[number][1], number, "asks"))
             continue
-        turn.__exit__(None, None, None)
-        del turns[number]
         if what == "asks":
+            turn.start()
             starts.append(clock.now + callers[number][2])
+        turn.give_back()
+        del turns[number]
     return starts
 
 
@@ -99,6 +100,7 @@ def test_where_there_is_work_at_least_95_percent_of_a_pace_are_used(calls: int, 
         pause = turn.pause()
         if not pause:
             starts.append(clock.now)
+            turn.start()
             turn = pace.turn()
         heapq.heappush(waiting, (clock.now + pause, number, turn))
     assert fullest(starts, seconds) == calls
@@ -118,6 +120,7 @@ def test_a_turn_given_up_costs_no_start() -> None:
     pace = Pace(1, 1.0, clock=clock)
     with pace.turn() as first:
         assert first.pause() == 0
+        first.start()
     with pace.turn() as second:
         assert second.pause() == pytest.approx(1.025)
         assert pace.turn().pause() == pytest.approx(1.025)  # the one slot is held by the second
@@ -204,7 +207,11 @@ class Stamps:
         return number
 
 
-@pytest.mark.parametrize("way", ["plain", "coroutine"])
+# How soon a thread reaches its task's first line depends on who else uses the machine; an event loop's time is exact.
+WAYS = pytest.mark.parametrize("way", [pytest.param("plain", marks=pytest.mark.slow), "coroutine"])
+
+
+@WAYS
 def test_calls_stamped_inside_the_task_keep_the_limit(way: str) -> None:
     stamps = Stamps()
     run = Runner(policy=Policy(concurrency=16, rate="50/s")).run(getattr(stamps, way), data(120))
@@ -222,7 +229,7 @@ def test_a_long_run_uses_its_rate(way: str) -> None:
     assert 2000 / ((stamps.all[-1] - stamps.all[0]) / 0.5 + 1) >= 0.95 * 100
 
 
-@pytest.mark.parametrize("way", ["plain", "coroutine"])
+@WAYS
 def test_one_pace_is_shared_by_several_runs(way: str) -> None:
     stamps, pace = Stamps(), Pace(20, 0.5)
     runners = [Runner(policy=Policy(concurrency=8, rate=pace)) for _ in range(2)]
@@ -235,7 +242,7 @@ def test_one_pace_is_shared_by_several_runs(way: str) -> None:
     assert fullest(stamps.all, 0.5) <= 20
 
 
-@pytest.mark.parametrize("way", ["plain", "coroutine"])
+@WAYS
 def test_further_attempts_wait_for_their_turn_too(way: str) -> None:
     stamps, calls = Stamps(), Counter[int]()
 

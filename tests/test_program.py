@@ -166,7 +166,7 @@ def test_an_error_that_a_program_tells_keeps_its_name_and_code_and_is_tried_agai
         ("return '[1, 2]'", "ProgramError", "protocol", "wrote '[1, 2]'; an answer is {\"output\": …}"),
         ("return {'answer': 1}", "ProgramError", "protocol", "wrote '{\"answer\": 1}'; an answer is"),
         ("return {'output': 1, 'index': 9}", "ProgramError", "protocol", "answered another call: index is 9, but 1"),
-        ("print('{}' * 9_000_000, flush=True)", "ProgramError", "protocol", "a line of more than 16 MiB, which begins '"),
+        ("print('{}' * 9_000_000, flush=True)", "ProgramError", "protocol", "a line of more than 16 MiB, which begins"),
         ("return '{\"output\": 1}\\n{\"output\": 2}'", "ProgramError", "protocol", "2}\\n' without being asked"),
         ("sys.stderr.write('oh no\\n')\nsys.exit(3)", "ProgramDied", "exit 3", "exit status 3 without an answer; the"),
         ("os.kill(os.getpid(), 11)", "ProgramDied", "SIGSEGV", "the program was ended by SIGSEGV without an answer"),

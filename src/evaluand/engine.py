@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from evaluand.errors import SpecError, TaskError, TaskTimeout
 from evaluand.pace import Pace
@@ -47,7 +48,7 @@ class Policy:
     """How calls are made.
 
     Attributes:
-        concurrency: calls in flight at once.
+        concurrency: calls in flight at once; if not given 16, or with `processes` the number of CPUs.
         timeout: seconds one attempt may take, or None.
         retries: further attempts after an error declared transient.
         backoff: seconds before the first retry; doubles with each, up to a minute.
@@ -55,17 +56,26 @@ class Policy:
         abort_on_error: the first failure stops everything.
         rate: how many attempts may start in a period: a `Pace`, which several policies may share, or a text such as
             `60/min`, `10/s` or `5000/h`.
+        processes: each call in flight has a process of its own, forked from this one: for tasks that compute. What a
+            task changes stays in the process that made the call.
     """
 
-    concurrency: int = 16
+    concurrency: int = None  # type: ignore[assignment] # a number from __post_init__ on
     timeout: float | None = None
     retries: int = 0
     backoff: float = 1.0
     transient: tuple[str, ...] = TRANSIENT
     abort_on_error: bool = False
     rate: Pace | str | None = None
+    processes: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.processes, bool):
+            raise SpecError(f"processes is {self.processes!r}; give True or False, and their number as concurrency")
+        if self.processes and not hasattr(os, "fork"):
+            raise SpecError("processes: this system cannot fork processes; leave it out to use threads")
+        if self.concurrency is None:
+            object.__setattr__(self, "concurrency", (os.cpu_count() or 1) if self.processes else 16)
         for name, least, kind in (("concurrency", 1, int), ("retries", 0, int), ("backoff", 0, int | float)):
             value = getattr(self, name)
             if not isinstance(value, kind) or isinstance(value, bool) or not value >= least:
@@ -93,6 +103,21 @@ class Policy:
     def pause(self, attempts: int) -> float:
         """Seconds to wait after that many attempts."""
         return float(min(self.backoff * 2.0 ** min(attempts - 1, 60), MAX_BACKOFF))
+
+
+@dataclass(frozen=True)
+class Wire(Generic[U]):
+    """How a unit gets to another process.
+
+    Args:
+        pack: the bytes that a child needs of a unit.
+        unpack: the unit that they stand for, in the child.
+        close: ends what calls have started, in the child.
+    """
+
+    pack: Callable[[U], bytes]
+    unpack: Callable[[bytes], U]
+    close: Callable[[], None] = lambda: None
 
 
 class Engine(Protocol):
@@ -225,7 +250,7 @@ class _AsyncMap:
                 return await self._call(unit)
         except TimeoutError:
             if limit.expired():
-                raise _too_long(self._policy) from None
+                raise too_long(self._policy) from None
             raise
 
 
@@ -354,7 +379,7 @@ class _ThreadMap:
                     continue
                 worker.abandoned = True
             self._workers.remove(worker)
-            error = _too_long(self._policy)
+            error = too_long(self._policy)
             if self._policy.tries_again(error, worker.attempts):
                 self._start(unit, worker)
             else:
@@ -422,11 +447,17 @@ class _ThreadMap:
             self._ended.notify_all()
 
 
-def _too_long(policy: Policy) -> TaskTimeout:
+def too_long(policy: Policy) -> TaskTimeout:
+    """What a call that takes longer than the policy allows fails with."""
     return TaskTimeout(f"took longer than {policy.timeout:g} s", code="timeout")
 
 
+def stopped_at(unit: Any, said: str) -> str:
+    """What to tell of a stop at the first failure."""
+    return f"{unit}: {said}; stopped at the first failure, as asked"
+
+
 def _aborted(unit: Any, error: BaseException) -> Aborted:
-    stopped = Aborted(f"{unit}: {type(error).__name__}: {error}; stopped at the first failure, as asked")
+    stopped = Aborted(stopped_at(unit, f"{type(error).__name__}: {error}"))
     stopped.__cause__ = error
     return stopped

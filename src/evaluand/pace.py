@@ -4,9 +4,9 @@ A pace of n calls per period has n slots; a slot lends one start, and the next w
 one slot lie at least a period apart, so no period, wherever it begins, holds more than n. Compared with one start
 every n-th of a period the first n need not wait, and what is late takes nothing from what follows.
 
-A slot counts from when its start really happened, not from when it was allowed: a thread that wakes late makes the
-next wait, never the limit break. What remains unseen is the moment between asking and the task's first line; a
-period is taken 2.5 percent longer for it.
+A slot counts from when its start really happened, not from when it was allowed: who wakes late makes the next wait,
+never the limit break. An event loop tells so after the call's first step, thus exactly. A thread can only tell just
+before it; for the moment until the task's first line a period is taken 2.5 percent longer.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Pace:
         return f"{self.calls}/{unit}"
 
     def turn(self) -> Turn:
-        """The turn of one call; enter it, and ask it until it says that the call may start."""
+        """The turn of one call: ask it for its pause until there is none, and tell it of the start."""
         return Turn(self)
 
     def wait(self, stop: threading.Event) -> bool:
@@ -88,17 +88,23 @@ class Pace:
             while pause := turn.pause():
                 if stop.wait(pause):
                     return False
+            turn.start()
         return not stop.is_set()
 
     async def wait_async(self) -> None:
         """Waits in an event loop until a call may start."""
-        with self.turn() as turn:
+        turn = self.turn()
+        try:
             while pause := turn.pause():
                 await asyncio.sleep(pause)
+        except BaseException:
+            turn.give_back()
+            raise
+        asyncio.get_running_loop().call_soon(turn.start)  # comes after the first step of what follows
 
 
 class Turn:
-    """One call's turn: within its `with` block it holds a slot from when there is one until the call starts."""
+    """One call's turn: it holds a slot from when there is one until the call has started, or its `with` block ends."""
 
     __slots__ = ("_pace", "_slot")
 
@@ -112,6 +118,15 @@ class Turn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
+        self.give_back()
+
+    @property
+    def soonest(self) -> float:
+        """Seconds until it is worth asking again."""
+        now = self._pace._clock()
+        return self._pace._period if self._slot is None else max(self._slot - now, 0.0)
+
+    def give_back(self) -> None:
         """Gives the slot back as it was where the call did not start."""
         if self._slot is not None:
             with self._pace._lock:
@@ -119,19 +134,21 @@ class Turn:
             self._slot = None
 
     def pause(self) -> float:
-        """Seconds to wait before asking again; 0 says that the call has to start now, and counts it as started."""
+        """Seconds to wait before asking again; 0 says that the call may start."""
         pace = self._pace
         with pace._lock:
-            now = pace._clock()
             if self._slot is None:
                 self._slot = self._take()
             if self._slot is None:
                 return pace._period  # all slots are held by turns that start from now on, so none is free sooner
-            if self._slot > now:
-                return self._slot - now
-            heapq.heappush(pace._free, now + pace._period)
+            return max(self._slot - pace._clock(), 0.0)
+
+    def start(self) -> None:
+        """Counts the call as started now, at the latest."""
+        pace = self._pace
+        with pace._lock:
+            heapq.heappush(pace._free, pace._clock() + pace._period)
             self._slot = None
-            return 0.0
 
     def _take(self) -> float | None:
         pace = self._pace

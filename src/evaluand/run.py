@@ -25,7 +25,7 @@ from orjson import Fragment
 
 from evaluand import ids, rows
 from evaluand.dataset import Dataset, Example, ExampleStream
-from evaluand.engine import Engine, LocalEngine, Outcome, Policy
+from evaluand.engine import Engine, LocalEngine, Outcome, Policy, Wire
 from evaluand.errors import DataError, SpecError
 from evaluand.fingerprint import Identity, explain
 from evaluand.fingerprint.homes import is_first_party
@@ -67,6 +67,17 @@ class _Unit:
 
     def __str__(self) -> str:
         return f"_index_ {self.example.index}, replication {self.replication}"
+
+
+def _packed(unit: _Unit) -> bytes:
+    """What a process that makes the call needs of a unit."""
+    e = unit.example
+    return ids.encode([unit.slot, e.index, e.position, e.id, e.input, unit.replication, unit.digest])
+
+
+def _unpacked(packed: bytes) -> _Unit:
+    slot, index, position, id, input, replication, digest = ids.decode(packed)
+    return _Unit(slot, Example(index, position, id, input, None, {}, None, None, {}, b""), replication, digest)
 
 
 @dataclass(slots=True)
@@ -312,6 +323,7 @@ class _Job:
                 self.runner.engine,
                 self.tally,
                 sealed=self.is_sealed,
+                wire=Wire(_packed, _unpacked, self.task.close) if self.runner.policy.processes else None,
             )
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
                 work.perform()
@@ -714,4 +726,6 @@ def place_of(error: BaseException) -> str | None:
 
 def _policy(policy: Policy) -> dict[str, Any]:
     told = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
-    return told | ({"rate": str(policy.pace)} if policy.pace else {})
+    return (
+        told | ({"rate": str(policy.pace)} if policy.pace else {}) | ({"processes": True} if policy.processes else {})
+    )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from evaluand.engine import Engine, LocalEngine, Outcome, Policy
+from evaluand.engine import Engine, LocalEngine, Outcome, Policy, Wire
 from evaluand.errors import EngineError
 from evaluand.journal import SHARD_SLOTS, Lane
 
@@ -98,6 +98,7 @@ class KeyedWork(Generic[U]):
         line: the journal lines of a unit and its outcome, and how many of its slots failed.
         gather: lines written at once, for work so quick that doing a few again costs less.
         sealed: whether another process has ended the work.
+        wire: how units get to processes of their own, where the calls are made in such; instead of by the engine.
     """
 
     lane: Lane
@@ -109,6 +110,7 @@ class KeyedWork(Generic[U]):
     tally: Tally = field(default_factory=Tally)
     gather: int = 1
     sealed: Callable[[], bool] = lambda: False
+    wire: Wire[U] | None = None
 
     def __post_init__(self) -> None:
         self._pending: dict[int, int] = {}
@@ -128,7 +130,7 @@ class KeyedWork(Generic[U]):
         """
         while not self.sealed():
             others, self._claims = self.lane.leases.busy(), 0
-            self.engine.map(self._claimed(), self.call, self._done, self.policy)
+            self._map(self._claimed())
             self.lane.refresh()
             if self.lane.n_done == self.lane.slots:
                 break
@@ -136,6 +138,14 @@ class KeyedWork(Generic[U]):
                 time.sleep(_PATIENCE)  # another process holds the last shards; if it dies, they come free
             elif not self.sealed():
                 self._reopen()
+
+    def _map(self, units: Iterator[U]) -> None:
+        if self.wire is None:
+            self.engine.map(units, self.call, self._done, self.policy)
+            return
+        from evaluand.processes import ProcessMap  # on use: multiprocessing takes a while to import
+
+        ProcessMap(units, self.call, self.line, self.wire, self._keep, self.policy).run()
 
     def _reopen(self) -> None:
         """Frees the shards whose lines a crash of the machine has lost."""
@@ -164,7 +174,9 @@ class KeyedWork(Generic[U]):
             self._settle(shard)
 
     def _done(self, unit: U, outcome: Outcome) -> None:
-        line, failed = self.line(unit, outcome)
+        self._keep(unit, *self.line(unit, outcome))
+
+    def _keep(self, unit: U, line: bytes, failed: int) -> None:
         if self.gather == 1:
             self.lane.append(line)
         else:
