@@ -43,6 +43,13 @@ def test_the_example_of_estimators_runs() -> None:
     assert again.startswith("again: 0 of 1,707 done now, 1,707 kept")
 
 
+def test_the_program_of_the_how_to_answers_as_it_says(tmp_path: Path) -> None:
+    program, code = blocks("docs/howto/program.md", "python")
+    (tmp_path / "bot.py").write_text(program)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert f"prints `{done.stdout.strip()}`" in (ROOT / "docs/howto/program.md").read_text()
+
+
 def test_the_experiment_of_the_readme_is_one() -> None:
     [text] = blocks("README.md", "yaml")
     assert list(ExperimentSpec.model_validate(yaml.safe_load(text)).tasks) == ["bot", "last_month"]

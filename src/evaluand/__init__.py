@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from evaluand.metrics.mean import Mean
     from evaluand.metrics.pass_at_k import PassAtK
     from evaluand.metrics.quantile import Quantile
+    from evaluand.pace import Pace
     from evaluand.run import Run, Runner
     from evaluand.scorer import Score, Scorer, scorer
     from evaluand.split import Split
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from evaluand.stores.directory import DirectoryStore
     from evaluand.task import Alternatives, Task, task
     from evaluand.tasks.estimator import EstimatorTask
+    from evaluand.tasks.program import ProgramTask
     from evaluand.trace import Span, TaskSpan, Trace, Tracer, span
 
 _PLACES = {
@@ -49,11 +51,13 @@ _PLACES = {
     "metrics.mean": ("Mean",),
     "metrics.pass_at_k": ("PassAtK",),
     "metrics.quantile": ("Quantile",),
+    "pace": ("Pace",),
     "run": ("Run", "Runner"),
     "scorer": ("Score", "Scorer", "scorer"),
     "split": ("Split",),
     "store": ("MemoryStore", "Store"),
     "stores.directory": ("DirectoryStore",),
+    "tasks.program": ("ProgramTask",),
     "task": ("Alternatives", "Task", "task"),
     "tasks.estimator": ("EstimatorTask",),
     "trace": ("Span", "TaskSpan", "Trace", "Tracer", "span"),
@@ -82,8 +86,10 @@ __all__ = [
     "Mean",
     "Measure",
     "MemoryStore",
+    "Pace",
     "PassAtK",
     "Policy",
+    "ProgramTask",
     "Quantile",
     "Roles",
     "Run",

@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
+import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from evaluand.errors import SpecError, TaskError, TaskTimeout
+from evaluand.pace import Pace
 
 U = TypeVar("U")
 
@@ -47,22 +49,34 @@ class Policy:
     """How calls are made.
 
     Attributes:
-        concurrency: calls in flight at once.
+        concurrency: calls in flight at once; if not given 16, or with `processes` the number of CPUs.
         timeout: seconds one attempt may take, or None.
         retries: further attempts after an error declared transient.
         backoff: seconds before the first retry; doubles with each, up to a minute.
         transient: names of the error classes (or of their bases) worth another try.
         abort_on_error: the first failure stops everything.
+        rate: how many attempts may start in a period: a `Pace`, which several policies may share, or a text such as
+            `60/min`, `10/s` or `5000/h`.
+        processes: each call in flight has a process of its own, forked from this one: for tasks that compute. What a
+            task changes stays in the process that made the call.
     """
 
-    concurrency: int = 16
+    concurrency: int = None  # type: ignore[assignment] # a number from __post_init__ on
     timeout: float | None = None
     retries: int = 0
     backoff: float = 1.0
     transient: tuple[str, ...] = TRANSIENT
     abort_on_error: bool = False
+    rate: Pace | str | None = None
+    processes: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.processes, bool):
+            raise SpecError(f"processes is {self.processes!r}; give True or False, and their number as concurrency")
+        if self.processes and not hasattr(os, "fork"):
+            raise SpecError("processes: this system cannot fork processes; leave it out to use threads")
+        if self.concurrency is None:
+            object.__setattr__(self, "concurrency", (os.cpu_count() or 1) if self.processes else 16)
         for name, least, kind in (("concurrency", 1, int), ("retries", 0, int), ("backoff", 0, int | float)):
             value = getattr(self, name)
             if not isinstance(value, kind) or isinstance(value, bool) or not value >= least:
@@ -72,6 +86,16 @@ class Policy:
             raise SpecError(f"timeout is {self.timeout!r}; give seconds above 0, or leave it out for none")
         if isinstance(self.transient, str):
             raise SpecError(f"transient is the text {self.transient!r}; give a tuple of names of error classes")
+        if isinstance(self.rate, str):
+            object.__setattr__(self, "rate", Pace.parse(self.rate))
+        elif self.rate is not None and not isinstance(self.rate, Pace):
+            raise SpecError(f"rate is {self.rate!r}; give a Pace, or a text such as 10/s, 60/min or 5000/h")
+
+    @property
+    def pace(self) -> Pace | None:
+        """What attempts wait for before they start."""
+        assert not isinstance(self.rate, str)
+        return self.rate
 
     def tries_again(self, error: BaseException, attempts: int) -> bool:
         """Whether an attempt that failed is followed by another."""
@@ -80,6 +104,21 @@ class Policy:
     def pause(self, attempts: int) -> float:
         """Seconds to wait after that many attempts."""
         return float(min(self.backoff * 2.0 ** min(attempts - 1, 60), MAX_BACKOFF))
+
+
+@dataclass(frozen=True)
+class Wire(Generic[U]):
+    """How a unit gets to another process.
+
+    Args:
+        pack: the bytes that a child needs of a unit.
+        unpack: the unit that they stand for, in the child.
+        close: ends what calls have started, in the child.
+    """
+
+    pack: Callable[[U], bytes]
+    unpack: Callable[[bytes], U]
+    close: Callable[[], None] = lambda: None
 
 
 class Engine(Protocol):
@@ -166,7 +205,10 @@ class _AsyncMap:
 
     async def _work(self) -> None:
         policy, attempt = self._policy, self._timed if self._policy.timeout else self._call
+        pace = policy.pace
         for unit in self._units:
+            if pace:
+                await pace.wait_async()
             attempts, started, clock = 1, time.time_ns(), time.perf_counter_ns()
             while True:  # in place: a coroutine for the attempts would be one more to wake at each step of a call
                 try:
@@ -176,6 +218,8 @@ class _AsyncMap:
                 if error is None or not policy.tries_again(error, attempts):
                     break
                 await asyncio.sleep(policy.pause(attempts))
+                if pace:
+                    await pace.wait_async()
                 attempts += 1
             if self._stopping:
                 return
@@ -210,10 +254,10 @@ class _AsyncMap:
                 value = await self._call(unit)
         except TimeoutError:
             if limit.expired():
-                raise _too_long(self._policy) from None
+                raise too_long(self._policy) from None
             raise
         if limit.expired() or time.perf_counter() - began > (self._policy.timeout or math.inf):
-            raise _too_long(self._policy)  # the call let its cancellation pass, or the whole loop wait
+            raise too_long(self._policy)  # the call let its cancellation pass, or the whole loop wait
         return value
 
 
@@ -279,8 +323,8 @@ class _Worker:
         self.clock = 0  # the present attempt
         self.abandoned = False
 
-    def take(self) -> None:
-        self.attempts, self.started, self.began = 0, time.time_ns(), time.perf_counter_ns()
+    def start(self) -> None:
+        self.started, self.began = time.time_ns(), time.perf_counter_ns()
 
     def outcome(self, value: Any, error: BaseException | None) -> Outcome:
         return Outcome(value, error, self.attempts, self.started, time.perf_counter_ns() - self.began)
@@ -306,9 +350,9 @@ class _ThreadMap:
         self._workers: list[_Worker] = []
 
     def run(self) -> None:
-        for _ in range(self._policy.concurrency):
-            self._start()
         try:
+            for _ in range(self._policy.concurrency):
+                self._start()
             self._wait()
         except KeyboardInterrupt:
             self._stop.set()
@@ -350,7 +394,7 @@ class _ThreadMap:
                     continue
                 worker.abandoned = True
             self._workers.remove(worker)
-            error = _too_long(self._policy)
+            error = too_long(self._policy)
             if self._policy.tries_again(error, worker.attempts):
                 self._start(unit, worker)
             else:
@@ -363,7 +407,7 @@ class _ThreadMap:
         try:
             if unit is None or self._finish(unit, worker, pause=self._policy.pause(worker.attempts)):
                 while not self._stop.is_set() and (unit := self._take()) is not None:
-                    worker.take()
+                    worker.attempts = 0
                     if not self._finish(unit, worker):
                         return
         except BaseException as error:
@@ -380,7 +424,9 @@ class _ThreadMap:
     def _finish(self, unit: Any, worker: _Worker, pause: float = 0.0) -> bool:
         """Calls a unit until it is done; false when the watch has left this thread behind."""
         policy = self._policy
-        while not (pause and self._stop.wait(pause)):
+        while not (pause and self._stop.wait(pause)) and (policy.pace is None or policy.pace.wait(self._stop)):
+            if not worker.attempts:
+                worker.start()
             with worker.lock:
                 worker.attempts += 1
                 worker.unit, worker.clock = unit, time.perf_counter_ns()
@@ -416,11 +462,17 @@ class _ThreadMap:
             self._ended.notify_all()
 
 
-def _too_long(policy: Policy) -> TaskTimeout:
+def too_long(policy: Policy) -> TaskTimeout:
+    """What a call that takes longer than the policy allows fails with."""
     return TaskTimeout(f"took longer than {policy.timeout:g} s", code="timeout")
 
 
+def stopped_at(unit: Any, said: str) -> str:
+    """What to tell of a stop at the first failure."""
+    return f"{unit}: {said}; stopped at the first failure, as asked"
+
+
 def _aborted(unit: Any, error: BaseException) -> Aborted:
-    stopped = Aborted(f"{unit}: {type(error).__name__}: {error}; stopped at the first failure, as asked")
+    stopped = Aborted(stopped_at(unit, f"{type(error).__name__}: {error}"))
     stopped.__cause__ = error
     return stopped

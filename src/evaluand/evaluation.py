@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -22,7 +22,7 @@ from orjson import Fragment
 
 from evaluand import ids, rows
 from evaluand.dataset import Example
-from evaluand.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy
+from evaluand.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy, Wire
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
@@ -56,6 +56,25 @@ class _Unit:
 
     def __str__(self) -> str:
         return f"_index_ {self.response.index}, replication {self.response.replication}"
+
+
+def _packed(unit: _Unit) -> bytes:
+    """What a process that grades a row, or a batch of them, needs of it."""
+    return ids.encode([_fields(u) for u in (unit, *unit.rest)])
+
+
+def _fields(unit: _Unit) -> list[Any]:
+    return [
+        unit.slot,
+        unit.digest,
+        *([getattr(part, f.name) for f in fields(part)] for part in (unit.example, unit.response)),
+    ]
+
+
+def _unpacked(packed: bytes) -> _Unit:
+    first, *rest = (_Unit(slot, Example(*e), Response(*r), digest) for slot, digest, e, r in ids.decode(packed))
+    first.rest = rest
+    return first
 
 
 class _Piece(NamedTuple):
@@ -259,6 +278,7 @@ class _Job:
             tally,
             GATHER if quick else 1,
             self.is_sealed,
+            wire=Wire(_packed, _unpacked) if self.evaluator.policy.processes and not quick else None,
         )
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             keyed.perform()
@@ -381,6 +401,7 @@ class _Grader:
         results = iter(outcome.value) if outcome.error is None else None
         lines, failed = [], 0
         for u in (unit, *unit.rest):
+            u.pieces = u.pieces or self._pieces(u)  # where the process that made the call is gone
             scores = self._rows(u, results, outcome.error)
             failed += any(row[2] == FAILED for row in scores)
             lines.append(_line(u, scores))

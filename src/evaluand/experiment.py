@@ -119,16 +119,18 @@ class RunSpec(BaseModel):
         description="how often each example is run; if not given, as often as the task tells, or once",
     )
     seed: int = Field(0, ge=-(2**63), lt=2**63, description="what the seeds of calls are made from")
-    concurrency: int = Field(16, ge=1, description="calls at once")
+    concurrency: int | None = Field(None, ge=1, description="calls at once; 16, or with processes one per CPU")
     timeout: float | None = Field(None, gt=0, description="seconds per call")
     retries: int = Field(0, ge=0, description="further attempts after an error worth a retry")
     backoff: float = Field(1.0, ge=0, description="seconds before the first retry; doubles")
     transient: list[str] = Field(default=list(TRANSIENT), description="error classes worth a retry, by name")
+    rate: str | None = Field(None, description="how many calls may start in a period: 60/min, 10/s, 5000/h")
+    processes: bool = Field(False, description="each call has a process of its own: for tasks that compute")
     abort_on_error: bool = Field(False, description="stop at the first call that fails")
 
     @property
     def policy(self) -> Policy:
-        chosen = self.model_dump(exclude={"replications", "seed", "transient"})
+        chosen = self.model_dump(exclude={"replications", "seed", "transient"}, exclude_none=True)
         return Policy(transient=tuple(self.transient), **chosen)
 
 
@@ -238,6 +240,8 @@ class Experiment:
         for i, metric in enumerate(spec.metrics):
             with document.at("metrics", i):
                 measures[i] = _measure(metric, spec)
+        with document.at("run"):
+            policy = spec.run.policy
         dataset = _dataset(spec, folder, document)
         if dataset is not None:
             _check_fit(spec, document, dataset, tasks, scorers, measures)
@@ -249,7 +253,7 @@ class Experiment:
             tasks,
             scorers,
             list(measures.values()),
-            spec.run.policy,
+            policy,
             spec.run.replications,
             spec.run.seed,
             {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(path.read_bytes()).hexdigest()[:32]},

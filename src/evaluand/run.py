@@ -26,7 +26,7 @@ from orjson import Fragment
 
 from evaluand import ids, rows
 from evaluand.dataset import Dataset, Example, ExampleStream
-from evaluand.engine import Engine, LocalEngine, Outcome, Policy
+from evaluand.engine import Engine, LocalEngine, Outcome, Policy, Wire
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.fingerprint import Identity, explain
 from evaluand.fingerprint.homes import is_first_party
@@ -69,6 +69,17 @@ class _Unit:
 
     def __str__(self) -> str:
         return f"_index_ {self.example.index}, replication {self.replication}"
+
+
+def _packed(unit: _Unit) -> bytes:
+    """What a process that makes the call needs of a unit."""
+    e = unit.example
+    return ids.encode([unit.slot, e.index, e.position, e.id, e.input, unit.replication, unit.digest])
+
+
+def _unpacked(packed: bytes) -> _Unit:
+    slot, index, position, id, input, replication, digest = ids.decode(packed)
+    return _Unit(slot, Example(index, position, id, input, None, {}, None, None, {}, b""), replication, digest)
 
 
 @dataclass(slots=True)
@@ -337,12 +348,14 @@ class _Job:
                 self.tally,
                 sealed=self.is_sealed,
                 settled=self._skipped_line,
+                wire=Wire(_packed, _unpacked, self.task.close) if self.runner.policy.processes else None,
             )
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
                 work.perform()
             if not self.is_sealed():
                 _seal_run(self.store, self.manifest, self.lane, self.dataset.indices, self.replications)
         finally:
+            self.task.close()
             self.lane.close()
         tally = self.tally
         return Receipt(self.lane.slots, tally.called, tally.reused, tally.kept, skipped=tally.skipped)
@@ -382,9 +395,9 @@ class _Job:
         return unit.trace.root
 
     def _request(self, unit: _Unit, task_span: TaskSpan) -> Request:
-        example = unit.example
+        example, timeout = unit.example, self.runner.policy.timeout
         return Request(
-            _own(example.input), task_span, example.index, example.id, unit.replication, unit.digest, self.seed
+            _own(example.input), task_span, example.index, example.id, unit.replication, unit.digest, self.seed, timeout
         )
 
     def _skipped_line(self, unit: _Unit) -> bytes | None:
@@ -756,4 +769,7 @@ def place_of(error: BaseException) -> str | None:
 
 
 def _policy(policy: Policy) -> dict[str, Any]:
-    return {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
+    told = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
+    return (
+        told | ({"rate": str(policy.pace)} if policy.pace else {}) | ({"processes": True} if policy.processes else {})
+    )

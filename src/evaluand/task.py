@@ -36,6 +36,7 @@ class Request:
         replication: which repeat, from 0.
         digest: 16 bytes that stand for what the task can see of the example.
         run_seed: the seed of the whole run.
+        timeout: seconds the call may take, or None; for tasks that can end what they started.
     """
 
     input: Any
@@ -45,6 +46,7 @@ class Request:
     replication: int
     digest: bytes
     run_seed: int
+    timeout: float | None = None
 
     @property
     def seed(self) -> int:
@@ -104,6 +106,9 @@ class Task(ABC, Generic[Input, Output]):
 
     def prepare(self, dataset: Dataset) -> None:
         """Loads what the calls need; what it raises stops the run before anything is called."""
+
+    def close(self) -> None:
+        """Ends what the calls have started; called when a run has ended, however it ended. Calls may follow."""
 
     def fold(self, index: int, id: str, replication: int) -> int | None:
         """Which fold of a cross-validation the output for an example belongs to, where it belongs to one."""

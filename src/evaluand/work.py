@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
-from evaluand.engine import Engine, LocalEngine, Outcome, Policy
+from evaluand.engine import Engine, LocalEngine, Outcome, Policy, Wire
 from evaluand.errors import EngineError
 from evaluand.journal import SHARD_SLOTS, Lane
 
@@ -104,6 +104,7 @@ class KeyedWork(Generic[U]):
         gather: lines written at once, for work so quick that doing a few again costs less.
         sealed: whether another process has ended the work.
         settled: the line of a unit that needs no call, or None.
+        wire: how units get to processes of their own, where the calls are made in such; instead of by the engine.
     """
 
     lane: Lane
@@ -116,6 +117,7 @@ class KeyedWork(Generic[U]):
     gather: int = 1
     sealed: Callable[[], bool] = lambda: False
     settled: Callable[[U], bytes | None] = lambda unit: None
+    wire: Wire[U] | None = None
 
     def __post_init__(self) -> None:
         self._pending: dict[int, int] = {}
@@ -135,7 +137,7 @@ class KeyedWork(Generic[U]):
         """
         while not self.sealed():
             others, self._claims = self.lane.leases.busy(), 0
-            self.engine.map(self._claimed(), self.call, self._done, self.policy)
+            self._map(self._claimed())
             self.lane.refresh()
             if self.lane.n_done == self.lane.slots:
                 break
@@ -143,6 +145,14 @@ class KeyedWork(Generic[U]):
                 time.sleep(_PATIENCE)  # another process holds the last shards; if it dies, they come free
             elif not self.sealed():
                 self._reopen()
+
+    def _map(self, units: Iterator[U]) -> None:
+        if self.wire is None:
+            self.engine.map(units, self.call, self._done, self.policy)
+            return
+        from evaluand.processes import ProcessMap  # on use: multiprocessing takes a while to import
+
+        ProcessMap(units, self.call, self.line, self.wire, self._keep, self.policy).run()
 
     def _reopen(self) -> None:
         """Frees the shards whose lines a crash of the machine has lost."""
@@ -176,7 +186,9 @@ class KeyedWork(Generic[U]):
             self._settle(shard)
 
     def _done(self, unit: U, outcome: Outcome) -> None:
-        line, failed = self.line(unit, outcome)
+        self._keep(unit, *self.line(unit, outcome))
+
+    def _keep(self, unit: U, line: bytes, failed: int) -> None:
         if self.gather == 1:
             self.lane.append(line)
         else:

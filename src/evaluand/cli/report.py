@@ -104,8 +104,8 @@ def _gathered(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[li
         _require_sealed(store, kind, id)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
-        parts = _parts(store, aggregation.manifest["provenance"]["evaluations"])
-        return parts, metrics_facts(aggregation, [part.task for part in parts])
+        parts = _parts(store, aggregation.manifest["provenance"]["evaluations"], aggregation.labels)
+        return parts, metrics_facts(aggregation)
     if kind == "runs":
         graded = _newest(store, "evaluations", lambda manifest: manifest["provenance"]["run"] == id)
         if graded is None:
@@ -119,13 +119,13 @@ def _gathered(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[li
         evaluations = [id for id in named if store.is_sealed("evaluations", id)]
         if not evaluations:
             raise NotFound(f"nothing of {title!r} has been evaluated to the end; see `evaluand list`")
-    parts = _parts(store, evaluations)
+    made = [Evaluation(store, id) for id in evaluations]
+    parts = _parts(store, evaluations, [_task_name(evaluation.manifest) for evaluation in made])
     return parts, [row for part in parts for row in _metrics_of(store, part)]
 
 
-def _parts(store: DirectoryStore, evaluations: Sequence[str]) -> list[Part]:
+def _parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[str]) -> list[Part]:
     made = [Evaluation(store, id) for id in evaluations]
-    names = [_task_name(evaluation.manifest) for evaluation in made]
     return [
         Part(
             name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}",
@@ -150,9 +150,8 @@ def _metrics_of(store: DirectoryStore, part: Part) -> list[Facts]:
     if id is None:
         return []
     aggregation = Aggregation(store, id)
-    evaluations = aggregation.manifest["provenance"]["evaluations"]
-    rows = metrics_facts(aggregation, evaluations)
-    return [row | {"task": part.task} for row in rows if row["task"] == own]
+    label = aggregation.labels[aggregation.manifest["provenance"]["evaluations"].index(own)]
+    return [row | {"task": part.task} for row in metrics_facts(aggregation) if row["task"] == label]
 
 
 def _newest(store: DirectoryStore, kind: str, suits: Any) -> str | None:

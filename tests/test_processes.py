@@ -1,0 +1,454 @@
+"""Calls in processes: the same results as in threads, and a process that dies or hangs costs one example."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import faulthandler
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluand.dataset import Dataset
+from evaluand.engine import Aborted, Policy, Wire
+from evaluand.errors import SpecError, TransientError
+from evaluand.evaluation import Evaluator
+from evaluand.pace import Pace
+from evaluand.processes import ProcessMap
+from evaluand.run import Run, Runner
+from evaluand.scorer import scorer
+from evaluand.store import MemoryStore
+from evaluand.stores.directory import DirectoryStore
+from evaluand.task import task
+from evaluand.tasks.program import ProgramTask
+from evaluand.trace import span
+
+PATIENCE = 30.0  # no test waits so long unless it fails
+TWO = Policy(concurrency=2, processes=True)
+
+
+def data(n: int) -> Dataset:
+    return Dataset.from_rows([{"input": i} for i in range(n)])
+
+
+def failures(run: Run) -> dict[int, tuple[str, str | None]]:
+    """Type and code of each failure, by index."""
+    return {r.index: (r.error["type"], r.error["code"]) for r in run if r.error}
+
+
+def messages(run: Run) -> dict[int, str]:
+    return {r.index: r.error["message"] for r in run if r.error}
+
+
+def pids(folder: Path) -> list[int]:
+    return [int(path.name) for path in folder.iterdir() if path.name.isdigit()]
+
+
+def lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def check_all_end(processes: list[int]) -> None:
+    end = time.monotonic() + PATIENCE
+    while any(lives(pid) for pid in processes):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+# Results
+
+
+def work(value: Any) -> Any:
+    with span("inside", value=value):
+        if value == 3:
+            raise ValueError("three")
+    return {"value": value, "more": [value, b"raw", float("nan")]}
+
+
+async def work_async(value: Any) -> Any:
+    await asyncio.sleep(0)
+    return work(value)
+
+
+def test_threads_coroutines_and_processes_give_the_same_digest() -> None:
+    rows = Dataset.from_rows([{"input": v} for v in (1, "zwei 🎈", None, 3, 2.5, [1, {"$x": {}}], b"raw")])
+    made = [
+        Runner(policy=policy).run(function, rows, replications=2)
+        for function, policy in ((work, Policy()), (work_async, Policy()), (work, TWO), (work_async, TWO))
+    ]
+    assert len({run.digest for run in made}) == 1
+    assert [failures(run) for run in made] == [{3: ("ValueError", None)}] * 4
+    spans = [[batch.to_pylist() for batch in run.spans()] for run in made]
+    assert [sum(map(len, s)) for s in spans] == [sum(map(len, spans[0]))] * 4
+    assert made[2].manifest["provenance"]["policy"]["processes"] is True
+
+
+def test_calls_are_made_in_as_many_processes_as_allowed_none_of_them_this_one(tmp_path: Path) -> None:
+    def whose(value: int) -> int:
+        time.sleep(0.005)
+        return os.getpid()
+
+    run = Runner(policy=Policy(concurrency=3, processes=True)).run(whose, data(60))
+    found = {r.responses[0] for r in run if r.responses}
+    assert len(found) == 3
+    assert os.getpid() not in found
+    check_all_end(list(found))
+
+
+def test_there_are_as_many_processes_as_cpus_unless_told_otherwise() -> None:
+    assert Policy(processes=True).concurrency == os.cpu_count()
+    assert Policy(processes=True, concurrency=7).concurrency == 7
+    assert Policy().concurrency == 16
+
+
+def test_each_call_has_its_seed_index_and_id() -> None:
+    def told(value: int, seed: int, index: int, id: str, replication: int) -> list[Any]:
+        return [seed, index, id, replication]
+
+    rows = Dataset.from_rows([{"_index_": 9, "input": 1, "id": "nine"}, {"_index_": 11, "input": 2, "id": "eleven"}])
+    runs = [Runner(policy=policy).run(told, rows, replications=2) for policy in (Policy(), TWO)]
+    assert [r.responses for r in runs[0]] == [r.responses for r in runs[1]]
+
+
+def test_units_are_taken_only_when_a_call_can_be_made() -> None:
+    taken, ended, ahead = 0, 0, 0
+
+    def units() -> Iterator[int]:
+        nonlocal taken, ahead
+        for unit in range(100):
+            taken += 1
+            ahead = max(ahead, taken - ended)
+            yield unit
+
+    def done(unit: int, line: bytes, failed: int) -> None:
+        nonlocal ended
+        ended += 1
+
+    wire = Wire[int](lambda unit: b"%d" % unit, int)
+    ProcessMap(units(), lambda unit: unit, lambda unit, outcome: (b"", 0), wire, done, TWO).run()
+    assert taken == ended == 100
+    assert ahead <= 2
+
+
+def test_nothing_to_do_starts_no_process() -> None:
+    wire = Wire[int](lambda unit: b"", int)
+    ProcessMap(iter(()), print, lambda unit, outcome: (b"", 0), wire, print, TWO).run()
+
+
+def test_what_a_megabyte_long_answer_says_comes_whole() -> None:
+    run = Runner(policy=TWO).run(lambda value: "x" * 3_000_000 + str(value), data(4))
+    assert [r.responses[0][-1] for r in run if r.responses] == list("0123")
+
+
+def test_a_store_on_disk_is_written_by_one_process_alone(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    run = Runner(store, TWO).run(work, data(50))
+    assert run.counts == {"completed": 49, "failed": 1}
+    assert store.damage("runs", run.id) == []
+    assert run.digest == Runner().run(work, data(50)).digest
+
+
+# What goes wrong
+
+
+def test_a_process_that_dies_costs_the_example_it_was_at() -> None:
+    def dies(value: int) -> int:
+        if value == 3:
+            os._exit(7)
+        if value == 5:
+            faulthandler.disable()
+            ctypes.string_at(0)
+        if value == 8:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return value
+
+    run = Runner(policy=TWO).run(dies, data(20))
+    assert run.counts == {"completed": 17, "failed": 3}
+    assert failures(run) == {3: ("WorkerDied", "exit 7"), 5: ("WorkerDied", "SIGSEGV"), 8: ("WorkerDied", "SIGKILL")}
+    assert messages(run)[3] == "its process ended with exit status 7 during the call"
+    assert "perhaps for want of memory" in messages(run)[8]
+
+
+def test_a_call_that_takes_too_long_is_ended_and_costs_one_example(tmp_path: Path) -> None:
+    def hangs(value: int) -> int:
+        if value == 3:
+            (tmp_path / str(os.getpid())).touch()
+            while True:
+                pass
+        return value
+
+    run = Runner(policy=replace(TWO, timeout=1.0)).run(hangs, data(20))
+    assert failures(run) == {3: ("TaskTimeout", "timeout")}
+    assert run.counts == {"completed": 19, "failed": 1}
+    check_all_end(pids(tmp_path))
+
+
+def test_whatever_a_task_raises_costs_one_example() -> None:
+    class Quit(BaseException):
+        def __str__(self) -> str:
+            raise RuntimeError("an error about the error")
+
+    def raises(value: int) -> int:
+        if value < 4:
+            raise (SystemExit(3), Quit(), KeyboardInterrupt(), RecursionError())[value]
+        return value
+
+    run = Runner(policy=TWO).run(raises, data(10))
+    assert {index: kind for index, (kind, _) in failures(run).items()} == {
+        0: "SystemExit",
+        1: "Quit",
+        2: "KeyboardInterrupt",
+        3: "RecursionError",
+    }
+
+
+def tries(folder: Path, value: int) -> int:
+    """How often a value was tried before, in any process."""
+    with (folder / f"tries-{value}").open("ab") as file:
+        file.write(b"x")
+        return file.tell() - 1
+
+
+def test_transient_errors_are_tried_again(tmp_path: Path) -> None:
+    def flaky(value: int) -> int:
+        before = tries(tmp_path, value)
+        if before < value % 3:
+            raise TransientError("busy")
+        return value
+
+    run = Runner(policy=replace(TWO, retries=1, backoff=0.001)).run(flaky, data(9))
+    assert run.table()["attempts"].to_pylist() == [1, 2, 2] * 3
+    assert failures(run) == dict.fromkeys((2, 5, 8), ("TransientError", None))
+
+
+def test_deaths_and_timeouts_are_tried_again_where_that_is_declared_transient(tmp_path: Path) -> None:
+    def once(value: int) -> int:
+        if tries(tmp_path, value) == 0:
+            if value == 1:
+                os._exit(1)
+            if value == 2:
+                time.sleep(60)
+        return value
+
+    policy = replace(TWO, timeout=1.0, retries=1, backoff=0.01, transient=("WorkerDied", "TaskTimeout"))
+    run = Runner(policy=policy).run(once, data(6))
+    assert run.counts == {"completed": 6}
+    assert run.table()["attempts"].to_pylist() == [1, 2, 2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("how", ["raises", "dies"])
+def test_the_first_failure_stops_the_work_where_that_is_asked_and_it_is_resumed(tmp_path: Path, how: str) -> None:
+    def careful(value: int) -> int:
+        tries(tmp_path, value)
+        if value == 40 and not (tmp_path / "mended").exists():
+            if how == "dies":
+                os._exit(1)
+            raise ValueError("forty")
+        return value
+
+    store, careful_task = MemoryStore(), task(version="1")(careful)
+    with pytest.raises(Aborted, match=r"_index_ 40, replication 0: (ValueError: forty|WorkerDied: its process)"):
+        Runner(store, replace(TWO, abort_on_error=True)).run(careful_task, data(200))
+    assert len(list(tmp_path.iterdir())) < 200
+    (tmp_path / "mended").touch()
+    run = Runner(store, TWO).run(careful_task, data(200))
+    assert sum(run.counts.values()) == 200
+    assert set(failures(run)) <= {40}
+    assert sum(path.stat().st_size for path in tmp_path.glob("tries-*")) <= 202
+
+
+def test_an_error_while_units_are_read_comes_through_after_what_was_in_flight() -> None:
+    found = []
+
+    def units() -> Iterator[int]:
+        yield from range(2)
+        raise OSError("the dataset went away")
+
+    def call(unit: int) -> None:
+        time.sleep(0.1)
+
+    wire = Wire[int](lambda unit: b"%d" % unit, int)
+    with pytest.raises(OSError, match="went away"):
+        ProcessMap(
+            units(),
+            call,
+            lambda unit, outcome: (b"", 0),
+            wire,
+            lambda *told: found.append(told),
+            replace(TWO, concurrency=3),
+        ).run()
+    assert sorted(found) == [(0, b"", 0), (1, b"", 0)]
+
+
+def test_where_processes_cannot_be_forked_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    with pytest.raises(SpecError, match="this system cannot fork processes; leave it out to use threads"):
+        Policy(processes=True)
+
+
+def test_a_number_of_processes_is_given_as_concurrency() -> None:
+    with pytest.raises(SpecError, match="processes is 4; give True or False, and their number as concurrency"):
+        Policy(processes=4)  # type: ignore[arg-type]
+
+
+# Together with the rest
+
+
+@pytest.mark.slow  # how soon a process reaches its task's first line depends on who else uses the machine
+def test_a_rate_holds_for_all_processes_together() -> None:
+    def stamp(value: int) -> float:
+        return time.monotonic()
+
+    run = Runner(policy=replace(TWO, rate="20/0.5 s")).run(stamp, data(50))
+    starts = sorted(r.responses[0] for r in run if r.responses)
+    assert len(starts) == 50
+    assert max(bisect_left(starts, start + 0.5) - i for i, start in enumerate(starts)) <= 20
+
+
+def test_scorers_that_are_not_cheap_grade_in_processes_too() -> None:
+    @scorer(version="1")
+    def far(output: Any, expected: Any, example: Any) -> float:
+        if example.input == 3:
+            os._exit(1)
+        if example.input == 4:
+            raise ValueError("four")
+        return float(os.getpid() != here and output == expected)
+
+    here = os.getpid()
+    rows = Dataset.from_rows([{"input": i, "expected": i, "group": "a"} for i in range(8)], attributes="group")
+    run = Runner().run(lambda value: value, rows)
+    table = Evaluator(policy=TWO).evaluate(run, {"far": far, "same": "exact_match"}).table("far")
+    assert table["value"].to_pylist() == [1.0, 1.0, 1.0, None, None, 1.0, 1.0, 1.0]
+    assert table["status"].to_pylist()[3:5] == ["failed", "failed"]
+    assert "WorkerDied: its process ended with exit status 1" in table["reason"].to_pylist()[3]
+
+
+def test_batches_are_graded_in_processes_as_in_threads() -> None:
+    @scorer(batch=True, version="1")
+    def same(outputs: list[Any], expecteds: list[Any]) -> list[bool]:
+        return [output == expected for output, expected in zip(outputs, expecteds, strict=True)]
+
+    rows = Dataset.from_rows([{"input": i, "expected": i % 2} for i in range(600)])
+    run = Runner().run(lambda value: value % 3, rows)
+    digests = {Evaluator(policy=policy).evaluate(run, {"same": same}).digest for policy in (Policy(), TWO)}
+    assert len(digests) == 1
+
+
+def test_programs_asked_from_processes_end_with_the_run(tmp_path: Path) -> None:
+    (tmp_path / "bot.py").write_text(
+        "import json, os, sys\nopen(str(os.getpid()), 'w').close()\n"
+        "for line in sys.stdin: print(json.dumps({'output': json.loads(line)['input']}), flush=True)\n"
+    )
+    asked = ProgramTask(command=[sys.executable, "bot.py"], folder=str(tmp_path))
+    run = Runner(policy=TWO).run(asked, data(20))
+    assert run.counts == {"completed": 20}
+    assert len(pids(tmp_path)) == 2
+    check_all_end(pids(tmp_path))
+
+
+def test_a_run_in_processes_can_be_made_from_within_a_running_event_loop() -> None:
+    async def cell() -> Run:
+        return Runner(policy=TWO).run(work_async, data(10))
+
+    assert asyncio.run(cell()).counts == {"completed": 9, "failed": 1}
+
+
+def test_no_processes_threads_or_files_are_left_after_a_run() -> None:
+    Runner(policy=TWO).run(work, data(10))
+    threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
+    Runner(policy=TWO).run(work, data(10))
+    assert threading.active_count() <= threads
+    assert len(os.listdir("/proc/self/fd")) <= files
+    with pytest.raises(ChildProcessError):
+        os.waitpid(-1, os.WNOHANG)
+
+
+def test_calls_in_processes_wait_for_their_turn() -> None:
+    pace = Pace(1, 0.3)
+    began = time.monotonic()
+    run = Runner(policy=replace(TWO, rate=pace)).run(work, data(3))
+    assert sum(run.counts.values()) == 3
+    assert time.monotonic() - began >= 0.6
+
+
+# Stopped from outside
+
+RUNNING = """
+import os, sys, time
+from pathlib import Path
+from evaluand import Dataset, DirectoryStore, Policy, Runner, task
+
+@task(version="1")
+def slow(value):
+    Path(str(os.getpid())).touch()
+    with open("calls", "ab") as file:
+        file.write(b"%d\\n" % value)
+    time.sleep(0.02)
+    print(f"called {value}\\n", end="", flush=True)
+    return value
+
+rows = Dataset.from_rows([{"input": i} for i in range(int(sys.argv[1]))])
+run = Runner(DirectoryStore("store"), Policy(concurrency=2, processes=True)).run(slow, rows)
+print(run.digest, *run.counts.items())
+"""
+
+
+def running(folder: Path, n: int, **more: Any) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", RUNNING, str(n)],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        **more,
+    )
+
+
+def calls(folder: Path) -> list[int]:
+    path = folder / "calls"
+    return [int(text) for text in path.read_text().split()] if path.exists() else []
+
+
+def test_what_children_print_is_printed(tmp_path: Path) -> None:
+    said, _ = running(tmp_path, 5).communicate(timeout=PATIENCE)
+    assert sorted(said.splitlines()[:5]) == [f"called {i}" for i in range(5)]
+
+
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(tmp_path: Path, by: signal.Signals) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    told, _ = running(whole, 200).communicate(timeout=PATIENCE)
+
+    run = running(tmp_path, 200, start_new_session=True)
+    end = time.monotonic() + PATIENCE
+    while len(calls(tmp_path)) < 20:
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    if by == signal.SIGINT:
+        os.killpg(run.pid, by)  # as a terminal does: the children get it too
+    else:
+        os.kill(run.pid, by)
+    _, said = run.communicate(timeout=PATIENCE)
+    assert run.returncode == -by
+    assert said.count("Traceback") <= 1
+    check_all_end(pids(tmp_path))
+    assert len(calls(tmp_path)) < 200
+
+    again, said = running(tmp_path, 200).communicate(timeout=PATIENCE)
+    assert again.splitlines()[-1] == told.splitlines()[-1], said
+    assert set(calls(tmp_path)) == set(range(200))
+    assert len(calls(tmp_path)) <= 200 + (2 if by == signal.SIGKILL else 0)
