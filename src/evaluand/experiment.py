@@ -24,7 +24,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -312,7 +312,7 @@ class Experiment:
         """
         store = store or MemoryStore()
         runner = Runner(store, self.policy, progress=progress)
-        evaluator = Evaluator(store, self.policy, progress=progress)
+        evaluator = Evaluator(store, replace(self.policy, rate=None), progress=progress)  # the rate is for the tasks
         results = []
         for name, task in self.tasks.items():
             if only not in (None, name):
