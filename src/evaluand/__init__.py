@@ -14,6 +14,7 @@ from evaluand._version import __version__
 
 if TYPE_CHECKING:
     from evaluand.aggregation import Aggregation, Aggregator, Measure
+    from evaluand.comparison import Comparison, compare
     from evaluand.dataset import Dataset, Example, Roles
     from evaluand.engine import LocalEngine, Policy
     from evaluand.errors import DataError, EngineError, EvaluandError, SpecError, TaskError, TaskTimeout, TransientError
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "aggregation": ("Aggregation", "Aggregator", "Measure"),
+    "comparison": ("Comparison", "compare"),
     "dataset": ("Dataset", "Example", "Roles"),
     "engine": ("LocalEngine", "Policy"),
     "errors": ("DataError", "EngineError", "EvaluandError", "SpecError", "TaskError", "TaskTimeout", "TransientError"),
@@ -53,6 +55,7 @@ __all__ = [
     "Aggregation",
     "Aggregator",
     "Alternatives",
+    "Comparison",
     "Count",
     "DataError",
     "Dataset",
@@ -84,6 +87,7 @@ __all__ = [
     "Tracer",
     "TransientError",
     "__version__",
+    "compare",
     "scorer",
     "span",
     "task",
