@@ -144,7 +144,7 @@ def compare(
     metrics: str | Metric | Measure | Sequence[str | Metric | Measure] | None = None,
     missing: Missing | None = None,
     confidence: float = 0.95,
-    flips: int = 10,
+    flips: int = 3,
     name: str | None = None,
     origin: dict[str, Any] | None = None,
 ) -> Comparison:

@@ -20,9 +20,7 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
         return f"nothing can be said: {pair['reason']}"
     by = measured(pair["difference"], pair, signed=True)
     interval = "" if pair["low"] is None else f" [{measured(pair['low'], pair)}, {measured(pair['high'], pair)}]"
-    p = p_value(pair["p"])
-    if family > 1:
-        p += f", {p_value(pair['p_holm']).removeprefix('p ').removeprefix('= ')} after Holm"
+    p = f"{p_value(pair['p_holm'])} after Holm" if family > 1 else p_value(pair["p"])
     if is_shown(pair, confidence):
         word = "higher" if pair["direction"] is None else "better"
         first = (pair["difference"] > 0) == (pair["direction"] != "lower")
