@@ -171,6 +171,8 @@ def binomial_tail(k: int, n: int) -> float:
     """
     if k < 0 or k >= n:
         return float(k >= n)
+    if 2 * k >= n:
+        return 1 - binomial_tail(n - k - 1, n)
     i = np.arange(k, 0, -1)
     falling = 1 + float(np.cumprod(i / (n - i + 1)).sum())
     return min(_exactly(k, n) * falling, 1.0)

@@ -68,10 +68,18 @@ def command(
     together by the content of their example, whatever file they came from. Exits 3 where a gate does not hold.
     """
     store = DirectoryStore(folder)
-    evaluations = list({e.id: e for text in artifacts for e in find_evaluations(store, text)}.values())
+    labels, evaluations = zip(*(found for text in artifacts for found in _named(store, text)), strict=True)
     if junit and not gates:
         raise click.UsageError("--junit writes gates: give --gate as well")
-    made = compare(*evaluations, scorers=scorers, metrics=metrics, missing=missing, confidence=confidence, flips=flips)
+    made = compare(
+        *evaluations,
+        scorers=scorers,
+        metrics=metrics,
+        missing=missing,
+        confidence=confidence,
+        flips=flips,
+        labels=labels,
+    )
     results = _results(made, evaluations, gates, scorers, missing)
     if junit:
         junit.write_bytes(junit_xml(results))
@@ -87,6 +95,14 @@ def command(
         )
     if not all(result["passed"] for result in results):
         raise Exit(GATE_FAILED)
+
+
+def _named(store: DirectoryStore, text: str) -> list[tuple[str, Evaluation]]:
+    """The evaluations that a name or id stands for, each with what to call it."""
+    found = find_evaluations(store, text)
+    if len(found) == 1 and any(ref.name == text for ref in store.refs()):
+        return [(text, found[0])]
+    return [(e.name or e.id[:SHORT_ID], e) for e in found]
 
 
 def _results(

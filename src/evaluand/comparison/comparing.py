@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import itertools
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -20,7 +21,6 @@ from evaluand.comparison.difference import difference, mean_of, only
 from evaluand.comparison.pairing import Rows, paired
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm
-from evaluand.comparison.wording import is_shown, printable, verdict
 from evaluand.errors import NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.lookup import asked, examples_at
@@ -30,6 +30,7 @@ from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.run import Run
 from evaluand.store import FORMAT, Store, check_name, drafted, exists, now, resolve
+from evaluand.verdict import is_shown, printable, verdict
 from evaluand.work import Receipt
 
 METHOD = 1
@@ -43,12 +44,16 @@ class Comparison:
     """A comparison in a store.
 
     Attributes:
+        labels: what the evaluations are called.
         receipt: whether it had to be made.
     """
 
-    def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
+    def __init__(
+        self, store: Store, id: str, receipt: Receipt | None = None, labels: Sequence[str] | None = None
+    ) -> None:
         self.store, self.id, self.receipt = store, id, receipt
         self.manifest = store.manifest("comparisons", id)
+        self.labels: list[str] = list(labels or self.manifest["provenance"]["labels"])
 
     def __repr__(self) -> str:
         return f"Comparison({self.id[:12]}, {', '.join(map(printable, self.labels))})"
@@ -78,11 +83,6 @@ class Comparison:
     def evaluations(self) -> list[str]:
         """The ids of the evaluations compared, in the order given."""
         return list(self.manifest["provenance"]["evaluations"])
-
-    @property
-    def labels(self) -> list[str]:
-        """What the evaluations are called: their names without what all have in common, or ids."""
-        return labels_of([_name(self.store, id) for id in self.evaluations], self.evaluations)
 
     @property
     def pairs(self) -> list[dict[str, Any]]:
@@ -145,6 +145,7 @@ def compare(
     missing: Missing | None = None,
     confidence: float = 0.95,
     flips: int = 3,
+    labels: Sequence[str] | None = None,
     name: str | None = None,
     origin: dict[str, Any] | None = None,
 ) -> Comparison:
@@ -161,6 +162,7 @@ def compare(
         missing: what happens to rows without a score, in place of what the metrics say.
         confidence: of intervals, and of the statement that two differ.
         flips: how many examples of each pair to list as won and as lost.
+        labels: what to call the evaluations; by default their names, without what all have in common.
         name: a name for the comparison.
         origin: where the request came from, for provenance.
 
@@ -194,14 +196,15 @@ def compare(
         "confidence": float(confidence),
         "flips": flips,
     }
+    called = labels_of(labels or [e.name for e in evaluations], [e.id for e in evaluations])
     id = ids.artifact_id("comparisons", spec)
     found = store.is_sealed("comparisons", id)
     if not found:
-        _make(store, id, spec, evaluations, measures, name, origin)
+        _make(store, id, spec, evaluations, measures, name, provenance(origin) | {"labels": called})
     if name is not None:
         store.refer(name, "comparisons", id)
     done = Receipt(1, kept=1, why="made before") if found else Receipt(1, called=1)
-    return Comparison(store, id, done)
+    return Comparison(store, id, done, called)
 
 
 def find_evaluations(store: Store, text: str) -> list[Evaluation]:
@@ -299,8 +302,6 @@ def _one_store(evaluations: Sequence[Evaluation]) -> Store:
         raise SpecError("give evaluations to compare; see Evaluator.evaluate and the results of an experiment")
     if len(evaluations) < 2:
         raise SpecError("a comparison needs two evaluations or more")
-    if len({e.id for e in evaluations}) < len(evaluations):
-        raise SpecError("an evaluation cannot be compared with itself; name each one once")
     store = evaluations[0].store
     for evaluation in evaluations:
         if not exists(store, "evaluations", evaluation.id):
@@ -315,7 +316,7 @@ def _make(
     evaluations: Sequence[Evaluation],
     measures: Sequence[Measure],
     name: str | None,
-    origin: dict[str, Any] | None,
+    origin: dict[str, Any],
 ) -> None:
     tables = _tables(evaluations, measures, spec["confidence"], spec["flips"])
     batches = {table: pa.RecordBatch.from_pylist(tables[table], schema) for table, schema in _TABLES.items()}
@@ -333,7 +334,7 @@ def _make(
                 "created": now(),
                 "digest": tables_digest(batch.to_pylist() for batch in batches.values()),
                 "counts": {table: batch.num_rows for table, batch in batches.items()},
-                "provenance": provenance(origin) | {"evaluations": [e.id for e in evaluations]},
+                "provenance": origin | {"evaluations": [e.id for e in evaluations]},
             }
         )
 
@@ -472,8 +473,12 @@ def labels_of(names: Sequence[str | None], ids_: Sequence[str]) -> list[str]:
     known = [name or id[:12] for name, id in zip(names, ids_, strict=True)]
     heads = {label.rpartition("/")[0] for label in known}
     short = [label.rpartition("/")[2] for label in known] if len(heads) == 1 else known
-    twice = {label for label in short if short.count(label) > 1}
-    return [f"{s} {id[:12]}" if s in twice else s for s, id in zip(short, ids_, strict=True)]
+    seen: Counter[str] = Counter()
+    labels = []
+    for label in short:  # runs with the same responses share one evaluation, and so its name
+        seen[label] += 1
+        labels.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return labels
 
 
 def _name(store: Store, id: str) -> str | None:

@@ -137,14 +137,14 @@ def check_gates(
     others = dict(baselines or {})
     results = []
     for gate in parsed:
-        held = {label: _baseline(gate, e, evaluations, others) for label, e in evaluations.items()}
-        subjects = [label for label, e in evaluations.items() if (base := held[label]) is None or base.id != e.id]
+        subjects = [label for label in evaluations if label != gate.baseline]
         if not subjects:
             raise SpecError(f"gate {gate.text!r}: holds an evaluation against itself; name another baseline")
         for label in subjects:
             chosen = _scorer(gate, evaluations[label], scorer)
             metric = _metric(gate, chosen, measures)
-            results.append(_checked(gate, label, evaluations[label], held[label], chosen, metric, missing))
+            base = _baseline(gate, evaluations[label], evaluations, others)
+            results.append(_checked(gate, label, evaluations[label], base, chosen, metric, missing))
     return results
 
 

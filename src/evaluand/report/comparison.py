@@ -10,9 +10,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.comparison.wording import measured, unit
 from evaluand.report.cells import CELL, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, numbers, safe
+from evaluand.verdict import measured, unit
 
 Facts = Mapping[str, Any]
 

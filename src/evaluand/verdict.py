@@ -1,4 +1,7 @@
-"""What a comparison comes to, in one sentence."""
+"""What a comparison comes to, in one sentence.
+
+Reports need the words without the arithmetic, so nothing here imports NumPy or Arrow.
+"""
 
 from __future__ import annotations
 
