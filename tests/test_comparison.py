@@ -20,7 +20,7 @@ from statsmodels.stats.multitest import multipletests
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
 from evaluand.comparison import find_evaluations
 from evaluand.comparison.difference import bound, difference
-from evaluand.comparison.pairing import Rows, paired
+from evaluand.comparison.pairing import Rows, _matched, paired
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm, mcnemar, sign_flip
 from evaluand.errors import DataError, NotFound, SpecError
@@ -204,10 +204,11 @@ def test_a_one_sided_bound_errs_at_most_in_five_of_a_hundred_cases(n: int, margi
     assert erring <= 0.05 + 1e-6
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_adjusted_p_values_are_those_of_statsmodels(p: list[float]) -> None:
-    assert holm(np.array(p)) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
-    assert benjamini_hochberg(np.array(p)) == pytest.approx(multipletests(p, method="fdr_bh")[1], abs=1e-12)
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 40])
+def test_adjusted_p_values_are_those_of_statsmodels(n: int) -> None:
+    p = np.round(np.random.default_rng(n).random(n) ** 3, 2)  # with ties
+    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
+    assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1], abs=1e-12)
 
 
 def test_undefined_p_values_stay_undefined_and_do_not_count() -> None:
@@ -299,6 +300,20 @@ def test_equal_examples_meet_in_their_order() -> None:
     [pair] = compare(a, b).pairs
     assert (pair["n"], pair["n_only_a"], pair["n_only_b"], pair["won"], pair["lost"]) == (3, 1, 0, 1, 2)
     assert pair["only_a"] == ["3"]
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([-(2**63), -1, 0, 1, 2**63 - 1]), min_size=3, max_size=3), min_size=1, max_size=30
+    )
+)
+def test_rows_of_any_numbers_match_where_they_are_equal(table: list[list[int]]) -> None:
+    for size in (1, 2, 3):
+        rows = np.array(table)[:, :size]
+        first, second = _matched([rows[:7], rows[7:]])
+        texts = [tuple(row) for row in rows.tolist()]
+        places = {row: place for place, row in enumerate(sorted(set(texts)))}
+        assert [*first.tolist(), *second.tolist()] == [places[row] for row in texts]
 
 
 def test_replications_meet_and_are_clustered_by_example() -> None:

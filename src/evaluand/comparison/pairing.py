@@ -8,6 +8,7 @@ sorted.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
@@ -271,8 +272,41 @@ def _matched(tables: Sequence[np.ndarray]) -> list[np.ndarray]:
 
 def _sorted(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The stable order of rows, and where new ones begin in it."""
-    order = np.lexsort(rows.T[::-1])
+    rows = _packed(rows)
+    order = np.argsort(rows[:, 0], kind="stable")
+    run, falls = _runs(rows[order])
+    if falls.any():  # by the first number alone they are out of order, which with digests are few
+        bad = np.zeros(run[-1] + 1, np.bool_)
+        bad[run[falls]] = True
+        places = np.flatnonzero(bad[run])
+        some = order[places]
+        order[places] = some[np.lexsort(rows[some].T[::-1])]
     ordered = rows[order]
     new = np.ones(len(rows), np.bool_)
-    new[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in ordered.T])
     return order, np.flatnonzero(new)
+
+
+def _packed(rows: np.ndarray) -> np.ndarray:
+    """Rows as one number each where that is possible: sorting by several takes many times as long."""
+    if len(rows) == 0:
+        return rows
+    low, high = rows.min(axis=0).tolist(), rows.max(axis=0).tolist()
+    spans = [last - first + 1 for first, last in zip(low, high, strict=True)]
+    if math.prod(spans) >= 2**63:
+        return rows
+    packed = np.zeros(len(rows), np.int64)
+    for column, first, span in zip(rows.T, low, spans, strict=True):
+        packed = packed * span + (column - first)
+    return packed[:, None]
+
+
+def _runs(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The number of each row's run of equal first numbers, and which rows are smaller than the one before in it."""
+    same = ordered[1:, 0] == ordered[:-1, 0]
+    run = np.concatenate([[0], np.cumsum(~same)]) if len(ordered) else np.zeros(0, np.int64)
+    falls, tied = np.zeros(len(ordered), np.bool_), same
+    for column in ordered.T[1:]:
+        falls[1:] |= tied & (column[1:] < column[:-1])
+        tied = tied & (column[1:] == column[:-1])
+    return run, falls
