@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from evaluand import ids
 from evaluand.aggregation import Aggregator, Measure
+from evaluand.comparison import compare
 from evaluand.dataset import Dataset
 from evaluand.engine import Aborted, Outcome, Policy
 from evaluand.errors import EngineError, EvaluandError, NotFound, SpecError
@@ -439,7 +440,8 @@ def grown(store: DirectoryStore) -> None:
 
     one = task(version="1")(answer)
     measures = [Measure("same", Accuracy())]
-    Experiment("history", data(), {"it": one, "echo": ECHO}, {"same": ExactMatch()}, measures).run(store)
+    results = Experiment("history", data(), {"it": one, "echo": ECHO}, {"same": ExactMatch()}, measures).run(store)
+    compare(*(result.evaluation for result in results.tasks))
     broken = False
     Experiment("history", data(), {"it": one}, {"same": ExactMatch()}, measures).run(store, retry_failed=True)
     broken = True
