@@ -637,6 +637,7 @@ def test_no_name_leaves_the_store_or_reaches_a_path(tmp_path: Path, name: str) -
     run = Runner(store).run(ECHO, named, name=name)
     evaluation = Evaluator().evaluate(run, {name: ExactMatch()}, name=name)
     aggregation = Aggregator().aggregate([evaluation], [Measure(name, Accuracy())], name=name)
+    compare(evaluation, evaluation, name=name)
 
     again = DirectoryStore(store.root)
     for kind, id in (("runs", run.id), ("evaluations", evaluation.id), ("aggregations", aggregation.id)):
