@@ -15,6 +15,7 @@ import yaml
 from evaluand.experiment import ExperimentSpec, json_schema
 
 ROOT = Path(__file__).parents[1]
+HOWTO = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "howto").glob("*.md"))
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -25,6 +26,14 @@ def test_the_ten_lines_of_the_readme_print_what_it_says() -> None:
     [code] = blocks("README.md", "python")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert f"prints `{done.stdout.strip()}`" in (ROOT / "README.md").read_text()
+
+
+@pytest.mark.parametrize("document", HOWTO)
+def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None:
+    for code in blocks(document, "python"):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for line in done.stdout.splitlines():
+            assert f"    {line}\n" in (ROOT / document).read_text()
 
 
 @pytest.mark.parametrize("document", ["docs/howto/estimator.md"])

@@ -6,8 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+import scipy.stats
 
-from evaluand import DirectoryStore, Experiment
+from evaluand import DirectoryStore, Experiment, compare
+from evaluand.comparison import check_gates
 
 HERE = Path(__file__).parent
 DATA = HERE.parents[1] / "shared" / "data" / "gsm8k"
@@ -48,3 +50,31 @@ def test_four_models_are_graded_by_their_solutions_text(experiment: Path) -> Non
     for result in again.tasks:
         assert result.run.receipt.called == result.evaluation.receipt.called == 0
         assert "nothing to do" in result.run.receipt.why
+
+
+def test_verification_of_a_small_model_beats_fine_tuning_of_a_large_one(experiment: Path) -> None:
+    results = Experiment.from_file(experiment).run(DirectoryStore(experiment.parent / "store"))
+    evaluations = {result.task: result.evaluation for result in results.tasks}
+    made = compare(evaluations["175b_finetuning"], evaluations["6b_verification"])
+    [pair] = made.pairs
+    assert (pair["n"], pair["n_used"], pair["n_a_missing"], pair["n_b_missing"]) == (1319, 1313, 5, 1)
+    assert (pair["n_only_a"], pair["n_only_b"], pair["clusters"]) == (0, 0, None)
+    assert (pair["won"], pair["tied"], pair["lost"]) == (209, 952, 152)
+    assert pair["difference"] == pytest.approx(57 / 1313)
+    assert pair["p"] == pytest.approx(scipy.stats.binomtest(152, 361).pvalue, abs=1e-12)
+    assert (pair["low"], pair["high"]) == pytest.approx((0.0151, 0.0718), abs=5e-5)
+    assert pair["worst"] < pair["difference"] < pair["best"]
+    assert {flip["flip"] for flip in made.flips()} == {"lost", "won"}
+
+    ranking = compare(*evaluations.values()).ranking
+    order = [(list(evaluations)[row["evaluation"]], row["letters"]) for row in ranking]
+    assert order == [
+        ("175b_verification", "a"),
+        ("6b_verification", "b"),
+        ("175b_finetuning", "c"),
+        ("6b_finetuning", "d"),
+    ]
+
+    gates = ["accuracy better than 175b_finetuning", "accuracy not worse than 175b_verification by 0.1"]
+    checked = check_gates(gates, {"6b": evaluations["6b_verification"]}, evaluations)
+    assert [result.passed for result in checked] == [True, False]

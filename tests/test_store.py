@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from evaluand import ids
 from evaluand.aggregation import Aggregator, Measure
+from evaluand.comparison import compare
 from evaluand.dataset import Dataset
 from evaluand.engine import Aborted, Outcome, Policy
 from evaluand.errors import EngineError, EvaluandError, NotFound, SpecError
@@ -439,7 +440,8 @@ def grown(store: DirectoryStore) -> None:
 
     one = task(version="1")(answer)
     measures = [Measure("same", Accuracy())]
-    Experiment("history", data(), {"it": one, "echo": ECHO}, {"same": ExactMatch()}, measures).run(store)
+    results = Experiment("history", data(), {"it": one, "echo": ECHO}, {"same": ExactMatch()}, measures).run(store)
+    compare(*(result.evaluation for result in results.tasks))
     broken = False
     Experiment("history", data(), {"it": one}, {"same": ExactMatch()}, measures).run(store, retry_failed=True)
     broken = True
@@ -635,6 +637,7 @@ def test_no_name_leaves_the_store_or_reaches_a_path(tmp_path: Path, name: str) -
     run = Runner(store).run(ECHO, named, name=name)
     evaluation = Evaluator().evaluate(run, {name: ExactMatch()}, name=name)
     aggregation = Aggregator().aggregate([evaluation], [Measure(name, Accuracy())], name=name)
+    compare(evaluation, evaluation, name=name)
 
     again = DirectoryStore(store.root)
     for kind, id in (("runs", run.id), ("evaluations", evaluation.id), ("aggregations", aggregation.id)):

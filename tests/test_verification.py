@@ -19,6 +19,7 @@ from evaluand import (
     Mean,
     Measure,
     Runner,
+    compare,
 )
 from evaluand.errors import Fault
 from evaluand.metric import Metric
@@ -33,6 +34,7 @@ def store(tmp_path: Path) -> DirectoryStore:
     rows = [{"input": str(i), "expected": str(i % 4), "group": "ab"[i % 2]} for i in range(50)]
     run = Runner(made).run(str.strip, Dataset.from_rows(rows, attributes=["group"]))
     evaluation = Evaluator(made).evaluate(run, {"same": lambda output, expected: output == expected})
+    compare(evaluation, evaluation)
     Aggregator(made).aggregate([evaluation], [Measure("same", Accuracy(), (("group",),))])
     return made
 
@@ -42,7 +44,7 @@ def faults(store: DirectoryStore) -> list[Fault]:
 
 
 def the_file(store: DirectoryStore, kind: str, pattern: str) -> Path:
-    [path] = (store.root / kind).glob(f"*/{pattern}")
+    path, *_ = sorted((store.root / kind).glob(f"*/{pattern}"))
     return path
 
 

@@ -15,6 +15,7 @@ from evaluand._version import __version__
 if TYPE_CHECKING:
     from evaluand.aggregation import Aggregation, Aggregator, Measure
     from evaluand.arrays import ArrayEvaluation, evaluate
+    from evaluand.comparison import Comparison, compare
     from evaluand.dataset import Dataset, Example, Roles
     from evaluand.engine import LocalEngine, Policy
     from evaluand.errors import DataError, EngineError, EvaluandError, SpecError, TaskError, TaskTimeout, TransientError
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "aggregation": ("Aggregation", "Aggregator", "Measure"),
     "arrays": ("ArrayEvaluation", "evaluate"),
+    "comparison": ("Comparison", "compare"),
     "dataset": ("Dataset", "Example", "Roles"),
     "engine": ("LocalEngine", "Policy"),
     "errors": ("DataError", "EngineError", "EvaluandError", "SpecError", "TaskError", "TaskTimeout", "TransientError"),
@@ -70,6 +72,7 @@ __all__ = [
     "Aggregator",
     "Alternatives",
     "ArrayEvaluation",
+    "Comparison",
     "Count",
     "DataError",
     "Dataset",
@@ -108,6 +111,7 @@ __all__ = [
     "Tracer",
     "TransientError",
     "__version__",
+    "compare",
     "evaluate",
     "scorer",
     "span",

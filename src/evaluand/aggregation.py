@@ -155,7 +155,7 @@ class Aggregator:
             return Aggregation(store, id, Receipt(len(measures), kept=len(measures), why="made before"))
         for evaluation in evaluations:
             tables = {name: evaluation.columns(name) for name in evaluation.scorers}
-            check_measures(measures, tables, _dataset(evaluation).roles.attributes)
+            check_measures(measures, tables, dataset_of(evaluation).roles.attributes)
         batch = _batch([row for i, e in enumerate(evaluations) for row in _measured(i, e, measures)])
         with drafted(store, "aggregations", id) as draft:
             draft.append("metrics", batch)
@@ -221,16 +221,16 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], attribute
 
 def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> list[dict[str, Any]]:
     """The values of every measure, in order; measures that group the same table alike share one pass over it."""
-    dataset, repeated = _dataset(evaluation), _is_repeated(evaluation)
+    dataset, repeated = dataset_of(evaluation), is_repeated(evaluation)
     alike: dict[tuple[str, Any], list[int]] = {}
     for position, measure in enumerate(measures):
         alike.setdefault((measure.scorer, measure.by), []).append(position)
     found: dict[int, list[dict[str, Any]]] = {}
     for (scorer, by), positions in alike.items():
-        shards = _shards(evaluation, scorer, dataset, tuple(dict.fromkeys(a for names in by for a in names)))
+        cut = shards(evaluation, scorer, dataset, tuple(dict.fromkeys(a for names in by for a in names)))
         metrics = [measures[position].metric for position in positions]
         with _told(scorer, metrics):
-            rows = summarise(shards, metrics, [(), *(_held(names) for names in by if names)], repeated=repeated)
+            rows = summarise(cut, metrics, [(), *(_held(names) for names in by if names)], repeated=repeated)
         values = [_metric_row(number, evaluation, scorer, row) for row in rows]
         each = len(values) // len(positions)
         for i, position in enumerate(positions):
@@ -250,21 +250,36 @@ def _told(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
         raise SpecError(f"{what}: {error}") from None
 
 
-def _dataset(evaluation: Evaluation) -> Dataset:
+def dataset_of(evaluation: Evaluation) -> Dataset:
+    """The dataset whose examples were graded.
+
+    Raises:
+        NotFound: the store lacks it.
+    """
     try:
         return Dataset.stored(evaluation.store, evaluation.manifest["spec"]["dataset"])
     except NotFound as error:
         raise NotFound(f"evaluation {evaluation.id}: its dataset is missing: {error}") from None
 
 
-def _shards(evaluation: Evaluation, scorer: str, dataset: Dataset, attributes: Sequence[str]) -> Iterator[pa.Table]:
-    """The scores beside the attributes, cut where the examples' positions pass a multiple of `SHARD_ROWS`."""
+def shards(
+    evaluation: Evaluation,
+    scorer: str,
+    dataset: Dataset,
+    attributes: Sequence[str] = (),
+    read: list[str] | None = None,
+) -> Iterator[pa.Table]:
+    """The scores beside the attributes, cut where the examples' positions pass a multiple of `SHARD_ROWS`.
+
+    Args:
+        read: the columns of scores that are needed; all if not given.
+    """
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
     names = zip(_held(attributes), attributes, strict=True)
     columns = {held: _column(dataset, name) for held, name in names} | _beside(dataset)
     held: list[pa.Table] = []
     shard = 0
-    for batch in evaluation.batches(scorer):
+    for batch in evaluation.batches(scorer, read):
         positions = np.searchsorted(indices, batch.column(INDEX).to_numpy())
         table = pa.Table.from_batches([batch])
         for name, column in columns.items():
@@ -336,7 +351,8 @@ def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow
     }
 
 
-def _is_repeated(evaluation: Evaluation) -> bool:
+def is_repeated(evaluation: Evaluation) -> bool:
+    """Whether the run had several replications, whose rows are not independent of each other."""
     run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
     return bool(run["spec"]["replications"] > 1)
 

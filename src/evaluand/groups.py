@@ -228,6 +228,74 @@ def summarise_shard(
     )
 
 
+@dataclass(frozen=True)
+class Units:
+    """One number for each unit, before anything is summarised: what a metric averages.
+
+    Attributes:
+        index: its example.
+        replication: which repeat; 0 where a metric takes all replications of an example together.
+        response: which of several answers, where each counts for itself; else 0.
+        group: which of `keys` it belongs to.
+        keys: the groups: target, then the values of the attributes asked for.
+        outcome: its status, as a position in `SCORE_STATUSES`.
+        value: what the metric takes for it, NaN where it takes nothing.
+        worst: `value` if everything missing in it were the worst, NaN where the metric cannot tell.
+        best: `value` if everything missing in it were the best.
+        weight: of its example, None where examples have none.
+        cluster: the key of those examples that belong together, None where nothing is declared.
+    """
+
+    index: np.ndarray
+    replication: np.ndarray
+    response: np.ndarray
+    group: np.ndarray
+    keys: list[Key]
+    outcome: np.ndarray
+    value: np.ndarray
+    worst: np.ndarray
+    best: np.ndarray
+    weight: np.ndarray | None
+    cluster: np.ndarray | None
+
+
+def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> Units:
+    """What a metric averages, unit by unit; arguments and errors as for `summarise`.
+
+    Args:
+        metric: one that `averages`.
+        by: attributes whose values tell groups apart.
+    """
+    table = _Table.of(shard)
+    units = table.units(_way(metric))
+    scored = units.status == _SCORED
+    columns = metric.prepare(table.columns(metric.columns_for(table.table.column_names), units.rows[scored]))
+    shown = metric.ends[0] if metric.missing == "wrong" else None
+    value = _by_unit(metric, columns, units, shown)
+    whole = np.bincount(units.unit[units.status < _SKIPPED], minlength=len(units.first)) == np.bincount(
+        units.unit[scored], minlength=len(units.first)
+    )
+    worst, best = (
+        _by_unit(metric, columns, units, end) if math.isfinite(end) else np.where(whole, value, np.nan)
+        for end in metric.ends
+    )
+    groups, first, nothing = table.groups(by), units.first, np.zeros(len(units.first), np.int64)
+    beside = table.beside(metric, first, repeated=False)
+    return Units(
+        index=table.index[first],
+        replication=nothing if metric.over_replications else table.replication[first],
+        response=table.response[first] if _way(metric) == "all" else nothing,
+        group=groups.code[first],
+        keys=groups.keys,
+        outcome=units.outcome,
+        value=value,
+        worst=worst,
+        best=best,
+        weight=beside.get(WEIGHT),
+        cluster=beside[CLUSTER] if CLUSTER in table.table.column_names else None,
+    )
+
+
 def merge(summaries: Sequence[Summary]) -> Summary:
     """The summary of all shards together, merged from left to right; all must be of the same metrics and `by`.
 
@@ -440,10 +508,7 @@ def _states(
     fills = (None, *filter(math.isfinite, metric.ends))
     states: dict[By, dict[float | None, State]] = {names: {} for names in groups}
     for fill in fills[:1] if complete else fills:
-        if fill is None:
-            rows, unit = _reduced(metric, columns, units.unit[scored])
-        else:
-            rows, unit = _reduced(metric, _filled(columns, fill, scored[asked]), units.unit[asked])
+        rows, unit = _taken(metric, columns, units, fill)
         first = units.first[unit]
         beside = table.beside(metric, first, repeated)
         for names, (code, keys) in groups.items():
@@ -451,6 +516,21 @@ def _states(
             for same in fills if complete else (fill,):
                 states[names][same] = state if same == shown else _without_clusters(state)
     return states
+
+
+def _taken(metric: Metric, columns: Columns, units: _Units, fill: float | None) -> tuple[Columns, np.ndarray]:
+    """One row for each unit that has any, with something put in for missing rows, and the unit of each row."""
+    scored, asked = units.status == _SCORED, units.status < _SKIPPED
+    if fill is None:
+        return _reduced(metric, columns, units.unit[scored])
+    return _reduced(metric, _filled(columns, fill, scored[asked]), units.unit[asked])
+
+
+def _by_unit(metric: Metric, columns: Columns, units: _Units, fill: float | None) -> np.ndarray:
+    rows, unit = _taken(metric, columns, units, fill)
+    values = np.full(len(units.first), np.nan)
+    values[unit] = rows[VALUE]
+    return values
 
 
 def _without_clusters(state: State) -> State:

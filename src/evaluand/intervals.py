@@ -110,6 +110,86 @@ def _score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tupl
     return centre - half, centre + half
 
 
+def paired_score(won: int, lost: int, n: int, confidence: float, *, correction: float = 0.0) -> tuple[float, float]:
+    """The score interval of the difference between two proportions on the same rows.
+
+    It keeps its coverage with few or no discordant rows, where the normal interval of the differences does not, and
+    stays within [-1, 1].
+    Source: T. Tango, "Equivalence test and confidence interval for the difference in proportions for the paired-sample
+    design" (Statistics in Medicine 17, 1998).
+
+    Args:
+        won: rows right in the second and wrong in the first.
+        lost: rows wrong in the second and right in the first.
+        n: all rows.
+        confidence: of the interval.
+        correction: how many rows nearer to each hypothesis the observed difference is taken; with a half, a one-sided
+            bound errs at most as often as it says.
+
+    Returns:
+        Lower and upper end, NaN for n = 0.
+
+    Example:
+        >>> low, high = paired_score(1, 7, 21, 0.95)
+        >>> round(low, 3), round(high, 3)
+        (-0.517, -0.026)
+    """
+    if n == 0:
+        return math.nan, math.nan
+    z = normal_quantile(confidence)
+    return -_paired_end(lost, won, n, z, correction), _paired_end(won, lost, n, z, correction)
+
+
+def _paired_end(won: int, lost: int, n: int, z: float, correction: float) -> float:
+    """The largest difference that the counts do not contradict, by bisection."""
+    low, high = (won - lost) / n, 1.0
+    while (middle := (low + high) / 2) not in (low, high):
+        if _below(won, lost, n, middle, correction) < z:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _below(won: int, lost: int, n: int, difference: float, correction: float) -> float:
+    """How many standard errors the observed difference lies below a hypothetical one."""
+    apart = max(n * difference - (won - lost) - correction, 0.0)
+    a, b = 2 * n, (2 * n - won + lost) * difference - won - lost
+    share = (math.sqrt(b * b + 4 * a * lost * difference * (1 - difference)) - b) / (2 * a)
+    variance = n * (2 * share + difference * (1 - difference))
+    if variance <= 0:
+        return math.inf if apart > 0 else 0.0
+    return apart / math.sqrt(variance)
+
+
+def binomial_tail(k: int, n: int) -> float:
+    """The probability of at most k heads in n tosses of a fair coin, to better than 1e-8 relatively.
+
+    Example:
+        >>> binomial_tail(1, 4)
+        0.3125
+    """
+    if k < 0 or k >= n:
+        return float(k >= n)
+    if 2 * k >= n:
+        return 1 - binomial_tail(n - k - 1, n)
+    i = np.arange(k, 0, -1)
+    falling = 1 + float(np.cumprod(i / (n - i + 1)).sum())
+    return min(_exactly(k, n) * falling, 1.0)
+
+
+def _exactly(k: int, n: int) -> float:
+    """The probability of k heads."""
+    if n <= _EXACT_DEGREES:
+        return math.ldexp(math.comb(n, k), -n)
+    return math.exp(math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) - n * math.log(2))
+
+
+def normal_tail(z: float) -> float:
+    """The probability that a standard normal variable exceeds z."""
+    return math.erfc(z / math.sqrt(2)) / 2
+
+
 def t_quantile(confidence: float, degrees: np.ndarray) -> np.ndarray:
     """The t for which a Student variable lies in [-t, t] with the given probability.
 
@@ -218,7 +298,7 @@ def _drawn(total: np.ndarray, weight: np.ndarray, replicates: int, seed: int) ->
     for first in range(0, replicates, step):
         many = min(step, replicates - first)
         counter = np.arange(first * n, (first + many) * n, dtype=np.uint64)
-        places = ((_scrambled(counter, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
+        places = ((scrambled(counter, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
         rows = places.astype(np.int64).reshape(many, n)
         with np.errstate(divide="ignore", invalid="ignore"):
             found.append(total[rows].sum(axis=1) / weight[rows].sum(axis=1))
@@ -226,7 +306,7 @@ def _drawn(total: np.ndarray, weight: np.ndarray, replicates: int, seed: int) ->
     return np.sort(means[np.isfinite(means)])
 
 
-def _scrambled(counter: np.ndarray, seed: int) -> np.ndarray:
+def scrambled(counter: np.ndarray, seed: int) -> np.ndarray:
     """64 random bits for each number: SplitMix64 (G. Steele, D. Lea & C. Flood, OOPSLA 2014)."""
     start = np.uint64((seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15) % 2**64)
     bits = start + counter * np.uint64(0x9E3779B97F4A7C15)

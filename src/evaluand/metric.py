@@ -89,6 +89,7 @@ class Metric(ABC):
         version: raised whenever the same parameters would give another value.
         reductions: the ways of reducing that make sense for this metric.
         over_replications: a row is an example with all its replications, which `reduced` makes one value of.
+        averages: the value is the mean of one number per row, so that two of them differ by the mean of differences.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -98,6 +99,7 @@ class Metric(ABC):
     version: ClassVar[int] = 1
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "all")
     over_replications: ClassVar[bool] = False
+    averages: ClassVar[bool] = False
 
     missing: Missing = "leave_out"
     reduce: Reduce = "first"

@@ -5,6 +5,7 @@
     spans        what happened inside the calls
     scores/NAME  one row per response (and target): what a scorer gave
     metrics      one row per metric and group: what everything comes to
+    pairs        one row per two evaluations compared by a metric; `ranking` and `flips` belong to it
 
 The key of a row is `_index_` (which example), `replication` (which repeat), `_response_index_` (which of several
 answers) and `target` (which of several things expected). A text column that holds canonical JSON carries
@@ -124,6 +125,60 @@ METRICS: Final = pa.schema(
     ]
 )
 """`evaluation` counts the evaluations aggregated, from 0; `run_digest` is that of the run that was graded."""
+
+PAIRS: Final = pa.schema(
+    [
+        pa.field("scorer", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("signature", pa.string(), nullable=False),
+        pa.field("direction", pa.string()),
+        pa.field("share", pa.bool_(), nullable=False),
+        pa.field("target", pa.string()),
+        *(pa.field(name, pa.int32(), nullable=False) for name in ("a", "b")),
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("n", "n_used", "n_a_missing", "n_b_missing")),
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("n_skipped", "n_only_a", "n_only_b")),
+        *(pa.field(name, pa.list_(pa.string()), nullable=False) for name in ("only_a", "only_b")),
+        pa.field("clusters", pa.int64()),
+        pa.field("binary", pa.bool_(), nullable=False),
+        *(pa.field(name, pa.float64()) for name in ("value_a", "value_b", "difference", "low", "high")),
+        pa.field("interval", pa.string(), nullable=False),
+        *(pa.field(name, pa.float64()) for name in ("bootstrap_low", "bootstrap_high", "worst", "best", "p")),
+        pa.field("test", pa.string(), nullable=False),
+        pa.field("p_permutation", pa.float64()),
+        pa.field("permutation", pa.string(), nullable=False),
+        *(pa.field(name, pa.float64()) for name in ("p_holm", "p_benjamini_hochberg")),
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("won", "tied", "lost")),
+        *(pa.field(name, pa.float64()) for name in ("effect", "detectable")),
+        pa.field("reason", pa.string()),
+    ]
+)
+"""`a` and `b` count the evaluations compared, from 0; `share` says that values lie between 0 and 1; `only_a` and
+`only_b` are the ids of the first examples that only one side has."""
+
+RANKING: Final = pa.schema(
+    [
+        pa.field("scorer", pa.string(), nullable=False),
+        pa.field("signature", pa.string(), nullable=False),
+        pa.field("target", pa.string()),
+        pa.field("evaluation", pa.int32(), nullable=False),
+        pa.field("value", pa.float64()),
+        pa.field("n", pa.int64(), nullable=False),
+        pa.field("letters", pa.string(), nullable=False),
+    ]
+)
+"""Best first, over the rows that all have; evaluations that share a letter cannot be told apart."""
+
+FLIPS: Final = pa.schema(
+    [
+        pa.field("pair", pa.int32(), nullable=False),
+        pa.field("flip", pa.string(), nullable=False),
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("index_a", "index_b")),
+        pa.field("replication", pa.int32(), nullable=False),
+        *(pa.field(name, pa.float64(), nullable=False) for name in ("value_a", "value_b")),
+    ]
+)
+"""`pair` counts the rows of `pairs`, from 0; `flip` is `lost` or `won`; `index_a` and `index_b` are the `_index_` of
+the example in the dataset of either side."""
 
 _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "string": pa.string(),

@@ -19,7 +19,7 @@ from evaluand.journal import Lane, MemoryLeases, MemoryLog, MemoryShards
 if TYPE_CHECKING:
     import pyarrow as pa
 
-KINDS = ("runs", "evaluations", "aggregations", "datasets")
+KINDS = ("runs", "evaluations", "aggregations", "comparisons", "datasets")
 FORMAT = 1
 
 Manifest = dict[str, Any]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 from evaluand import ids
 from evaluand.aggregation import Aggregation, table_digest
+from evaluand.comparison.comparing import stored_digest
 from evaluand.dataset import Dataset
 from evaluand.errors import EvaluandError, Fault, NotFound
 from evaluand.evaluation import Evaluation
@@ -108,6 +109,7 @@ _RECOUNTED: dict[str, Callable[[Store, str], tuple[str, object]]] = {
     "runs": _run,
     "evaluations": _evaluation,
     "aggregations": _aggregation,
+    "comparisons": stored_digest,
 }
 
 
@@ -116,7 +118,7 @@ def _upstream(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
     needed = [("datasets", spec["dataset"], None)] if "dataset" in spec else []
     if manifest["kind"] == "evaluations":
         needed.append(("runs", origin["run"], spec["run"]))
-    if manifest["kind"] == "aggregations":
+    if manifest["kind"] in ("aggregations", "comparisons"):
         needed += [
             ("evaluations", id, digest) for id, digest in zip(origin["evaluations"], spec["evaluations"], strict=True)
         ]

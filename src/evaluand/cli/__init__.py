@@ -1,9 +1,9 @@
-"""The command line: `evaluand run | list | show | resume | verify`.
+"""The command line: `evaluand run | compare | list | show | resume | verify`.
 
 Help and the version must answer at once, and `list` needs no Arrow. So this module imports click and little else, the
 texts of the overview stand here, and the module of a command is imported when the command is called.
 
-Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 130 interrupted.
+Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ INTERRUPTED = 130
 
 _COMMANDS = {
     "run": "Run an experiment file: call, grade, summarise.",
+    "compare": "Tell whether one run is better than another, and check gates.",
     "list": "List what is stored, newest first.",
-    "show": "Show a run, an evaluation, an aggregation or a dataset.",
+    "show": "Show a run, an evaluation, an aggregation, a comparison or a dataset.",
     "report": "Write a report as one HTML file.",
     "resume": "Continue what was interrupted.",
     "verify": "Check that what is stored still is what was written.",
@@ -36,6 +37,7 @@ Examples:
   evaluand list                              what there is
   evaluand show NAME --failed                what went wrong
   evaluand report NAME                       all of it as one HTML file
+  evaluand compare NAME OTHER                whether the other is better
   evaluand COMMAND --help                    more about a command
 """
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from click import UsageError
 from evaluand.aggregation import Aggregation
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
+from evaluand.comparison import Comparison
 from evaluand.dataset import Dataset
 from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
@@ -23,7 +23,7 @@ from evaluand.run import LANE, Run
 from evaluand.store import Manifest, resolve
 from evaluand.stores.directory import DirectoryStore
 
-_PATH = ("datasets", "runs", "evaluations", "aggregations")
+_FOLLOWING = {"datasets": ("runs",), "runs": ("evaluations",), "evaluations": ("aggregations", "comparisons")}
 _AT_MOST = 2000
 
 
@@ -53,7 +53,7 @@ def command(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Show a run, an evaluation, an aggregation or a dataset.
+    """Show a run, an evaluation, an aggregation, a comparison or a dataset.
 
     A name, an id or its first digits (four at least) say which; a name of several stands for the run, with --below for
     the evaluation. Rows that failed come first.
@@ -102,6 +102,8 @@ def _facts(
         return facts | evaluation_facts(Evaluation(store, id), graded, examples, failed=failed, below=below)
     if kind == "aggregations":
         return facts | {"metrics": metrics_facts(Aggregation(store, id))}
+    if kind == "comparisons":
+        return facts | {"comparison": Comparison(store, id).to_dict()}
     return facts | dataset_facts(Dataset.stored(store, id), examples)
 
 
@@ -112,18 +114,19 @@ def _origins(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "datasets", spec["dataset"]
     elif kind == "evaluations":
         yield "runs", provenance["run"]
-    elif kind == "aggregations":
+    elif kind in ("aggregations", "comparisons"):
         yield from (("evaluations", id) for id in provenance["evaluations"])
 
 
 def _uses(store: DirectoryStore, kind: str, id: str) -> list[Facts] | None:
     """What was made of an artifact; None where finding out would take long."""
-    following = dict(pairwise(_PATH)).get(kind)
-    others = store.ids(following) if following else []
-    if following is None or len(others) > _AT_MOST:
-        return None if following else []
-    manifests = ((other, store.manifest(following, other)) for other in others)
-    return [_other(store, following, other) for other, m in manifests if (kind, id) in _origins(following, m)]
+    others = [(following, other) for following in _FOLLOWING.get(kind, ()) for other in store.ids(following)]
+    if len(others) > _AT_MOST:
+        return None
+    manifests = ((following, other, store.manifest(following, other)) for following, other in others)
+    return [
+        _other(store, following, other) for following, other, m in manifests if (kind, id) in _origins(following, m)
+    ]
 
 
 def _other(store: DirectoryStore, kind: str, id: str) -> Facts:

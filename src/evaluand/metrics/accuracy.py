@@ -56,6 +56,7 @@ class Accuracy(Metric):
 
     kind = "accuracy"
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "any", "all")
+    averages = True
     direction = "higher"
     range = (0.0, 1.0)
     row_range = (0.0, 1.0)

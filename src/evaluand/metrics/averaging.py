@@ -47,6 +47,8 @@ class Averaging(Metric):
         SpecError: the confidence does not lie between 0 and 1, or the replicates are too few.
     """
 
+    averages = True
+
     column: str = VALUE
     weighted: bool = False
     confidence: float = 0.95

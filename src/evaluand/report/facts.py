@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import itertools
 import re
-from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
-from evaluand import ids
 from evaluand._version import __version__
 from evaluand.errors import NotFound
+from evaluand.lookup import answers, asked, examples_at, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -185,11 +184,11 @@ def evaluation_facts(
         for scorer in evaluation.scorers
     }
     keys = {(row["_index_"], row["replication"]) for found in chosen.values() for row in found}
-    asked = _asked(run, keys) if run is not None else {}
+    about = asked(run, keys) if run is not None else {}
     return {
         "missing": missing_facts(None, evaluation),
         "rows": {
-            scorer: [_plain_row(row) | asked.get((row["_index_"], row["replication"]), {}) for row in found]
+            scorer: [_plain_row(row) | about.get((row["_index_"], row["replication"]), {}) for row in found]
             for scorer, found in chosen.items()
         },
     }
@@ -199,13 +198,13 @@ def dataset_facts(dataset: Dataset, examples: int = 0) -> Facts:
     """A dataset: its roles, its columns and its first rows."""
     first = itertools.islice(dataset.examples(0, examples), examples)
     return {
-        "roles": _plain(dataset.spec["roles"]),
+        "roles": plain(dataset.spec["roles"]),
         "columns": {
             field.name: str(field.type) for field in dataset.schema if field.name not in ("_index_", "_digest_")
         },
         "rows": [
-            {"_index_": e.index, "id": e.id, "input": _plain(e.input), "expected": _plain(e.expected)}
-            | _plain({"attributes": e.attributes, "weight": e.weight, "cluster": e.cluster, "metadata": e.metadata})
+            {"_index_": e.index, "id": e.id, "input": plain(e.input), "expected": plain(e.expected)}
+            | plain({"attributes": e.attributes, "weight": e.weight, "cluster": e.cluster, "metadata": e.metadata})
             for e in first
         ],
     }
@@ -225,7 +224,7 @@ def _dataset_of(run: Run) -> Facts:
         return {"id": id, "name": None, "digest": None, "counts": None, "source": None, "roles": None}
     made = {name: manifest.get(name) for name in ("id", "name", "digest", "counts")}
     source = (manifest.get("provenance") or {}).get("source")
-    return made | {"source": source, "roles": _plain(manifest["spec"]["roles"])}
+    return made | {"source": source, "roles": plain(manifest["spec"]["roles"])}
 
 
 def _range(evaluation: Evaluation, scorer: str) -> Facts:
@@ -359,26 +358,6 @@ def _low(batches: Iterable[pa.RecordBatch], n: int, below: float) -> list[dict[s
     return found
 
 
-def _asked(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], Facts]:
-    """Input, expected and responses of some rows."""
-    examples = _examples(run, sorted({index for index, _ in keys}))
-    answers = _answers_of(run, keys)
-    return {key: {**examples.get(key[0], {}), "responses": answers.get(key)} for key in keys}
-
-
-def _answers_of(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Any] | None]:
-    found: dict[tuple[int, int], list[Any] | None] = {}
-    last = max((index for index, _ in keys), default=-1)
-    for batch in run.batches(["_index_", "replication", "responses"]) if keys else ():
-        indices, replications = batch.column("_index_").to_pylist(), batch.column("replication").to_pylist()
-        for i, key in enumerate(zip(indices, replications, strict=True)):
-            if key in keys:
-                found[key] = _answers(batch.column("responses").slice(i, 1).to_pylist()[0], run.items)
-        if indices and indices[-1] > last:
-            break
-    return found
-
-
 def _rows_of(run: Run, index: int) -> Iterator[dict[str, Any]]:
     for batch in run.batches():
         for i, other in enumerate(batch.column("_index_").to_pylist()):
@@ -387,52 +366,15 @@ def _rows_of(run: Run, index: int) -> Iterator[dict[str, Any]]:
 
 
 def _response_rows(run: Run, chosen: Sequence[dict[str, Any]]) -> list[Facts]:
-    examples = _examples(run, sorted({row["_index_"] for row in chosen}))
+    examples = examples_at(run, sorted({row["_index_"] for row in chosen}))
     spans = _spans(run, {(row["_index_"], row["replication"]) for row in chosen})
     return [
         _plain_row(row)
-        | {"responses": _answers(row["responses"], run.items)}
+        | {"responses": answers(row["responses"], run.items)}
         | examples.get(row["_index_"], {})
         | {"spans": spans.get((row["_index_"], row["replication"]), [])}
         for row in chosen
     ]
-
-
-def _examples(run: Run, indices: Sequence[int]) -> dict[int, Facts]:
-    """Input and expected of some examples, or nothing where the store lacks the dataset."""
-    try:
-        dataset = run.dataset
-    except NotFound:
-        return {}
-    positions = [bisect_left(dataset.indices, index) for index in indices]
-    found = {}
-    for start, stop in _stretches(positions):
-        for e in dataset.examples(start, stop):
-            found[e.index] = {"id": e.id, "input": _plain(e.input), "expected": _plain(e.expected)}
-    return found
-
-
-def _stretches(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Start and stop of each stretch of ascending positions without a gap."""
-    start = stop = -1
-    for position in positions:
-        if position != stop:
-            if start >= 0:
-                yield start, stop
-            start = position
-        stop = position + 1
-    if start >= 0:
-        yield start, stop
-
-
-def _answers(items: list[dict[str, Any]] | None, in_lists: bool) -> list[Any] | None:
-    """The responses of a row, best first; a list of items each where the task declares items."""
-    if items is None:
-        return None
-    values = [(item["_response_index_"], orjson.loads(item["value"])) for item in items]
-    if not in_lists:
-        return [value for _, value in values]
-    return [[value for _, value in group] for _, group in itertools.groupby(values, lambda pair: pair[0])]
 
 
 def _spans(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Facts]]:
@@ -469,8 +411,3 @@ def _plain_cell(value: Any) -> Any:
     if isinstance(value, dt.datetime):
         return value.isoformat()
     return value.hex() if isinstance(value, bytes) else value
-
-
-def _plain(value: Any) -> Any:
-    """Any data as JSON, as they are written for digests."""
-    return orjson.loads(ids.encode(value))

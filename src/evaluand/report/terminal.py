@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -14,6 +14,8 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from evaluand.report.cells import CELL, LINES, count_text, long_text, name_values, plain_table
+from evaluand.report.comparison import comparison_parts
 from evaluand.report.facts import Facts
 from evaluand.report.text import SHORT_ID, metric_labels, minute, number_format, numbers, safe, seconds, took
 from evaluand.store import Manifest
@@ -21,9 +23,6 @@ from evaluand.trace import STATUSES, Trace
 
 _WIDE = 104
 _REASONS = 3
-_CELL = 60
-_TEXT = 600
-_LINES = 12
 _NUMBERS = ("value", "low", "high", "worst", "best")
 _ORDER = ("completed", "scored", "failed", "abstained", "skipped")
 
@@ -60,24 +59,24 @@ def missing_table(missing: Sequence[tuple[str, Facts]]) -> RenderableType:
     grid.add_column(overflow="fold")
     for (task, scorer), group in itertools.groupby(missing, lambda pair: (pair[0], pair[1]["scorer"])):
         reasons = [reason for _, reason in group]
-        label = " · ".join(safe(part, _CELL) for part in (task, scorer) if part)
+        label = " · ".join(safe(part, CELL) for part in (task, scorer) if part)
         for reason in reasons[:_REASONS]:
-            why = Text(f"{safe(reason['reason'], 3 * _CELL)} (first: _index_ {reason['first']})")
-            grid.add_row(Text(label), _count(reason["count"]), _status(reason["status"]), why)
+            why = Text(f"{safe(reason['reason'], 3 * CELL)} (first: _index_ {reason['first']})")
+            grid.add_row(Text(label), count_text(reason["count"]), _status(reason["status"]), why)
             label = ""
         rest = reasons[_REASONS:]
         if rest:
             others = f"for {len(rest):,} other reason{'s'[: len(rest) > 1]}"
-            grid.add_row("", _count(sum(r["count"] for r in rest)), Text("more", "dim"), Text(others, "dim"))
+            grid.add_row("", count_text(sum(r["count"] for r in rest)), Text("more", "dim"), Text(others, "dim"))
     return grid
 
 
 def artifact_table(facts: Facts) -> RenderableType:
     """One artifact: what it is, where it comes from, and the first of what it holds."""
     head = Text.assemble(
-        (f"{facts['kind'][:-1]} ", "bold"), (facts["id"], "bold"), "  ", safe(", ".join(facts["names"]), 2 * _CELL)
+        (f"{facts['kind'][:-1]} ", "bold"), (facts["id"], "bold"), "  ", safe(", ".join(facts["names"]), 2 * CELL)
     )
-    parts: list[RenderableType] = [head, _pairs(_about(facts))]
+    parts: list[RenderableType] = [head, name_values(_about(facts))]
     for table in _BODIES[facts["kind"]](facts) if facts["status"] == "sealed" else ():
         parts += ["", table]
     return Group(*parts)
@@ -116,9 +115,9 @@ class _Listing:
 
 
 def _listed(entry: Facts) -> tuple[str, str, str, str, str]:
-    names = safe(", ".join(entry["names"]), 2 * _CELL)
+    names = safe(", ".join(entry["names"]), 2 * CELL)
     if not entry["names"] and entry["name"]:
-        names = f"({safe(entry['name'], 2 * _CELL)})"  # it has gone to a later one
+        names = f"({safe(entry['name'], 2 * CELL)})"  # it has gone to a later one
     counts = _counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
     return safe(entry["kind"]), safe(entry["id"])[:SHORT_ID], minute(entry["created"]), names, counts
 
@@ -139,7 +138,7 @@ class _Metrics:
         yield self._table(wide, any(row["n_skipped"] for row in self._rows))
 
     def _table(self, wide: bool, skipped: bool) -> Table:
-        table = _table("")
+        table = plain_table("")
         table.columns[0].overflow, table.columns[0].no_wrap = "fold", False
         counts = ["n", "scored", "failed", "abstained", *["skipped"] * skipped]
         for name in ["value", "interval", *["worst … best"] * wide, *counts]:
@@ -148,7 +147,7 @@ class _Metrics:
         for row in self._rows:
             if row["task"] != task:
                 task = row["task"]
-                table.add_row(Text(safe(task, _CELL), "bold"))
+                table.add_row(Text(safe(task, CELL), "bold"))
             form = self._formats[row["scorer"], row["signature"]]
             value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
             interval = "" if row["low"] is None else f"[{low} – {high}]"
@@ -158,25 +157,25 @@ class _Metrics:
             if bounds and not wide:
                 table.add_row(Text(f"{indent}worst … best", "dim"), "", Text(bounds, "dim"))
             if row["reason"]:
-                table.add_row(Text(f"{indent}{safe(row['reason'], 2 * _CELL)}", "dim"))
+                table.add_row(Text(f"{indent}{safe(row['reason'], 2 * CELL)}", "dim"))
         return table
 
     def _label(self, row: Facts) -> Text:
-        target = "" if row["target"] is None else safe(row["target"], _CELL)
+        target = "" if row["target"] is None else safe(row["target"], CELL)
         if not row["by"]:
             label = self._labels[row["scorer"], row["signature"]]
             return Text(f"  {label}" + (f" · {target}" if target else ""))
-        groups = (f"{safe(k, _CELL)}={'none' if v is None else safe(v, _CELL)}" for k, v in row["by"].items())
+        groups = (f"{safe(k, CELL)}={'none' if v is None else safe(v, CELL)}" for k, v in row["by"].items())
         return Text("    " + ", ".join([*([target] if target else []), *groups]))
 
 
 def _row_counts(row: Facts, skipped: bool) -> list[Text]:
     return [
-        _count(row["n"]),
-        _count(row["n_scored"]),
-        _count(row["n_failed"], "red"),
-        _count(row["n_abstained"], "yellow"),
-        *[_count(row["n_skipped"])] * skipped,
+        count_text(row["n"]),
+        count_text(row["n_scored"]),
+        count_text(row["n_failed"], "red"),
+        count_text(row["n_abstained"], "yellow"),
+        *[count_text(row["n_skipped"])] * skipped,
     ]
 
 
@@ -188,7 +187,7 @@ def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
     grid.add_column(no_wrap=True, style="dim")
     grid.add_column(overflow="fold")
     for entry in tasks:
-        label = safe(entry["task"], _CELL)
+        label = safe(entry["task"], CELL)
         for step in ("run", "evaluation"):
             grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _did(entry[step]))
             label = ""
@@ -200,7 +199,7 @@ def _did(step: Facts) -> Text:
     receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "why": ""}
     told = [f"{receipt['called']:,} done now"] if receipt["called"] else []
     told += [f"{receipt[name]:,} {name}" for name in ("reused", "kept", "skipped") if receipt[name]]
-    why = safe(receipt["why"], 6 * _CELL)
+    why = safe(receipt["why"], 6 * CELL)
     if not receipt["called"] and not receipt["reused"]:
         told, why = [why or "nothing to do"], ""
     text = Text(", ".join(told))
@@ -219,18 +218,18 @@ def _about(facts: Facts) -> Iterator[tuple[str, str | Text]]:
     else:
         yield "status", Text("open: not everything is done yet", "yellow")
         for step in facts["progress"]:
-            yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], _CELL)}"
+            yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], CELL)}"
         yield "continue", safe(facts["resume"])
     yield from _specified(facts["kind"], manifest)
     for name, key in (("made from", "made_from"), ("used by", "used_by")):
         for other in facts.get(key) or ():
-            yield name, f"{other['kind'][:-1]} {other['id'][:SHORT_ID]}  {safe(other['name'] or '', _CELL)}"
+            yield name, f"{other['kind'][:-1]} {other['id'][:SHORT_ID]}  {safe(other['name'] or '', CELL)}"
     yield "created", took(manifest)
     if origin.get("unpinned"):
-        yield "unpinned", "; ".join(safe(why, 2 * _CELL) for why in origin["unpinned"])
+        yield "unpinned", "; ".join(safe(why, 2 * CELL) for why in origin["unpinned"])
     yield from _origin(origin)
     if "digest" in manifest:
-        yield "digest", safe(manifest["digest"], _CELL)
+        yield "digest", safe(manifest["digest"], CELL)
 
 
 def _specified(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
@@ -240,7 +239,7 @@ def _specified(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield "asked", f"{spec['examples']:,} examples × {spec['replications']:,}, seed {spec['seed']}"
     elif kind == "evaluations":
         for name, scorer in spec["scorers"].items():
-            yield "scorer", f"{safe(name, _CELL)}: {_json(scorer)}"
+            yield "scorer", f"{safe(name, CELL)}: {_json(scorer)}"
     if manifest.get("attempt"):
         yield "attempt", f"{manifest['attempt'] + 1}"
 
@@ -248,18 +247,18 @@ def _specified(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
 def _origin(origin: Facts) -> Iterator[tuple[str, str]]:
     source = origin.get("origin") or {}
     if "experiment" in source:
-        task = f", task {safe(source['task'], _CELL)}" if source.get("task") else ""
+        task = f", task {safe(source['task'], CELL)}" if source.get("task") else ""
         limit = f", limit {source['limit']:,}" if source.get("limit") else ""
-        yield "experiment", f"{safe(source['experiment'], 4 * _CELL)}{task}{limit}"
+        yield "experiment", f"{safe(source['experiment'], 4 * CELL)}{task}{limit}"
     if "source" in origin:
-        yield "source", safe(origin["source"], 4 * _CELL)
+        yield "source", safe(origin["source"], 4 * CELL)
     if "evaluand" in origin:
         packages = {"evaluand": origin["evaluand"], "python": origin.get("python")} | (origin.get("packages") or {})
-        yield "versions", ", ".join(f"{name} {safe(v, _CELL)}" for name, v in packages.items() if v)
+        yield "versions", ", ".join(f"{name} {safe(v, CELL)}" for name, v in packages.items() if v)
     if origin.get("platform"):
-        yield "platform", safe(origin["platform"], 2 * _CELL)
+        yield "platform", safe(origin["platform"], 2 * CELL)
     if origin.get("git"):
-        commit = safe(origin["git"].get("commit"), _CELL)
+        commit = safe(origin["git"].get("commit"), CELL)
         yield "git", f"{commit}{', with changes' if origin['git'].get('changed') else ''}"
 
 
@@ -275,18 +274,20 @@ def _response(row: Facts, repeated: bool) -> RenderableType:
     attempts = f" in {row['attempts']} attempts" if row["attempts"] > 1 else ""
     head = Text.assemble((f"_index_ {row['_index_']}", "bold"), f"{replication}: ", _status(row["status"]))
     head.append(f"{attempts}, {seconds(row['duration'])}")
-    pairs: list[tuple[str, str | Text]] = [(n, _long(row[n])) for n in ("input", "expected") if row.get(n) is not None]
+    pairs: list[tuple[str, str | Text]] = [
+        (n, long_text(row[n])) for n in ("input", "expected") if row.get(n) is not None
+    ]
     if row["error"]:
         code = f" [{row['error']['code']}]" if row["error"]["code"] is not None else ""
-        pairs.append(("error", Text(_long(f"{row['error']['type']}: {row['error']['message']}{code}"), "red")))
+        pairs.append(("error", Text(long_text(f"{row['error']['type']}: {row['error']['message']}{code}"), "red")))
         if row["error"]["place"]:
-            pairs.append(("at", safe(row["error"]["place"], 2 * _CELL)))
+            pairs.append(("at", safe(row["error"]["place"], 2 * CELL)))
     elif row["responses"] is None:
         pairs.append(("response", Text("no answer", "yellow")))
-    pairs += [("response", _long(response)) for response in row["responses"] or ()]
+    pairs += [("response", long_text(response)) for response in row["responses"] or ()]
     if row["spans"]:
         pairs.append(("trace", _tree(row)))
-    return Group(head, _pairs(pairs, "  "))
+    return Group(head, name_values(pairs, "  "))
 
 
 def _tree(row: Facts) -> str:
@@ -298,19 +299,19 @@ def _tree(row: Facts) -> str:
     status = "error" if row["error"] else "ok"
     trace = Trace.from_rows(spans, name="call", end_ns=round(row["duration"] * 1e9), status=status)
     lines = trace.tree().splitlines()
-    more = [f"… {len(lines) - 2 * _LINES:,} more spans"] if len(lines) > 2 * _LINES else []
-    return "\n".join([safe(line, 2 * _CELL) for line in lines[: 2 * _LINES]] + more)
+    more = [f"… {len(lines) - 2 * LINES:,} more spans"] if len(lines) > 2 * LINES else []
+    return "\n".join([safe(line, 2 * CELL) for line in lines[: 2 * LINES]] + more)
 
 
 def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     counts = facts["manifest"]["counts"]
-    table = _table("scorer")
+    table = plain_table("scorer")
     statuses = ("scored", "failed", "abstained", "skipped")
     for status in ("rows", *statuses):
         table.add_column(status, justify="right", no_wrap=True)
     for scorer, found in counts.items():
         styled = zip((found.get(s, 0) for s in statuses), ("", "red", "yellow", ""), strict=True)
-        table.add_row(Text(safe(scorer, _CELL)), _count(sum(found.values())), *(_count(n, s) for n, s in styled))
+        table.add_row(Text(safe(scorer, CELL)), count_text(sum(found.values())), *(count_text(n, s) for n, s in styled))
     yield table
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
@@ -319,7 +320,7 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
 
 
 def _scores(scorer: str, rows: Sequence[Facts]) -> Iterator[RenderableType]:
-    yield Text(safe(scorer, _CELL), "bold")
+    yield Text(safe(scorer, CELL), "bold")
     for row in rows:
         yield _score(row)
 
@@ -327,13 +328,15 @@ def _scores(scorer: str, rows: Sequence[Facts]) -> Iterator[RenderableType]:
 def _score(row: Facts) -> RenderableType:
     """One graded row: its key and grade, what was asked and answered, and what the scorer says."""
     key = [f"{n} {row[n]}" for n in ("replication", "_response_index_") if row[n]]
-    key += [f"target {safe(row['target'], _CELL)}"] if row["target"] is not None else []
+    key += [f"target {safe(row['target'], CELL)}"] if row["target"] is not None else []
     head = Text.assemble((f"_index_ {row['_index_']}", "bold"), "".join(f", {part}" for part in key), ": ")
     head.append(_status(row["status"])).append("" if row["value"] is None else f" {numbers(row['value'])[0]}")
-    pairs: list[tuple[str, str | Text]] = [(n, _long(row[n])) for n in ("input", "expected") if row.get(n) is not None]
-    pairs += [("response", _long(response)) for response in row.get("responses") or ()]
-    pairs += [(n, _long(row[n])) for n in row if n not in _NOT_TOLD and row[n] is not None]
-    return Group(head, _pairs(pairs, "  "))
+    pairs: list[tuple[str, str | Text]] = [
+        (n, long_text(row[n])) for n in ("input", "expected") if row.get(n) is not None
+    ]
+    pairs += [("response", long_text(response)) for response in row.get("responses") or ()]
+    pairs += [(n, long_text(row[n])) for n in row if n not in _NOT_TOLD and row[n] is not None]
+    return Group(head, name_values(pairs, "  "))
 
 
 _KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
@@ -346,45 +349,23 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
 
 def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
     roles = [(name, columns) for name, columns in facts["roles"].items() if columns not in (None, [], {})]
-    yield _pairs([(name, columns if isinstance(columns, str) else _json(columns)) for name, columns in roles])
-    table = _table("column", "type")
+    yield name_values([(name, columns if isinstance(columns, str) else _json(columns)) for name, columns in roles])
+    table = plain_table("column", "type")
     for name, kind in facts["columns"].items():
-        table.add_row(Text(safe(name, _CELL)), Text(safe(kind, 2 * _CELL)))
+        table.add_row(Text(safe(name, CELL)), Text(safe(kind, 2 * CELL)))
     yield table
     for row in facts["rows"]:
-        shown = [(n, _long(v)) for n, v in row.items() if n != "_index_" and v not in (None, {})]
-        yield Group(Text(f"_index_ {row['_index_']}", "bold"), _pairs(shown, "  "))
+        shown = [(n, long_text(v)) for n, v in row.items() if n != "_index_" and v not in (None, {})]
+        yield Group(Text(f"_index_ {row['_index_']}", "bold"), name_values(shown, "  "))
 
 
 _BODIES = {
     "runs": _run_body,
     "evaluations": _evaluation_body,
     "aggregations": _aggregation_body,
+    "comparisons": lambda facts: comparison_parts(facts["comparison"]),
     "datasets": _dataset_body,
 }
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for name in columns:
-        table.add_column(Text(name), no_wrap=True)
-    return table
-
-
-def _pairs(pairs: Iterable[tuple[str, str | Text]], indent: str = "") -> Table:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    before = None
-    for name, value in pairs:
-        told = "" if name == before else f"{indent}{safe(name, _CELL)}"
-        grid.add_row(Text(told), value if isinstance(value, Text) else Text(value))
-        before = name
-    return grid
-
-
-def _count(n: int, style: str = "") -> Text:
-    return Text(f"{n:,}", style if n else "")
 
 
 def _status(status: str) -> Text:
@@ -396,9 +377,9 @@ def _counts(counts: Mapping[str, Any]) -> str:
     told = []
     for name, count in sorted(counts.items(), key=lambda item: _place(item[0])):
         if isinstance(count, Mapping):
-            told.append(f"{safe(name, _CELL)}: {_counts(count)}")
+            told.append(f"{safe(name, CELL)}: {_counts(count)}")
         else:
-            told.append(f"{count:,} {safe(name, _CELL)}")
+            told.append(f"{count:,} {safe(name, CELL)}")
     return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(told)
 
 
@@ -407,13 +388,4 @@ def _place(status: str) -> int:
 
 
 def _json(value: Any) -> str:
-    return safe(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode(), 4 * _CELL)
-
-
-def _long(value: Any) -> str:
-    """A value on several lines, cut where it is long; text as it is, all else as JSON."""
-    text = value if isinstance(value, str) else orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
-    lines = (text if len(text) <= _TEXT else text[: _TEXT - 1] + "…").split("\n")
-    if len(lines) > _LINES:
-        lines = [*lines[:_LINES], "…"]
-    return "\n".join(safe(line.rstrip("\r")) for line in lines)
+    return safe(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode(), 4 * CELL)

@@ -1,0 +1,133 @@
+"""`evaluand compare`: whether one run is better than another, and whether gates hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import get_args
+
+import click
+from click.exceptions import Exit
+
+from evaluand.cli.options import json_option, store_option, suggested
+from evaluand.cli.output import print_json, show
+from evaluand.comparison import Comparison, check_gates, compare, find_evaluations
+from evaluand.evaluation import Evaluation
+from evaluand.metric import Missing
+from evaluand.report.comparison import comparison_table, gates_table
+from evaluand.report.facts import Facts
+from evaluand.report.junit import junit_xml
+from evaluand.report.text import SHORT_ID, safe
+from evaluand.stores.directory import DirectoryStore
+
+GATE_FAILED = 3
+
+_EXAMPLES = """\b
+Examples:
+  evaluand compare support/base support/mine
+  evaluand compare support --metric accuracy
+  evaluand compare base mine --gate "accuracy not worse than base by 0.02"
+  evaluand compare base mine --gate "accuracy >= 0.9" --junit gates.xml
+"""
+
+
+@click.command("compare", epilog=_EXAMPLES)
+@click.argument("artifacts", metavar="ID|NAME...", nargs=-1, required=True)
+@click.option(
+    "--scorer", "scorers", multiple=True, metavar="NAME", help="Whose scores; all that they share if not given."
+)
+@click.option("--metric", "metrics", multiple=True, metavar="KIND", help="Such as accuracy or mean, with its defaults.")
+@click.option("--missing", type=click.Choice(get_args(Missing)), help="What happens to rows without a score.")
+@click.option("--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Of the intervals.")
+@click.option(
+    "--flips", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Examples to show."
+)
+@click.option(
+    "--gate", "gates", multiple=True, metavar="RULE", help="A rule to hold for all but the first; repeatable."
+)
+@click.option(
+    "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the gates as JUnit XML."
+)
+@store_option
+@json_option
+def command(
+    artifacts: tuple[str, ...],
+    scorers: tuple[str, ...],
+    metrics: tuple[str, ...],
+    missing: Missing | None,
+    confidence: float,
+    flips: int,
+    gates: tuple[str, ...],
+    junit: Path | None,
+    folder: Path,
+    as_json: bool,
+) -> None:
+    """Compare evaluations row by row: is the second better than the first?
+
+    Name evaluations, runs (their newest evaluation is taken) or an aggregation (all of its evaluations). Rows belong
+    together by the content of their example, whatever file they came from. Exits 3 where a gate does not hold.
+    """
+    store = DirectoryStore(folder)
+    labels, evaluations = zip(*(found for text in artifacts for found in _named(store, text)), strict=True)
+    if junit and not gates:
+        raise click.UsageError("--junit writes gates: give --gate as well")
+    made = compare(
+        *evaluations,
+        scorers=scorers,
+        metrics=metrics,
+        missing=missing,
+        confidence=confidence,
+        flips=flips,
+        labels=labels,
+    )
+    results = _results(made, evaluations, gates, scorers, missing)
+    if junit:
+        junit.write_bytes(junit_xml(results))
+    if as_json:
+        print_json(made.to_dict() | {"gates": results})
+    else:
+        show(comparison_table(made.to_dict()))
+        if results:
+            click.echo()
+            show(gates_table(results))
+        click.echo(
+            f"\ncomparison {made.id[:SHORT_ID]}; again: {safe(suggested('show', made.id[:SHORT_ID], store.root))}"
+        )
+    if not all(result["passed"] for result in results):
+        raise Exit(GATE_FAILED)
+
+
+def _named(store: DirectoryStore, text: str) -> list[tuple[str, Evaluation]]:
+    """The evaluations that a name or id stands for, each with what to call it."""
+    found = find_evaluations(store, text)
+    if len(found) == 1 and any(ref.name == text for ref in store.refs()):
+        return [(text, found[0])]
+    return [(e.name or e.id[:SHORT_ID], e) for e in found]
+
+
+def _results(
+    made: Comparison,
+    evaluations: Sequence[Evaluation],
+    gates: Sequence[str],
+    scorers: Sequence[str],
+    missing: Missing | None,
+) -> list[Facts]:
+    """The gates of all evaluations but the first, which is the baseline."""
+    labelled = dict(zip(made.labels, evaluations, strict=True))
+    first, *others = labelled
+    return [
+        {
+            "gate": result.gate.text,
+            "subject": result.subject,
+            "passed": result.passed,
+            "message": result.message,
+            **result.facts,
+        }
+        for result in check_gates(
+            gates,
+            {label: labelled[label] for label in others},
+            {first: labelled[first]},
+            scorer=scorers[0] if len(scorers) == 1 else None,
+            missing=missing,
+        )
+    ]

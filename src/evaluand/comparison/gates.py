@@ -1,0 +1,459 @@
+"""Gates: rules that a result must fulfil, written in words and checked by number.
+
+    accuracy >= 0.9                                  the value itself; also <=, > and <
+    accuracy >= 0.88 at 95%                          sure to 95 %: the one-sided bound of the value
+    accuracy better than base                        the one-sided 95 % bound of the difference lies above 0
+    accuracy not worse than base by 0.02             … above -0.02; `at 99%` after either says another level
+    accuracy(answer)[topic=algebra] >= 0.8           of one scorer, in one group
+
+`at` always means one thing: the gate passes wrongly at most so rarely, in 5 of 100 cases at 95 %. Names with blanks or
+signs stand in quotes. `baseline` is the first evaluation of a comparison.
+
+A value is taken over the rows that have a score, and its message counts those that have none. Against a baseline, rows
+without a score count as wrong (metrics without a worst value cannot tell, and the gate fails): a system that crashes on
+what it cannot do is not as good as one that answers. What is undefined fails.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import operator
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, NoReturn
+
+import numpy as np
+
+from evaluand.aggregation import Measure, dataset_of, is_repeated, shards
+from evaluand.comparison.comparing import find_evaluations, metric_of
+from evaluand.comparison.difference import bound, mean_of
+from evaluand.comparison.pairing import Rows, paired
+from evaluand.errors import DataError, NotFound, SpecError
+from evaluand.evaluation import Evaluation
+from evaluand.groups import MetricRow, summarise
+from evaluand.metric import Metric, Missing
+from evaluand.registry import nearest
+
+BASELINE: Final = "baseline"
+BETTER: Final = "better than"
+NOT_WORSE: Final = "not worse than"
+LEVEL: Final = 0.95
+
+_COMPARED: Final[Mapping[str, Callable[[float, float], bool]]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    ">": operator.gt,
+    "<": operator.lt,
+}
+
+
+@dataclass(frozen=True)
+class Gate:
+    """One rule.
+
+    Attributes:
+        text: as it was written.
+        metric: the metric's kind.
+        scorer: whose scores; None is the only one.
+        where: attribute → value: only this group.
+        relation: `>=`, `<=`, `>`, `<`, `better than` or `not worse than`.
+        number: the threshold, or by how much it may be worse.
+        baseline: what it is held against.
+        level: how sure; None asks for the value itself.
+    """
+
+    text: str
+    metric: str
+    relation: str
+    number: float = 0.0
+    baseline: str | None = None
+    level: float | None = None
+    scorer: str | None = None
+    where: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def parse(cls, text: str) -> Gate:
+        """The gate a text says.
+
+        Raises:
+            SpecError: it says none; with the place and what is expected there.
+
+        Example:
+            >>> gate = Gate.parse("accuracy(answer)[topic=algebra] not worse than base by 0.02 at 95%")
+            >>> gate.scorer, gate.where, gate.relation, gate.baseline, gate.number, gate.level
+            ('answer', (('topic', 'algebra'),), 'not worse than', 'base', 0.02, 0.95)
+            >>> Gate.parse("accuracy => 0.9")
+            Traceback (most recent call last):
+            evaluand.errors.SpecError: gate 'accuracy => 0.9': at 10 stands '=', but >=, <=, >, <, ... is expected
+        """
+        return _Parser(text).gate()
+
+
+@dataclass(frozen=True)
+class GateResult:
+    """Whether a gate holds for an evaluation.
+
+    Attributes:
+        gate: the rule.
+        subject: what the evaluation is called.
+        passed: whether it holds.
+        message: the number it was decided by, with its counts, or why there is none.
+        facts: the same as data.
+    """
+
+    gate: Gate
+    subject: str
+    passed: bool
+    message: str
+    facts: Mapping[str, Any]
+
+
+def check_gates(
+    gates: Sequence[str | Gate],
+    evaluations: Mapping[str, Evaluation],
+    baselines: Mapping[str, Evaluation] | None = None,
+    *,
+    measures: Sequence[Measure] = (),
+    scorer: str | None = None,
+    missing: Missing | None = None,
+) -> list[GateResult]:
+    """Whether gates hold: each for each evaluation.
+
+    Args:
+        gates: rules, as text.
+        evaluations: label → what must fulfil them.
+        baselines: label → what they may be held against, besides the evaluations and what the store has by name; the
+            first is `baseline`.
+        measures: metrics with parameters of their own, found by their kind and scorer.
+        scorer: the scorer of gates that name none.
+        missing: what happens to rows without a score, in place of what gates do by themselves.
+
+    Raises:
+        SpecError: a gate is none, or names what is not there.
+    """
+    parsed = [gate if isinstance(gate, Gate) else Gate.parse(gate) for gate in gates]
+    others = dict(baselines or {})
+    results = []
+    for gate in parsed:
+        subjects = [label for label in evaluations if label != gate.baseline]
+        if not subjects:
+            raise SpecError(f"gate {gate.text!r}: holds an evaluation against itself; name another baseline")
+        for label in subjects:
+            chosen = _scorer(gate, evaluations[label], scorer)
+            metric = _metric(gate, chosen, measures)
+            base = _baseline(gate, evaluations[label], evaluations, others)
+            results.append(_checked(gate, label, evaluations[label], base, chosen, metric, missing))
+    return results
+
+
+def _checked(
+    gate: Gate,
+    label: str,
+    evaluation: Evaluation,
+    base: Evaluation | None,
+    scorer: str,
+    metric: Metric,
+    missing: Missing | None,
+) -> GateResult:
+    try:
+        if base is None:
+            found = list(_values(gate, evaluation, scorer, _with(metric, missing)))
+        else:
+            fill = "wrong" if math.isfinite(metric.ends[0]) else metric.missing
+            found = list(_differences(gate, base, evaluation, scorer, _with(metric, missing or fill)))
+    except DataError as error:
+        found = [_Found(False, str(error), {})]
+    if not found:
+        found = [_Found(False, "there are no rows", {})]
+    passed = all(one.passed for one in found)
+    message = "; ".join(one.message for one in found if one.passed == passed)
+    return GateResult(gate, label, passed, message, {"values": [one.facts for one in found]})
+
+
+class _Found(NamedTuple):
+    """What was found for one target."""
+
+    passed: bool
+    message: str
+    facts: dict[str, Any]
+
+
+def _values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[_Found]:
+    """A value against a threshold, by target."""
+    by = tuple(name for name, _ in gate.where)
+    dataset = dataset_of(evaluation)
+    lacking = [name for name in by if name not in dataset.roles.attributes]
+    if lacking:
+        raise SpecError(
+            f"gate {gate.text!r}: {lacking[0]!r} is no attribute{nearest(lacking[0], dataset.roles.attributes)}"
+        )
+    if gate.level is not None:
+        metric = _at(gate, metric)
+    cut = shards(evaluation, scorer, dataset, by)
+    rows = [
+        row for row in summarise(cut, [metric], [by], repeated=is_repeated(evaluation)) if row.by == dict(gate.where)
+    ]
+    for row in rows:
+        end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
+        number = row.value if end is None else getattr(row, end)
+        shown = f"{_bound_name(end, gate.level)}{_target(row.target)}{number:.4g}"
+        facts = {name: _plain(getattr(row, name)) for name in ("target", "value", "low", "high", "worst", "best")}
+        counts = {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")}
+        if math.isnan(number):
+            why = row.reason or ("the metric has no interval" if end else "it is undefined")
+            yield _Found(False, f"undefined: {why}; {_counted(row)}", facts | counts)
+        else:
+            passed = _COMPARED[gate.relation](number, gate.number)
+            yield _Found(passed, f"{shown}; {_counted(row)}", facts | counts)
+
+
+def _differences(gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[_Found]:
+    """A difference to the baseline against a margin, by target."""
+    if metric.direction is None:
+        raise SpecError(f"gate {gate.text!r}: {metric.kind} has no direction, so nothing is better or worse")
+    rows = paired([base, evaluation], scorer, metric, dict(gate.where))
+    level = gate.level or LEVEL
+    for place, key in enumerate(rows.keys):
+        yield _against(gate, rows.of(rows.group == place), key[0], metric, level)
+
+
+def _against(gate: Gate, rows: Rows, target: str | None, metric: Metric, level: float) -> _Found:
+    asked, known = np.all(rows.asked, axis=0), np.all(rows.known, axis=0)
+    used = rows.of(known)
+    lower, upper = bound(rows, 0, 1, metric, level)
+    apart = mean_of(used, used.value[1] - used.value[0], metric)
+    end = lower if metric.direction == "higher" else upper
+    counts = {
+        "n": int(asked.sum()),
+        "n_used": int(known.sum()),
+        "n_baseline_missing": int((asked & rows.unscored[0]).sum()),
+        "n_missing": int((asked & rows.unscored[1]).sum()),
+        "n_only_baseline": int(((rows.status[0] >= 0) & (rows.status[1] < 0)).sum()),
+        "n_only": int(((rows.status[1] >= 0) & (rows.status[0] < 0)).sum()),
+    }
+    facts = {"target": target, "difference": _plain(apart), "bound": _plain(end), "level": level} | counts
+    told = _told(counts)
+    if metric.missing == "leave_out" and counts["n_used"] < counts["n"] and not math.isfinite(metric.ends[0]):
+        return _Found(False, f"undefined: rows without a score have no worst value; {told}", facts)
+    if math.isnan(end):
+        return _Found(False, f"undefined: the difference has no interval; {told}", facts)
+    margin = gate.number if gate.relation == NOT_WORSE else 0.0
+    passed = end > -margin if metric.direction == "higher" else end < margin
+    which = "low" if metric.direction == "higher" else "high"
+    return _Found(
+        passed, f"difference {_target(target)}{apart:+.4g}, {_bound_name(which, level)}{end:+.4g}; {told}", facts
+    )
+
+
+def _baseline(
+    gate: Gate, evaluation: Evaluation, evaluations: Mapping[str, Evaluation], others: Mapping[str, Evaluation]
+) -> Evaluation | None:
+    name = gate.baseline
+    if name is None:
+        return None
+    known = {**evaluations, **others}
+    if name in known:
+        return known[name]
+    if name == BASELINE and others:
+        return next(iter(others.values()))
+    try:
+        found = find_evaluations(evaluation.store, name)
+    except NotFound:
+        hint = nearest(name, known) or f"; there are {', '.join(known)}"
+        raise SpecError(f"gate {gate.text!r}: no baseline is called {name!r}{hint}") from None
+    if len(found) > 1:
+        raise SpecError(f"gate {gate.text!r}: {name!r} stands for {len(found)} evaluations; name one")
+    return found[0]
+
+
+def _scorer(gate: Gate, evaluation: Evaluation, usual: str | None) -> str:
+    name, known = gate.scorer or usual, evaluation.scorers
+    if name is None and len(known) == 1:
+        return known[0]
+    if name is None:
+        raise SpecError(f"gate {gate.text!r}: say whose scores: {gate.metric}({' | '.join(known)}) …")
+    if name not in known:
+        raise SpecError(
+            f"gate {gate.text!r}: no scorer is called {name!r}{nearest(name, known)}; there are {', '.join(known)}"
+        )
+    return name
+
+
+def _metric(gate: Gate, scorer: str, measures: Sequence[Measure]) -> Metric:
+    declared = [m.metric for m in measures if (m.scorer, m.metric.kind) == (scorer, gate.metric)]
+    try:
+        return declared[0] if declared else metric_of(gate.metric)
+    except SpecError as error:
+        raise SpecError(f"gate {gate.text!r}: {error}") from None
+
+
+def _with(metric: Metric, missing: Missing | None) -> Metric:
+    return metric if missing is None else dataclasses.replace(metric, missing=missing)
+
+
+def _at(gate: Gate, metric: Metric) -> Metric:
+    """The metric with the interval whose ends are one-sided bounds of the level."""
+    if gate.level is None or not hasattr(metric, "confidence"):
+        raise SpecError(f"gate {gate.text!r}: {metric.kind} has no interval; leave out `at …`")
+    return dataclasses.replace(metric, confidence=2 * gate.level - 1)  # type: ignore[call-arg]
+
+
+def _bound_name(end: str | None, level: float | None) -> str:
+    return "" if end is None or level is None else f"{'lower' if end == 'low' else 'upper'} {100 * level:g}% bound "
+
+
+def _target(target: str | None) -> str:
+    return "" if target is None else f"({target}) "
+
+
+def _counted(row: MetricRow) -> str:
+    told = [f"{row.n:,} rows: {row.n_scored:,} scored"]
+    told += [
+        f"{n:,} {word}"
+        for n, word in ((row.n_failed, "failed"), (row.n_abstained, "abstained"), (row.n_skipped, "more skipped"))
+        if n
+    ]
+    bounds = "" if row.worst == row.best or math.isnan(row.worst) else f", worst {row.worst:.4g} … best {row.best:.4g}"
+    return ", ".join(told) + bounds
+
+
+def _told(counts: Mapping[str, int]) -> str:
+    words = {
+        "n_baseline_missing": "without a score in the baseline",
+        "n_missing": "without a score",
+        "n_only_baseline": "more only in the baseline",
+        "n_only": "more not in the baseline",
+    }
+    return ", ".join([f"{counts['n']:,} pairs", *(f"{counts[n]:,} {word}" for n, word in words.items() if counts[n])])
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+class _Token(NamedTuple):
+    kind: str  # word, quoted, sign, end
+    text: str
+    place: int  # in the gate's text, from 1
+
+
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<sign>>=|<=|[<>()\[\]=,%])|"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<word>[^\s<>()\[\]=,%"']+))"""
+)
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    place = 0
+    while text[place:].strip():
+        found = _TOKEN.match(text, place)
+        if found is None:
+            start = len(text) - len(text[place:].lstrip())
+            raise SpecError(f"gate {text!r}: at {start + 1} a quotation begins that does not end")
+        kind = found.lastgroup or ""
+        yield _Token("quoted" if kind in ("double", "single") else kind, found[kind], _start(found, kind) + 1)
+        place = found.end()
+    yield _Token("end", "", len(text.rstrip()) + 1)
+
+
+def _start(found: re.Match[str], kind: str) -> int:
+    return found.start(kind) - (kind in ("double", "single"))
+
+
+class _Parser:
+    """Reads a gate from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = list(_tokens(text))
+
+    def gate(self) -> Gate:
+        metric = self._name("a metric")
+        scorer = self._scorer()
+        where = tuple(self._where())
+        parts: dict[str, Any] = {"text": self.text, "metric": metric, "scorer": scorer, "where": where}
+        if self.tokens[0].text in _COMPARED and self.tokens[0].kind == "sign":
+            parts |= {"relation": self._next().text, "number": self._number("a number")}
+        elif self._takes("better"):
+            self._word("than")
+            parts |= {"relation": BETTER, "baseline": self._name("the name of a baseline"), "level": LEVEL}
+        elif self._takes("not"):
+            self._word("worse")
+            self._word("than")
+            parts |= {"relation": NOT_WORSE, "baseline": self._name("the name of a baseline"), "level": LEVEL}
+            self._word("by")
+            parts["number"] = self._margin()
+        else:
+            self._expected(">=, <=, >, <, `better than` or `not worse than`")
+        if self._takes("at"):
+            parts["level"] = self._level()
+        if self.tokens[0].kind != "end":
+            self._expected("`at …%` or the end" if "level" not in parts else "the end")
+        return Gate(**parts)
+
+    def _scorer(self) -> str | None:
+        if not self._takes("("):
+            return None
+        name = self._name("the name of a scorer")
+        self._word(")")
+        return name
+
+    def _where(self) -> Iterator[tuple[str, str]]:
+        if not self._takes("["):
+            return
+        while True:
+            name = self._name("an attribute")
+            self._word("=")
+            yield name, self._name("its value")
+            if not self._takes(","):
+                break
+        self._word("]")
+
+    def _margin(self) -> float:
+        token = self.tokens[0]
+        number = self._number("by how much it may be worse")
+        if number < 0:
+            raise SpecError(f"gate {self.text!r}: at {token.place} a margin below 0; say how much worse it may be")
+        return number
+
+    def _level(self) -> float:
+        token = self.tokens[0]
+        percent = self._number("a level such as 95%")
+        self._word("%")
+        if not 50 < percent < 100:
+            raise SpecError(f"gate {self.text!r}: at {token.place} a level must lie between 50% and 100%")
+        return percent / 100
+
+    def _number(self, what: str) -> float:
+        try:
+            number = float(self.tokens[0].text) if self.tokens[0].kind == "word" else math.nan
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            self._expected(what)
+        self._next()
+        return number
+
+    def _name(self, what: str) -> str:
+        if self.tokens[0].kind not in ("word", "quoted"):
+            self._expected(what)
+        return self._next().text
+
+    def _word(self, text: str) -> None:
+        if not self._takes(text):
+            self._expected(f"`{text}`")
+
+    def _takes(self, text: str) -> bool:
+        if self.tokens[0].kind in ("word", "sign") and self.tokens[0].text == text:
+            self._next()
+            return True
+        return False
+
+    def _next(self) -> _Token:
+        return self.tokens.pop(0)
+
+    def _expected(self, what: str) -> NoReturn:
+        token = self.tokens[0]
+        found = f"at {token.place} stands {token.text!r}" if token.kind != "end" else f"at {token.place} it ends"
+        raise SpecError(f"gate {self.text!r}: {found}, but {what} is expected")

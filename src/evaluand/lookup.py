@@ -1,0 +1,81 @@
+"""Looking up: what was asked and answered in a few rows of a run, for people to read.
+
+Everything comes as plain JSON data. Nothing here imports NumPy or Arrow.
+"""
+
+from __future__ import annotations
+
+import itertools
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+
+from evaluand import ids
+from evaluand.errors import NotFound
+
+if TYPE_CHECKING:
+    from evaluand.run import Run
+
+
+def asked(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
+    """Input, expected and responses of some rows."""
+    examples = examples_at(run, sorted({index for index, _ in keys}))
+    given = _answers_of(run, keys)
+    return {key: {**examples.get(key[0], {}), "responses": given.get(key)} for key in keys}
+
+
+def _answers_of(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Any] | None]:
+    found: dict[tuple[int, int], list[Any] | None] = {}
+    last = max((index for index, _ in keys), default=-1)
+    for batch in run.batches(["_index_", "replication", "responses"]) if keys else ():
+        indices, replications = batch.column("_index_").to_pylist(), batch.column("replication").to_pylist()
+        for i, key in enumerate(zip(indices, replications, strict=True)):
+            if key in keys:
+                found[key] = answers(batch.column("responses").slice(i, 1).to_pylist()[0], run.items)
+        if indices and indices[-1] > last:
+            break
+    return found
+
+
+def examples_at(run: Run, indices: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Input and expected of some examples, or nothing where the store lacks the dataset."""
+    try:
+        dataset = run.dataset
+    except NotFound:
+        return {}
+    positions = [bisect_left(dataset.indices, index) for index in indices]
+    found = {}
+    for start, stop in _stretches(positions):
+        for e in dataset.examples(start, stop):
+            found[e.index] = {"id": e.id, "input": plain(e.input), "expected": plain(e.expected)}
+    return found
+
+
+def _stretches(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
+    """Start and stop of each stretch of ascending positions without a gap."""
+    start = stop = -1
+    for position in positions:
+        if position != stop:
+            if start >= 0:
+                yield start, stop
+            start = position
+        stop = position + 1
+    if start >= 0:
+        yield start, stop
+
+
+def answers(items: list[dict[str, Any]] | None, in_lists: bool) -> list[Any] | None:
+    """The responses of a row, best first; a list of items each where the task declares items."""
+    if items is None:
+        return None
+    values = [(item["_response_index_"], orjson.loads(item["value"])) for item in items]
+    if not in_lists:
+        return [value for _, value in values]
+    return [[value for _, value in group] for _, group in itertools.groupby(values, lambda pair: pair[0])]
+
+
+def plain(value: Any) -> Any:
+    """Any data as JSON, as they are written for digests."""
+    return orjson.loads(ids.encode(value))

@@ -1,0 +1,540 @@
+"""Whether B is better than A: pairing, statistics against references, and what is stored and shown."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
+from evaluand.comparison import find_evaluations
+from evaluand.comparison.difference import bound, difference
+from evaluand.comparison.pairing import Rows, _matched, paired
+from evaluand.comparison.ranking import letters
+from evaluand.comparison.significance import benjamini_hochberg, holm, mcnemar, sign_flip
+from evaluand.errors import DataError, NotFound, SpecError
+from evaluand.intervals import binomial_tail, normal_tail, paired_score
+from evaluand.metrics.count import Count
+from evaluand.metrics.pass_at_k import PassAtK
+from evaluand.report.comparison import comparison_table
+from evaluand.scorer import Score, Scorer
+from evaluand.store import Store
+from evaluand.verification import verify
+
+HOSTILE = "[red]x[/red]\x1b[2J\u202e"
+
+
+def grade(output: Any) -> Any:
+    if output == "fail":
+        raise ValueError("nothing to grade")
+    return Score.abstained("no number") if output == "abstain" else float(output)
+
+
+def evaluated(
+    store: Store,
+    name: str,
+    answers: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    replications: int = 1,
+    **roles: Any,
+) -> Evaluation:
+    """An evaluation whose score of each example is what its input stands for; a list has one for each replication."""
+
+    def answer(text: str, replication: int) -> Any:
+        found = answers[text]
+        return found[replication] if isinstance(found, list) else found
+
+    data = Dataset.from_rows(rows or [{"input": text} for text in answers], **roles)
+    run = Runner(store).run(answer, data, name=name, replications=replications)
+    return Evaluator().evaluate(run, {"score": grade}, name=name)
+
+
+def scores(values: Sequence[Any]) -> dict[str, Any]:
+    return {f"q{i}": value for i, value in enumerate(values)}
+
+
+def two(a: Sequence[Any], b: Sequence[Any], **options: Any) -> dict[str, Any]:
+    """The one pair of a comparison of two systems by their scores."""
+    store = MemoryStore()
+    [pair] = compare(evaluated(store, "a", scores(a)), evaluated(store, "b", scores(b)), **options).pairs
+    return pair
+
+
+def rows_of(a: Sequence[float], b: Sequence[float], example: Sequence[int] | None = None) -> Rows:
+    """Rows side by side, all scored."""
+    values = np.array([a, b], np.float64)
+    n = values.shape[1]
+    return Rows(
+        keys=[(None,)],
+        group=np.zeros(n, np.int64),
+        example=np.arange(n) if example is None else np.array(example),
+        cluster=None,
+        weight=None,
+        status=np.zeros((2, n), np.int8),
+        index=np.tile(np.arange(n), (2, 1)),
+        replication=np.zeros(n, np.int64),
+        value=values,
+        worst=values,
+        best=values,
+    )
+
+
+# Statistics
+
+
+@pytest.mark.parametrize(("won", "lost"), [(0, 0), (1, 0), (8, 1), (30, 12), (209, 152), (700, 650), (5000, 5200)])
+def test_exact_mcnemar_is_the_binomial_test(won: int, lost: int) -> None:
+    expected = scipy.stats.binomtest(won, won + lost).pvalue if won + lost else 1.0
+    assert mcnemar(won, lost) == pytest.approx(expected, abs=1e-9)
+    assert mcnemar(won, lost) == pytest.approx(reference_mcnemar([[3, lost], [won, 4]], exact=True).pvalue, abs=1e-9)
+
+
+@given(n=st.integers(1, 3000), share=st.floats(0, 1))
+def test_the_binomial_tail_is_that_of_scipy(n: int, share: float) -> None:
+    k = int(share * n)
+    assert binomial_tail(k, n) == pytest.approx(scipy.stats.binom.cdf(k, n, 0.5), rel=1e-8)
+
+
+def test_the_normal_tail_is_that_of_scipy() -> None:
+    for z in (-3.0, 0.0, 1.96, 9.0):
+        assert normal_tail(z) == pytest.approx(scipy.stats.norm.sf(z), rel=1e-12)
+
+
+@given(st.lists(st.integers(-4, 4), min_size=2, max_size=8))
+def test_flipping_signs_exactly_is_the_permutation_test_of_scipy(apart: list[int]) -> None:
+    found = scipy.stats.permutation_test(
+        (np.array(apart), np.zeros(len(apart))),
+        lambda x, y: np.mean(x - y),
+        permutation_type="samples",
+        n_resamples=np.inf,
+        vectorized=False,
+    )
+    assert sign_flip(np.array(apart, np.float64)).p == pytest.approx(found.pvalue, abs=1e-12)
+
+
+def test_flipping_by_counting_looking_and_drawing_agree() -> None:
+    apart = np.array([1.0, 2.0, 0.5, -1.0, 3.0, -0.25, 1.5, 0.75, -2.0, 2.5, 1.0, 0.1, -0.3, 0.9, 1.1, -0.7])
+    exact = sign_flip(apart)
+    drawn = sign_flip(np.concatenate([apart, [1e-9]]))  # too small to matter, but one too many to look at all
+    assert (exact.method, drawn.method) == ("exact", "10,000 draws")
+    assert drawn.p == pytest.approx(exact.p, abs=4 * math.sqrt(exact.p / 10_000))
+    assert sign_flip(np.array([1.0] * 20 + [-1.0] * 9)).p == pytest.approx(
+        scipy.stats.binomtest(9, 29).pvalue, abs=1e-12
+    )
+
+
+def test_with_many_clusters_flipping_is_normal_and_agrees_with_the_t_test() -> None:
+    apart = np.random.default_rng(3).normal(0.012, 1, 30_000)
+    found = sign_flip(apart)
+    assert found.method == "normal"
+    assert found.p == pytest.approx(scipy.stats.ttest_1samp(apart, 0).pvalue, rel=1e-2)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(-5, 5), st.floats(-5, 5)).map(lambda p: (round(p[0], 3), round(p[1], 3))),
+        min_size=3,
+        max_size=30,
+    )
+)
+def test_the_paired_t_interval_is_that_of_scipy(pairs: list[tuple[float, float]]) -> None:
+    a, b = np.array(pairs).T
+    found = difference(rows_of(a, b), 0, 1, Mean(), 0.9)
+    if np.ptp(b - a) < 1e-6 or found.binary:
+        return
+    low, high = scipy.stats.ttest_rel(b, a).confidence_interval(0.9)
+    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "n", "low", "high"),
+    [
+        # M. Fagerland, S. Lydersen & P. Laake, "Recommended tests and confidence intervals for paired binomial
+        # proportions" (Statistics in Medicine 33, 2014): airway hyper-responsiveness before and after transplantation.
+        (1, 7, 21, -0.517, -0.026),
+        # Complete response before and after consolidation therapy, in the same article; by bisection with scipy.
+        (6, 16, 161, -0.124, -0.005),
+    ],
+)
+def test_the_paired_score_interval_gives_published_values(won: int, lost: int, n: int, low: float, high: float) -> None:
+    assert paired_score(won, lost, n, 0.95) == pytest.approx((low, high), abs=5e-4)
+
+
+@given(won=st.integers(0, 30), lost=st.integers(0, 30), tied=st.integers(0, 60))
+def test_the_paired_score_interval_turns_with_its_sides_and_holds_the_difference(
+    won: int, lost: int, tied: int
+) -> None:
+    n = won + lost + tied
+    low, high = paired_score(won, lost, n, 0.95)
+    if n == 0:
+        assert math.isnan(low)
+        return
+    assert -1 <= low <= (won - lost) / n <= high <= 1
+    assert paired_score(lost, won, n, 0.95) == (-high, -low)
+    wider = paired_score(won, lost, n, 0.95, correction=0.5)
+    assert wider[0] <= low
+    assert wider[1] >= high
+
+
+@pytest.mark.parametrize("n", [20, 100])
+@pytest.mark.parametrize("margin", [0.0, 0.02, 0.1])
+@pytest.mark.parametrize("discordance", [0.1, 0.2, 0.5])
+def test_a_one_sided_bound_errs_at_most_in_five_of_a_hundred_cases(n: int, margin: float, discordance: float) -> None:
+    """All outcomes are counted with their probability: B is truly worse by the margin, and the bound says it is not."""
+    up, down = (discordance - margin) / 2, (discordance + margin) / 2
+    outcomes = np.array([(won, lost, n - won - lost) for won in range(n + 1) for lost in range(n + 1 - won)])
+    chances = scipy.stats.multinomial.pmf(outcomes, n, [up, down, 1 - discordance])
+    erring = sum(
+        chance
+        for (won, lost, _), chance in zip(outcomes.tolist(), chances.tolist(), strict=True)
+        if chance > 1e-8 and paired_score(won, lost, n, 0.9, correction=0.5)[0] > -margin
+    )
+    assert erring <= 0.05 + 1e-6
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 40])
+def test_adjusted_p_values_are_those_of_statsmodels(n: int) -> None:
+    p = np.round(np.random.default_rng(n).random(n) ** 3, 2)  # with ties
+    assert holm(p) == pytest.approx(multipletests(p, method="holm")[1], abs=1e-12)
+    assert benjamini_hochberg(p) == pytest.approx(multipletests(p, method="fdr_bh")[1], abs=1e-12)
+
+
+def test_undefined_p_values_stay_undefined_and_do_not_count() -> None:
+    adjusted = holm(np.array([0.02, math.nan, 0.03]))
+    assert adjusted[[0, 2]].tolist() == [0.04, 0.04]
+    assert math.isnan(adjusted[1])
+
+
+def test_rows_of_one_example_are_one_observation() -> None:
+    """Clusters' sums apart from the mean 0.5: (2, 0, 1) − 0.5 × 2 = 1, −1, 0; variance 3/2 × 2 / 36 = 1/12."""
+    found = difference(rows_of([0] * 6, [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 2, 2]), 0, 1, Accuracy(), 0.95)
+    half = scipy.stats.t.ppf(0.975, 2) * math.sqrt(1 / 12)
+    assert (found.difference, found.clusters, found.interval) == (0.5, 3, "clustered student")
+    assert (found.low, found.high) == pytest.approx((max(0.5 - half, -1), min(0.5 + half, 1)), abs=1e-9)
+    assert found.test == "permutation"
+    assert found.p == 0.5  # of the four patterns of +2 and +1, two are as far from 0 as 3
+
+
+def test_the_detectable_difference_is_found_in_four_of_five_cases() -> None:
+    n, discordance = 500, 0.2
+    a = [1.0] * 50 + [0.0] * 50 + [1.0] * 400
+    b = [0.0] * 50 + [1.0] * 50 + [1.0] * 400
+    least = difference(rows_of(a, b), 0, 1, Accuracy(), 0.95).detectable
+    draws = np.random.default_rng(7).multinomial(
+        n, [(discordance + least) / 2, (discordance - least) / 2, 1 - discordance], 2000
+    )
+    found = np.mean([abs(won - lost) / math.sqrt(won + lost) > 1.96 for won, lost, _ in draws.tolist()])
+    assert found == pytest.approx(0.8, abs=0.03)
+
+
+def test_where_no_row_differs_there_is_still_an_interval() -> None:
+    pair = two([1, 0, 1, 1], [1, 0, 1, 1])
+    assert (pair["difference"], pair["p"], pair["won"], pair["tied"], pair["lost"]) == (0, 1, 0, 4, 0)
+    assert pair["low"] == -pair["high"] < 0
+    assert pair["detectable"] is None
+    assert "4 rows, of which 0 differ, are too few" in pair["verdict"]
+
+
+def test_differences_that_are_all_alike_have_no_t_interval_but_a_reason() -> None:
+    pair = two([0.25, 0.5, 0.75], [0.5, 0.75, 1.0])
+    assert (pair["difference"], pair["low"]) == (0.25, None)
+    assert "nothing tells the spread" in pair["reason"]
+
+
+def test_bootstrap_and_t_interval_lie_close() -> None:
+    draw = np.random.default_rng(5)
+    a = draw.normal(size=300)
+    found = difference(rows_of(a, a + draw.normal(0.1, 1, 300)), 0, 1, Mean(), 0.95)
+    assert (found.bootstrap_low, found.bootstrap_high) == pytest.approx((found.low, found.high), abs=0.02)
+
+
+# Pairing
+
+
+def test_values_are_those_of_the_paired_rows() -> None:
+    pair = two([1, 1, 0, 0, 1], [1, 0, 1, 1, 1])
+    assert (pair["metric"], pair["n"], pair["n_used"], pair["value_a"], pair["value_b"]) == ("accuracy", 5, 5, 0.6, 0.8)
+    assert (pair["won"], pair["tied"], pair["lost"], pair["effect"]) == (2, 2, 1, 2.0)
+    assert pair["difference"] == pytest.approx(0.2)
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    values = {f"q{i}": (i % 3 / 2, (i * 7 % 5) / 4) for i in range(23)}
+    store, found = MemoryStore(), []
+    for texts in (list(values), sorted(values), list(values)[::-1]):
+        rows = [{"input": text} for text in texts]
+        number = len(found)
+        a = evaluated(store, f"a{number}", {t: v[0] for t, v in values.items()}, rows)
+        b = evaluated(store, f"b{number}", {t: v[1] for t, v in values.items()}, rows[::-1])
+        found.append({n: v for n, v in compare(a, b).pairs[0].items() if n != "verdict"})
+    assert found[0] == found[1] == found[2]
+
+
+def test_what_only_one_side_has_is_counted_and_listed() -> None:
+    store = MemoryStore()
+    a = evaluated(store, "a", scores([1, 1, 0, 1]))
+    rows = [{"input": f"q{i}"} for i in (3, 1, 7, 8, 9)]
+    b = evaluated(store, "b", scores(range(2)) | {f"q{i}": 1 for i in (3, 1, 7, 8, 9)}, rows)
+    [pair] = compare(a, b).pairs
+    assert (pair["n"], pair["n_only_a"], pair["n_only_b"]) == (2, 2, 3)
+    assert (pair["only_a"], pair["only_b"]) == (["0", "2"], ["2", "3", "4"])
+
+
+def test_equal_examples_meet_in_their_order() -> None:
+    rows = [{"input": "same"}, {"input": "same"}, {"input": "other"}, {"input": "same"}]
+    store = MemoryStore()
+    a = evaluated(store, "a", {"same": 1, "other": 0}, rows)
+    b = evaluated(store, "b", {"same": 0, "other": 1}, rows[:3])
+    [pair] = compare(a, b).pairs
+    assert (pair["n"], pair["n_only_a"], pair["n_only_b"], pair["won"], pair["lost"]) == (3, 1, 0, 1, 2)
+    assert pair["only_a"] == ["3"]
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([-(2**63), -1, 0, 1, 2**63 - 1]), min_size=3, max_size=3), min_size=1, max_size=30
+    )
+)
+def test_rows_of_any_numbers_match_where_they_are_equal(table: list[list[int]]) -> None:
+    for size in (1, 2, 3):
+        rows = np.array(table)[:, :size]
+        first, second = _matched([rows[:7], rows[7:]])
+        texts = [tuple(row) for row in rows.tolist()]
+        places = {row: place for place, row in enumerate(sorted(set(texts)))}
+        assert [*first.tolist(), *second.tolist()] == [places[row] for row in texts]
+
+
+def test_replications_meet_and_are_clustered_by_example() -> None:
+    store = MemoryStore()
+    a = evaluated(store, "a", {"x": [1, 0, 0], "y": [0, 0, 0], "z": [1, 1, 0]}, replications=3)
+    b = evaluated(store, "b", {"x": [1, 1], "y": [0, 1], "z": [1, 1]}, replications=2)
+    [pair] = compare(a, b).pairs
+    assert (pair["n"], pair["clusters"], pair["n_only_a"], pair["won"], pair["lost"]) == (6, 3, 3, 2, 0)
+    [pair] = compare(a, b, metrics=PassAtK(k=2)).pairs
+    assert (pair["n"], pair["clusters"], pair["n_only_a"]) == (3, None, 0)
+    assert (pair["value_a"], pair["value_b"]) == pytest.approx(((2 / 3 + 0 + 1) / 3, 1.0))
+
+
+def test_declared_clusters_bind_examples() -> None:
+    rows = [{"input": f"q{i}", "document": i // 2} for i in range(6)]
+    store = MemoryStore()
+    a = evaluated(store, "a", scores([0] * 6), rows, input="input", cluster="document")
+    b = evaluated(store, "b", scores([1, 1, 0, 0, 1, 0]), rows, input="input", cluster="document")
+    [pair] = compare(a, b).pairs
+    expected = difference(rows_of([0] * 6, [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 2, 2]), 0, 1, Accuracy(), 0.95)
+    assert (pair["clusters"], pair["low"], pair["high"]) == (
+        3,
+        pytest.approx(expected.low),
+        pytest.approx(expected.high),
+    )
+
+
+def test_weights_count() -> None:
+    rows = [{"input": f"q{i}", "weight": w} for i, w in enumerate([1.0, 3.0, 4.0])]
+    store = MemoryStore()
+    a = evaluated(store, "a", scores([0, 0, 1]), rows, input="input", weight="weight")
+    b = evaluated(store, "b", scores([0, 1, 0]), rows, input="input", weight="weight")
+    [pair] = compare(a, b, metrics=Accuracy(weighted=True)).pairs
+    assert (pair["value_a"], pair["value_b"], pair["difference"]) == (0.5, 0.375, -0.125)
+    assert pair["interval"] == "clustered student"
+
+
+def test_targets_are_compared_apart() -> None:
+    rows = [{"input": str(i), "x": "1", "y": "0"} for i in range(4)]
+    data = Dataset.from_rows(rows, input="input", expected={"first": "x", "second": "y"})
+    store = MemoryStore()
+    runs = [Runner(store).run(task, data, name=name) for name, task in (("a", always), ("b", never))]
+    a, b = (Evaluator().evaluate(run, {"exact": ByTarget()}, name=run.name) for run in runs)
+    first, second = compare(a, b, metrics="accuracy").pairs
+    assert (first["target"], first["difference"]) == ("first", -1)
+    assert (second["target"], second["difference"]) == ("second", 1)
+    assert first["p_holm"] == 2 * first["p"] == 0.25
+
+
+class ByTarget(Scorer):
+    kind = "by_target"
+    by_target = True
+
+    def score(self, output: Any, expected: Any) -> Score:
+        return Score.of(output == expected)
+
+
+def always(text: str) -> dict[str, str]:
+    return {"first": "1", "second": "1"}
+
+
+def never(text: str) -> dict[str, str]:
+    return {"first": "0", "second": "0"}
+
+
+# Missing rows
+
+
+def test_rows_without_a_score_are_left_out_by_pairs_and_bound_the_difference() -> None:
+    pair = two([1, "fail", 0, 1], [1, 1, "abstain", 0])
+    assert (pair["n"], pair["n_used"], pair["n_a_missing"], pair["n_b_missing"]) == (4, 2, 1, 1)
+    assert (pair["value_a"], pair["value_b"], pair["difference"]) == (1, 0.5, -0.5)
+    assert (pair["worst"], pair["best"]) == ((0 + 0 + 0 - 1) / 4, (0 + 1 + 1 - 1) / 4)
+
+
+def test_rows_without_a_score_may_count_as_wrong() -> None:
+    pair = two([1, "fail", 0, 1], [1, 1, "abstain", 0], missing="wrong", metrics="accuracy")
+    assert (pair["n_used"], pair["n_a_missing"], pair["value_a"], pair["value_b"]) == (4, 1, 0.5, 0.5)
+
+
+def test_rows_without_a_score_may_be_refused() -> None:
+    with pytest.raises(DataError, match=r"_index_ 1: 1 examples of .* have no score"):
+        two([1, "fail"], [1, 1], missing="refuse")
+
+
+def test_where_nothing_is_scored_on_both_sides_nothing_is_said() -> None:
+    pair = two(["fail", 1], [1, "fail"], metrics="accuracy")
+    assert (pair["n"], pair["n_used"], pair["difference"], pair["p"], pair["p_holm"]) == (2, 0, None, None, None)
+    assert pair["verdict"] == "nothing can be said: no row has a score on both sides"
+
+
+def test_where_lower_is_better_a_fall_is_a_win() -> None:
+    pair = two([5.0, 7.5, 6.0, 8.0, 9.0, 4.0], [4.0, 5.0, 5.5, 6.0, 6.0, 1.0], metrics=Mean(direction="lower"))
+    assert (pair["won"], pair["lost"]) == (6, 0)
+    assert pair["verdict"].startswith("b is better: b − a = -2 [")
+
+
+# Comparisons
+
+
+def test_several_runs_are_ranked_and_alike_ones_share_a_letter() -> None:
+    store = MemoryStore()
+    good, fair, bad = [1] * 60, [1] * 57 + [0] * 3, [0] * 40 + [1] * 20
+    evaluations = [evaluated(store, n, scores(v)) for n, v in (("bad", bad), ("good", good), ("fair", fair))]
+    made = compare(*evaluations)
+    assert [(row["evaluation"], row["letters"], row["n"]) for row in made.ranking] == [
+        (1, "a", 60),
+        (2, "a", 60),
+        (0, "b", 60),
+    ]
+    assert [pair["p_holm"] <= 0.05 for pair in made.pairs] == [True, True, False]
+
+
+@given(st.integers(2, 6), st.data())
+def test_two_share_a_letter_exactly_where_they_cannot_be_told_apart(n: int, data: st.DataObject) -> None:
+    every = [frozenset(pair) for pair in itertools.combinations(range(n), 2)]
+    apart = data.draw(st.lists(st.sampled_from(every), unique=True))
+    found = letters(range(n), apart)
+    for pair in every:
+        a, b = pair
+        assert bool(set(found[a]) & set(found[b])) == (pair not in apart)
+
+
+def test_flips_show_what_was_asked_and_answered_and_counts_stay_exact() -> None:
+    store = MemoryStore()
+    a, b = evaluated(store, "a", scores([1] * 8)), evaluated(store, "b", scores([0] * 5 + [1] * 3))
+    made = compare(a, b, flips=2)
+    assert made.pairs[0]["lost"] == 5
+    first, second = made.flips()
+    assert (first["flip"], first["input"], first["responses_a"], first["responses_b"]) == ("lost", "q0", [1], [0])
+    assert second["index_a"] == 1
+
+
+def test_flips_of_numbers_begin_with_the_largest() -> None:
+    store = MemoryStore()
+    a = evaluated(store, "a", scores([0.5, 0.5, 0.5, 0.5]))
+    made = compare(a, evaluated(store, "b", scores([0.4, 0.1, 0.6, 0.9])), flips=1)
+    assert [(f["flip"], f["input"]) for f in made.flips()] == [("lost", "q1"), ("won", "q3")]
+
+
+def test_the_same_comparison_is_found_again_and_whole() -> None:
+    store = MemoryStore()
+    a, b = evaluated(store, "a", scores([1, 0, 1])), evaluated(store, "b", scores([1, 1, 1]))
+    made, again, other = compare(a, b, name="c"), compare(a, b), compare(b, a)
+    assert (made.id, made.receipt.called, again.receipt.kept) == (again.id, 1, 1)
+    assert other.id != made.id
+    assert verify(store, "comparisons", made.id) == []
+    assert Comparison(store, made.id).to_dict() == made.to_dict()
+
+
+def test_runs_with_the_same_responses_are_told_apart_by_number() -> None:
+    store = MemoryStore()
+    a, b = evaluated(store, "exp/a", scores([1, 0])), evaluated(store, "exp/b", scores([1, 0]) | {"more": 1})
+    one = evaluated(store, "exp/c", scores([1, 0, 1]), [{"input": "q0"}, {"input": "q1"}])
+    assert (a.id == one.id, a.id == b.id) == (True, False)
+    made = compare(a, one)
+    assert (made.labels, made.pairs[0]["difference"]) == (["a", "a (2)"], 0)
+    assert compare(a, b, labels=["x", "y"]).labels == ["x", "y"]
+
+
+def test_names_stand_for_evaluations_runs_and_all_of_an_aggregation() -> None:
+    store = MemoryStore()
+    a = evaluated(store, "a", scores([1, 0]))
+    assert [e.id for e in find_evaluations(store, "a")] == [a.id]
+    assert [e.id for e in find_evaluations(store, a.manifest["provenance"]["run"])] == [a.id]
+    with pytest.raises(SpecError, match="is dataset"):
+        find_evaluations(store, a.manifest["spec"]["dataset"])
+    with pytest.raises(NotFound):
+        find_evaluations(store, "nobody")
+
+
+def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
+    store = MemoryStore()
+    a, b = evaluated(store, "a", scores([1, 0])), evaluated(store, "b", scores([1, 1]))
+    with pytest.raises(SpecError, match="no mean of one number per row"):
+        compare(a, b, metrics=Count())
+    with pytest.raises(SpecError, match="needs two evaluations"):
+        compare(a)
+    with pytest.raises(SpecError, match="scorer 'scor' is not in all evaluations"):
+        compare(a, b, scorers="scor")
+    with pytest.raises(SpecError, match="another store"):
+        compare(a, evaluated(MemoryStore(), "c", scores([0, 1])))
+    with pytest.raises(SpecError, match="pass_at_k needs parameters"):
+        compare(a, b, metrics="pass_at_k")
+    with pytest.raises(SpecError, match="is no attribute"):
+        paired([a, b], "score", Accuracy(), {"topic": "x"})
+
+
+def test_hostile_names_and_texts_do_nothing_to_a_terminal() -> None:
+    store = MemoryStore()
+    rows = [{"id": HOSTILE + str(i), "input": HOSTILE + str(i)} for i in range(3)]
+    answers = {row["input"]: 1 for row in rows}
+    a = evaluated(store, "[b]\u202ea", answers, rows)
+    b = evaluated(store, "[b]\u202eb", dict.fromkeys(answers, 0), rows[:2])
+    made = compare(a, b)
+    file = io.StringIO()
+    Console(file=file, width=80, markup=False, highlight=False).print(comparison_table(made.to_dict()))
+    for text in (file.getvalue(), str(made), repr(made)):
+        assert "\x1b[2J" not in text
+        assert "\u202e" not in text
+    assert r"[red]x[/red]\x1b[2J\u202e0" in file.getvalue()
+    assert max(map(len, file.getvalue().splitlines())) <= 80
+
+
+def test_measures_may_be_given_with_their_scorer() -> None:
+    store = MemoryStore()
+    a, b = evaluated(store, "a", scores([1, 0])), evaluated(store, "b", scores([1, 1]))
+    pairs = compare(a, b, metrics=[Measure("score", Mean(range=(0, 1))), "accuracy"]).pairs
+    assert [(p["metric"], p["share"]) for p in pairs] == [("mean", True), ("accuracy", True)]
+
+
+@pytest.mark.slow
+def test_simulated_gates_err_at_most_in_five_of_a_hundred_cases() -> None:
+    """2,000 pairs of systems on 200 examples that truly are equal, or worse by just the margin."""
+    draw = np.random.default_rng(11)
+    for margin, mean in ((0.0, False), (0.05, False), (0.0, True)):
+        erring = 0
+        for _ in range(2000):
+            u = draw.random(200)
+            a, b = (u < 0.7), np.where(draw.random(200) < 0.5, u, draw.random(200)) < 0.7 - margin
+            noise = draw.random((2, 200)) if mean else np.zeros((2, 200))
+            rows = rows_of(a + noise[0], b + noise[1])
+            erring += bound(rows, 0, 1, Mean() if mean else Accuracy(), 0.95)[0] > -margin
+        assert erring / 2000 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)

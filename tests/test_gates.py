@@ -1,0 +1,346 @@
+"""Rules that results must fulfil: what they say, when they hold, and what the command line makes of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluand import (
+    Accuracy,
+    Aggregator,
+    Dataset,
+    DirectoryStore,
+    Evaluation,
+    Evaluator,
+    Mean,
+    Measure,
+    MemoryStore,
+    Runner,
+    SpecError,
+)
+from evaluand.cli import main
+from evaluand.comparison import Gate, GateResult, check_gates
+from evaluand.intervals import paired_score, wilson
+from evaluand.report.junit import junit_xml
+from evaluand.scorer import Score
+from evaluand.store import Store
+from evaluand.testing import assert_gate
+
+N = 40
+
+
+def grade(output: Any) -> Any:
+    if output == "fail":
+        raise ValueError("nothing to grade")
+    return Score.abstained("no number") if output == "abstain" else float(output)
+
+
+def evaluated(store: Store, name: str, answers: Mapping[int, Any], *, scorer: str = "score", n: int = N) -> Evaluation:
+    """Forty examples of two topics, all right but for the answers given."""
+    rows = [{"input": i, "topic": ["algebra", "geometry"][i % 2]} for i in range(n)]
+    run = Runner(store).run(
+        lambda number: answers.get(number, 1), Dataset.from_rows(rows, attributes="topic"), name=name
+    )
+    return Evaluator().evaluate(run, {scorer: grade}, name=name)
+
+
+@pytest.fixture
+def store() -> MemoryStore:
+    return MemoryStore()
+
+
+@pytest.fixture
+def base(store: MemoryStore) -> Evaluation:
+    """30 of 40 right; of geometry 10 of 20."""
+    return evaluated(store, "base", dict.fromkeys(range(1, 21, 2), 0))
+
+
+def one(evaluation: Evaluation, gate: str, base: Evaluation | None = None, **options: Any) -> GateResult:
+    [result] = check_gates([gate], {"mine": evaluation}, {"base": base} if base else None, **options)
+    return result
+
+
+# What gates say
+
+
+@pytest.mark.parametrize(
+    ("text", "gate"),
+    [
+        ("accuracy >= 0.9", Gate("", "accuracy", ">=", 0.9)),
+        ("accuracy>=.9", Gate("", "accuracy", ">=", 0.9)),
+        ("mean < -1e3 at 99%", Gate("", "mean", "<", -1000.0, level=0.99)),
+        ("accuracy better than base", Gate("", "accuracy", "better than", baseline="base", level=0.95)),
+        (
+            "accuracy(my scorer)".replace("my scorer", '"my scorer"')
+            + " not worse than 'exp/6b [old]' by 0.02 at 90 %",
+            Gate("", "accuracy", "not worse than", 0.02, "exp/6b [old]", 0.9, "my scorer"),
+        ),
+        (
+            "accuracy[topic=algebra, level='very hard'] > 0",
+            Gate("", "accuracy", ">", 0.0, where=(("topic", "algebra"), ("level", "very hard"))),
+        ),
+        ("accuracy not worse than exp/6b-v2.1 by 0", Gate("", "accuracy", "not worse than", 0.0, "exp/6b-v2.1", 0.95)),
+    ],
+)
+def test_a_gate_is_read_as_it_is_meant(text: str, gate: Gate) -> None:
+    found = Gate.parse(text)
+    assert vars(found) == vars(gate) | {"text": text}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "at 1 it ends, but a metric is expected"),
+        ("accuracy", "at 9 it ends, but >=, <=, >, <, `better than` or `not worse than` is expected"),
+        ("accuracy >= high", "at 13 stands 'high', but a number is expected"),
+        ("accuracy >= nan", "at 13 stands 'nan', but a number is expected"),
+        ("accuracy >= '1'", "at 13 stands '1', but a number is expected"),
+        ("accuracy >= 0.9 for sure", "at 17 stands 'for', but `at …%` or the end is expected"),
+        ("accuracy >= 0.9 at 95", "at 22 it ends, but `%` is expected"),
+        ("accuracy >= 0.9 at 5%", "at 20 a level must lie between 50% and 100%"),
+        ("accuracy not worse than base", "at 29 it ends, but `by` is expected"),
+        ("accuracy not worse than base by -1", "at 33 a margin below 0"),
+        ("accuracy(x >= 1", "at 12 stands '>=', but `)` is expected"),
+        ("accuracy[topic] >= 1", "at 15 stands ']', but `=` is expected"),
+        ("accuracy better than 'base", "at 22 a quotation begins that does not end"),
+        ("accuracy better than base at 95% or so", "at 34 stands 'or', but the end is expected"),
+    ],
+)
+def test_what_is_no_gate_is_told_with_its_place(text: str, message: str) -> None:
+    with pytest.raises(SpecError) as error:
+        Gate.parse(text)
+    assert message in str(error.value)
+
+
+@given(st.text(alphabet="accuracy ()[]=<>%'\"0.9atbeternhw\x00\n", max_size=40))
+def test_any_text_is_a_gate_or_refused(text: str) -> None:
+    with suppress(SpecError):
+        assert Gate.parse(text).text == text
+
+
+# When gates hold
+
+
+def test_a_value_is_held_against_a_number(base: Evaluation) -> None:
+    assert one(base, "accuracy >= 0.75").passed
+    assert not one(base, "accuracy > 0.75").passed
+    assert one(base, "accuracy <= 0.75").passed
+    assert one(base, "accuracy >= 0.9").message == "0.75; 40 rows: 40 scored"
+
+
+def test_being_sure_takes_the_one_sided_bound(base: Evaluation) -> None:
+    import numpy as np
+
+    low, high = (float(end[0]) for end in wilson(np.array([30]), np.array([40]), 0.9))
+    assert one(base, f"accuracy > {low - 1e-6} at 95%").passed
+    assert not one(base, f"accuracy > {low + 1e-6} at 95%").passed
+    assert one(base, f"accuracy < {high + 1e-6} at 95%").passed
+    assert not one(base, f"accuracy < {high - 1e-6} at 95%").passed
+
+
+def test_a_group_may_be_asked_for(base: Evaluation) -> None:
+    assert one(base, "accuracy[topic=algebra] >= 1").passed
+    assert not one(base, "accuracy[topic=geometry] > 0.5").passed
+    assert one(base, "accuracy[topic=poetry] > 0.5").message == "there are no rows"
+    with pytest.raises(SpecError, match=r"'topc' is no attribute \(did you mean 'topic'\?\)"):
+        one(base, "accuracy[topc=algebra] > 0.5")
+
+
+def test_better_needs_the_bound_above_nothing(store: MemoryStore, base: Evaluation) -> None:
+    better = evaluated(store, "better", {})
+    slightly = evaluated(store, "slightly", dict.fromkeys(range(3, 21, 2), 0))
+    assert one(better, "accuracy better than base", base).passed
+    found = one(slightly, "accuracy better than base", base)
+    low, _ = paired_score(1, 0, 40, 0.9, correction=0.5)
+    assert not found.passed
+    assert found.facts["values"][0]["bound"] == pytest.approx(low)
+
+
+def test_not_worse_needs_the_bound_above_the_margin(store: MemoryStore, base: Evaluation) -> None:
+    same = evaluated(store, "same", dict.fromkeys(range(1, 21, 2), 0) | {99: 0})
+    low, _ = paired_score(0, 0, 40, 0.9, correction=0.5)
+    assert one(same, f"accuracy not worse than base by {-low + 1e-6}", base).passed
+    assert not one(same, f"accuracy not worse than baseline by {-low - 1e-6}", base).passed
+
+
+def test_a_group_is_held_against_the_same_group(store: MemoryStore, base: Evaluation) -> None:
+    mine = evaluated(store, "mine", dict.fromkeys(range(0, 40, 2), 0))
+    assert one(mine, "accuracy[topic=geometry] better than base", base).passed
+    assert not one(mine, "accuracy[topic=algebra] not worse than base by 0.5", base).passed
+
+
+def test_where_lower_is_better_the_upper_bound_counts(store: MemoryStore) -> None:
+    slow = evaluated(store, "slow", {i: 5 + i % 3 for i in range(N)})
+    quick = evaluated(store, "quick", {i: 2 + i % 2 for i in range(N)})
+    measures = [Measure("score", Mean(direction="lower"))]
+    assert one(quick, "mean better than base", slow, measures=measures).passed
+    assert not one(slow, "mean not worse than base by 1", quick, measures=measures).passed
+
+
+def test_crashes_count_against_whoever_crashed(store: MemoryStore, base: Evaluation) -> None:
+    crashing = evaluated(store, "crashing", dict.fromkeys(range(1, 21, 2), "fail"))
+    assert one(crashing, "accuracy >= 1").passed
+    assert one(crashing, "accuracy >= 1").message == "1; 40 rows: 30 scored, 10 failed, worst 0.75 … best 1"
+    held = one(crashing, "accuracy better than base", base)
+    assert not held.passed
+    assert "10 without a score" in held.message
+    assert not one(crashing, "accuracy >= 1", missing="wrong").passed
+
+
+def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> None:
+    a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
+    b = evaluated(store, "b", {i: 9.0 + i % 2 for i in range(N)} | {0: "fail"})
+    assert one(b, "mean better than base", a).message.startswith("undefined: rows without a score have no worst value")
+    assert one(b, "mean better than base", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
+
+
+def test_what_is_undefined_fails_with_the_reason(store: MemoryStore) -> None:
+    nothing = evaluated(store, "nothing", dict.fromkeys(range(N), "abstain"))
+    found = one(nothing, "accuracy >= 0")
+    assert not found.passed
+    assert found.message.startswith("undefined: no scored rows; 40 rows: 0 scored, 40 abstained")
+
+
+def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None:
+    missing = [Measure("score", Accuracy(weighted=True))]
+    with pytest.raises(SpecError, match="needs weights"):
+        one(base, "accuracy >= 0.5", measures=missing)
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("acuracy >= 1", r"no metric is called 'acuracy' \(did you mean 'accuracy'\?\)"),
+        ("accuracy(scor) >= 1", r"no scorer is called 'scor' \(did you mean 'score'\?\)"),
+        ("accuracy better than bse", r"no baseline is called 'bse' \(did you mean 'base'\?\)"),
+        ("count better than base", "count is no mean of one number per row|count has no direction"),
+        ("quantile >= 1 at 95%", "parameters|interval|"),
+    ],
+)
+def test_names_that_mean_nothing_are_told(store: MemoryStore, base: Evaluation, gate: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        one(evaluated(store, "mine", {}), gate, base)
+
+
+def test_an_evaluation_is_not_held_against_itself(base: Evaluation) -> None:
+    with pytest.raises(SpecError, match="against itself"):
+        one(base, "accuracy better than mine")
+
+
+def test_runs_with_the_same_responses_are_as_good_as_each_other(store: MemoryStore, base: Evaluation) -> None:
+    again = evaluated(store, "again", dict.fromkeys(range(1, 21, 2), 0) | {99: 0})
+    assert again.id == base.id
+    assert one(again, "accuracy not worse than base by 0.1", base).passed
+
+
+def test_a_baseline_may_be_anything_the_store_has_by_name(store: MemoryStore, base: Evaluation) -> None:
+    assert one(evaluated(store, "mine", {}), "accuracy better than base").passed
+
+
+# In tests and on the command line
+
+
+def test_asserting_a_gate_says_what_is_wrong(store: MemoryStore, base: Evaluation) -> None:
+    better = evaluated(store, "exp/better", {})
+    results = SimpleNamespace(tasks=[SimpleNamespace(evaluation=base), SimpleNamespace(evaluation=better)])
+    assert_gate(better, "accuracy better than baseline", baseline=base)
+    with pytest.raises(AssertionError) as error:
+        assert_gate(results, "accuracy >= 0.9")
+    assert str(error.value).splitlines() == [
+        "accuracy >= 0.9 does not hold",
+        "  FAILED  base: 0.75; 40 rows: 40 scored",
+        "  passed  exp/better: 1; 40 rows: 40 scored",
+    ]
+    with pytest.raises(SpecError, match="give an evaluation"):
+        assert_gate(3, "accuracy >= 0.9")
+
+
+def test_junit_tells_every_gate_and_holds_no_character_that_xml_cannot() -> None:
+    hostile = "a\x00<b>&\ud800\ufffe"
+    results = [
+        {"gate": hostile, "subject": hostile, "passed": False, "message": hostile},
+        {"gate": "g", "subject": "s", "passed": True, "message": "m"},
+    ]
+    suite = ElementTree.fromstring(junit_xml(results))
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    failed, passed = suite
+    assert failed.find("failure").get("message") == "a\ufffd<b>&\ufffd\ufffd"  # type: ignore[union-attr]
+    assert passed.find("failure") is None
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    store = DirectoryStore(tmp_path / "store")
+    base = evaluated(store, "exp/base", dict.fromkeys(range(1, 21, 2), 0))
+    mine = evaluated(store, "exp/mine", {0: 0})
+    Aggregator(store).aggregate([base, mine], [Measure("score", Accuracy())], name="exp")
+    return tmp_path
+
+
+def call(folder: Path, *arguments: str) -> Result:
+    env = {"EVALUAND_STORE": str(folder / "store"), "COLUMNS": "80"}
+    return CliRunner(env=env).invoke(main, list(arguments))
+
+
+def test_the_command_line_compares_by_name_and_says_who_is_better(folder: Path) -> None:
+    done = call(folder, "compare", "exp/base", "exp/mine")
+    assert done.exit_code == 0, done.output
+    assert "B  mine" in done.stdout
+    assert "0.750 → 0.975   +22.5" in done.stdout
+    assert "mine is better: mine − base = +22.5 points" in done.stdout
+    assert "10 won; 3 of them" in done.stdout
+    assert max(map(len, done.stdout.splitlines()[:20])) <= 80
+
+
+def test_an_aggregation_stands_for_all_it_was_made_of(folder: Path) -> None:
+    facts = json.loads(call(folder, "compare", "exp", "--json").stdout)
+    assert [e["label"] for e in facts["evaluations"]] == ["base", "mine"]
+    assert facts["pairs"][0]["won"] == 10
+    assert facts["gates"] == []
+
+
+def test_gates_that_fail_exit_with_three(folder: Path) -> None:
+    passed = call(folder, "compare", "exp", "--gate", "accuracy better than base", "--gate", "accuracy >= 0.9")
+    assert (passed.exit_code, passed.stdout.count("passed")) == (0, 2)
+    report = folder / "gates.xml"
+    failed = call(folder, "compare", "exp", "--gate", "accuracy >= 0.99", "--junit", str(report))
+    assert failed.exit_code == 3
+    assert "FAILED  accuracy >= 0.99  mine" in failed.stdout
+    assert ElementTree.parse(report).getroot().get("failures") == "1"
+
+
+def test_wrong_use_is_told_without_a_traceback(folder: Path) -> None:
+    for arguments, code, message in (
+        (("exp/base",), 1, "needs two evaluations"),
+        (("exp/base", "nobody"), 1, "nothing is called 'nobody'"),
+        (("exp", "--gate", "accuracy => 1"), 1, "at 10 stands '='"),
+        (("exp", "--confidence", "95"), 1, "must lie between 0 and 1"),
+        (("exp", "--junit", "x.xml"), 2, "give --gate as well"),
+    ):
+        done = call(folder, "compare", *arguments)
+        assert (done.exit_code, done.stdout) == (code, "")
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_stored_comparison_is_listed_shown_and_verified(folder: Path) -> None:
+    call(folder, "compare", "exp")
+    [entry] = json.loads(call(folder, "list", "comparisons", "--json").stdout)
+    assert entry["counts"] == {"pairs": 1, "ranking": 0, "flips": 4}
+    shown = call(folder, "show", entry["id"])
+    assert "mine is better" in shown.stdout
+    assert shown.stdout.count("made from  evaluation") == 1
+    assert "2 checked" not in call(folder, "verify", entry["id"]).stdout
+    assert "1 checked, 0 with faults" in call(folder, "verify", entry["id"]).stdout
+    used = json.loads(call(folder, "show", "exp/base", "--json", "--below", "1").stdout)["used_by"]
+    assert {other["kind"] for other in used} == {"aggregations", "comparisons"}
