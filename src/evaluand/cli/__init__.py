@@ -24,6 +24,7 @@ _COMMANDS = {
     "run": "Run an experiment file: call, grade, summarise.",
     "list": "List what is stored, newest first.",
     "show": "Show a run, an evaluation, an aggregation or a dataset.",
+    "export": "Write what is stored as CSV, JSON lines or Parquet.",
     "resume": "Continue what was interrupted.",
     "verify": "Check that what is stored still is what was written.",
 }

@@ -30,3 +30,24 @@ def suggested(command: str, what: str, folder: Path) -> str:
     usual = Path(os.environ.get(_VARIABLE) or _DEFAULT)
     store = "" if folder == usual else f" --store {quote(str(folder))}"
     return f"evaluand {command} {quote(what)}{store}"
+
+
+def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    """What an artifact may be called that begins so, for shells: names, else ids. Never fails."""
+    from evaluand.report.text import safe
+    from evaluand.store import KINDS
+    from evaluand.stores.directory import DirectoryStore
+
+    folder = Path(ctx.params.get("folder") or os.environ.get(_VARIABLE) or _DEFAULT)
+    if not folder.is_dir():
+        return []
+    try:
+        store = DirectoryStore(folder)
+        names = sorted({ref.name for ref in store.refs() if ref.name.startswith(begun)})
+        ids = [] if names or len(begun) < _FEWEST else (id for kind in KINDS for id in store.ids(kind))
+        return [name for name in names if safe(name) == name] + [id for id in ids if id.startswith(begun)]
+    except Exception:  # a shell that completes is no place for faults
+        return []
+
+
+_FEWEST = 2
