@@ -9,6 +9,7 @@ Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 130 interrupted.
 from __future__ import annotations
 
 import importlib
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -24,6 +25,7 @@ _COMMANDS = {
     "run": "Run an experiment file: call, grade, summarise.",
     "list": "List what is stored, newest first.",
     "show": "Show a run, an evaluation, an aggregation or a dataset.",
+    "import": "Make a run of a file of predictions.",
     "export": "Write what is stored as CSV, JSON lines or Parquet.",
     "resume": "Continue what was interrupted.",
     "verify": "Check that what is stored still is what was written.",
@@ -48,7 +50,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             ctx.fail(f"no command is called {cmd_name!r}; there are {', '.join(_COMMANDS)}")
-        command: click.Command = importlib.import_module(f"evaluand.cli.{cmd_name}").command
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = importlib.import_module(f"evaluand.cli.{module}").command
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
