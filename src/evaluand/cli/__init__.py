@@ -22,6 +22,7 @@ from evaluand.report.text import safe
 INTERRUPTED = 130
 
 _COMMANDS = {
+    "init": "Make a small project that runs.",
     "validate": "Find everything wrong with an experiment before it runs.",
     "run": "Run an experiment file: call, grade, summarise.",
     "list": "List what is stored, newest first.",

@@ -13,6 +13,7 @@ from typing import Any
 import click
 from click.exceptions import Exit
 
+from evaluand import rows
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.dataset import Dataset
@@ -64,7 +65,7 @@ def _facts(file: Path, store: DirectoryStore) -> Facts:
         except EvaluandError as error:
             return facts | {"faults": _faults(error)}
     facts["notes"] = [str(warning.message) for warning in told if issubclass(warning.category, UnusedRows)]
-    facts["faults"] = [{"where": str(file), "message": fault} for fault in _unweighted(experiment)]
+    facts["faults"] = [{"where": str(file), "message": fault} for fault in _misfits(experiment)]
     facts["notes"] += _of_tasks(experiment)
     facts["notes"] += _of_scorers(experiment)
     facts["notes"] += _of_examples(experiment)
@@ -80,12 +81,16 @@ def _faults(error: EvaluandError) -> list[Facts]:
     return [{"where": "", "message": line} for line in str(error).split("\n")]
 
 
-def _unweighted(experiment: Experiment) -> Iterator[str]:
-    """Metrics that need weights the dataset has not."""
-    if experiment.dataset.roles.weight is None:
-        for measure in experiment.measures:
-            if getattr(measure.metric, "weighted", False):
-                yield f"{measure.metric.kind}: weighted needs weights; name the dataset's column under weight"
+def _misfits(experiment: Experiment) -> Iterator[str]:
+    """What would stop the last step, after everything was called."""
+    scorers = {name: as_scorer(name, given) for name, given in experiment.scorers.items()}
+    for measure in experiment.measures:
+        kind, scorer = measure.metric.kind, measure.scorer
+        if getattr(measure.metric, "weighted", False) and experiment.dataset.roles.weight is None:
+            yield f"{kind}: weighted needs weights; name the dataset's column under weight"
+        taken = {*rows.scores_schema({}).names, *scorers[scorer].columns}
+        for attribute in dict.fromkeys(name for by in measure.by for name in by if name in taken):
+            yield f"{kind}: attribute {attribute!r} has the name of a column of the scorer {scorer!r}; rename it"
 
 
 def _of_tasks(experiment: Experiment) -> Iterator[str]:
