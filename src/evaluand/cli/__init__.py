@@ -31,6 +31,7 @@ _COMMANDS = {
     "export": "Write what is stored as CSV, JSON lines or Parquet.",
     "resume": "Continue what was interrupted.",
     "verify": "Check that what is stored still is what was written.",
+    "gc": "Remove what nobody needs.",
 }
 
 _EXAMPLES = """\b

@@ -16,6 +16,7 @@ from evaluand.cli.output import print_json, show
 from evaluand.dataset import Dataset
 from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
+from evaluand.provenance import origins
 from evaluand.report.facts import Facts, Names, dataset_facts, evaluation_facts, metrics_facts, run_facts
 from evaluand.report.terminal import artifact_table
 from evaluand.report.text import SHORT_ID
@@ -67,7 +68,7 @@ def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: boo
         "names": Names(store.refs()).of(kind, id, manifest.get("name")),
         "status": "sealed" if store.is_sealed(kind, id) else "open",
         "manifest": manifest,
-        "made_from": [_other(store, *origin) for origin in _origins(kind, manifest)],
+        "made_from": [_other(store, *origin) for origin in origins(manifest)],
         "used_by": _uses(store, kind, id),
     }
     if facts["status"] == "open":
@@ -85,17 +86,6 @@ def _facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: boo
     return facts | dataset_facts(Dataset.stored(store, id), examples)
 
 
-def _origins(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """What an artifact was made from."""
-    spec, provenance = manifest["spec"], manifest.get("provenance") or {}
-    if kind == "runs":
-        yield "datasets", spec["dataset"]
-    elif kind == "evaluations":
-        yield "runs", provenance["run"]
-    elif kind == "aggregations":
-        yield from (("evaluations", id) for id in provenance["evaluations"])
-
-
 def _uses(store: DirectoryStore, kind: str, id: str) -> list[Facts] | None:
     """What was made of an artifact; None where finding out would take long."""
     following = dict(pairwise(_PATH)).get(kind)
@@ -103,7 +93,7 @@ def _uses(store: DirectoryStore, kind: str, id: str) -> list[Facts] | None:
     if following is None or len(others) > _AT_MOST:
         return None if following else []
     manifests = ((other, store.manifest(following, other)) for other in others)
-    return [_other(store, following, other) for other, m in manifests if (kind, id) in _origins(following, m)]
+    return [_other(store, following, other) for other, m in manifests if (kind, id) in origins(m)]
 
 
 def _other(store: DirectoryStore, kind: str, id: str) -> Facts:
