@@ -554,7 +554,9 @@ def test_the_version_is_told() -> None:
     assert (result.exit_code, result.stdout) == (0, f"evaluand {evaluand.__version__}\n")
 
 
-@pytest.mark.parametrize("command", ["", "run", "list", "show", "resume", "verify"])
+@pytest.mark.parametrize(
+    "command", ["", "run", "list", "show", "resume", "verify", "export", "import", "validate", "init", "gc", "schema"]
+)
 @pytest.mark.parametrize("flag", ["-h", "--help"])
 def test_every_command_has_help_with_examples(command: str, flag: str) -> None:
     result = CliRunner().invoke(main, [*command.split(), flag])

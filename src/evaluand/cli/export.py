@@ -37,7 +37,7 @@ Examples:
 
 
 @click.command("export", epilog=_EXAMPLES)
-@click.argument("artifact", metavar="NAME|ID", shell_complete=complete_artifact)
+@click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Where to.")
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="csv if neither this nor the suffix of FILE says otherwise."

@@ -8,6 +8,9 @@ from shlex import quote
 
 import click
 
+COMPLETE = "_EVALUAND_COMPLETE"
+"""The variable in which a shell asks for completions."""
+
 _VARIABLE, _DEFAULT = "EVALUAND_STORE", ".evaluand"
 
 store_option = click.option(
@@ -23,6 +26,12 @@ store_option = click.option(
 )
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
+
+
+def variable(command: str, option: click.Option) -> str:
+    """The environment variable that stands for an option: EVALUAND_RUN_LIMIT for `run --limit`."""
+    flag = max(option.opts, key=len).lstrip("-")
+    return f"EVALUAND_{command}_{flag}".upper().replace("-", "_")
 
 
 def suggested(command: str, what: str, folder: Path) -> str:

@@ -11,7 +11,7 @@ import click
 from click import UsageError
 
 from evaluand.aggregation import Aggregation
-from evaluand.cli.options import json_option, store_option, suggested
+from evaluand.cli.options import complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.dataset import Dataset
 from evaluand.errors import NotFound
@@ -38,7 +38,7 @@ Examples:
 
 
 @click.command("show", epilog=_EXAMPLES)
-@click.argument("artifact", metavar="ID|NAME")
+@click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
 @click.option("--examples", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
 @click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
 @click.option("--below", type=float, metavar="X", help="Only answers scored below X: with 1 the wrong ones.")
