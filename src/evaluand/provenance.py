@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -25,6 +25,22 @@ def provenance(origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "git": _git(os.getcwd()),
         "origin": dict(origin or {}),
     }
+
+
+def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The (kind, id) of what an artifact was made from.
+
+    Example:
+        >>> list(origins({"kind": "runs", "spec": {"dataset": "3f2a"}}))
+        [('datasets', '3f2a')]
+    """
+    kind, spec, made = manifest["kind"], manifest["spec"], manifest.get("provenance") or {}
+    if kind == "runs":
+        yield "datasets", spec["dataset"]
+    elif kind == "evaluations":
+        yield "runs", made["run"]
+    elif kind in ("aggregations", "comparisons"):
+        yield from (("evaluations", id) for id in made["evaluations"])
 
 
 def _version(name: str) -> str | None:

@@ -281,6 +281,40 @@ class Runner:
             why = self._changes(before, identity, manifest["id"])
         return Run(self.store, manifest["id"], replace(receipt, why=why))
 
+    def plan(self, task: Runnable, dataset: Dataset, *, replications: int | None = None, seed: int = 0) -> Receipt:
+        """What a run would have to do now: `called` are the calls that are new. Calls nothing and stores nothing."""
+        task = as_task(task)
+        identity = task.identify()
+        task.prepare(dataset)
+        replications = _replications(task, replications)
+        total = len(dataset) * replications
+        core = {"task": identity.spec, "seed": seed}
+        last = _last_attempt(
+            self.store, core | {"dataset": dataset.id, "examples": len(dataset), "replications": replications}
+        )
+        if last and not self.store.is_sealed("runs", last):
+            kept = _done_slots(self.store, last, total)
+        elif not identity.pinned:
+            kept = set()
+        else:
+            kept = set(range(total if last else 0))
+        wanted = Wanted(
+            (example.position * replications + r, _key(_seen(task, example, dataset.id), r))
+            for example in dataset
+            for r in range(replications)
+            if example.position * replications + r not in kept and not task.skips(example.index, example.id, r)
+        )
+        missing = wanted.left
+        sources = self.store.find("runs", ids.digest(core).hex()) if identity.pinned else []
+        for source in sources:
+            if not wanted.left:
+                break
+            for digest, replication, _ in _completed_records(self.store, source):
+                wanted.take(_key(digest, replication))
+        why = "" if identity.pinned else f"unpinned, so never reused: {'; '.join(identity.unpinned)}"
+        skipped = total - len(kept) - missing
+        return Receipt(total, wanted.left, missing - wanted.left, len(kept), why, skipped=skipped)
+
     def _wants_another(self, last: str, fresh: bool, pinned: bool, retry_failed: bool) -> bool:
         """Whether there is to be a further attempt after the last."""
         if fresh or not pinned:
@@ -364,13 +398,7 @@ class _Job:
         return self.store.is_sealed("runs", self.id)
 
     def _digest(self, example: Example) -> bytes:
-        """16 bytes that stand for all the task can see of an example."""
-        if not self.task.reads:
-            return example.input_digest
-        return ids.digest([example.input, *(self._read(example, name) for name in self.task.reads)])
-
-    def _read(self, example: Example, name: str) -> Any:
-        return self.dataset.id if name == "dataset" else getattr(example, name)
+        return _seen(self.task, example, self.dataset.id)
 
     def _units(self, start: int, stop: int) -> Iterator[_Unit]:
         times = self.replications
@@ -463,6 +491,31 @@ class _Job:
             if missing:
                 digest = self._digest(example)
                 yield from ((first + r, _key(digest, r)) for r in missing)
+
+
+def _seen(task: Task[Any, Any], example: Example, dataset: str) -> bytes:
+    """16 bytes that stand for all the task can see of an example of a dataset."""
+    if not task.reads:
+        return example.input_digest
+    more = (dataset if name == "dataset" else getattr(example, name) for name in task.reads)
+    return ids.digest([example.input, *more])
+
+
+def _last_attempt(store: Store, spec: Mapping[str, Any]) -> str | None:
+    number, last = 0, None
+    while exists(store, "runs", id := ids.artifact_id("runs", spec, number)):
+        number, last = number + 1, id
+    return last
+
+
+def _done_slots(store: Store, id: str, slots: int) -> set[int]:
+    """The calls of an open run that are finished."""
+    lane = store.lane("runs", id, LANE, slots)
+    try:
+        lane.refresh()
+        return {slot for slot in range(slots) if lane.is_done(slot)}
+    finally:
+        lane.close()
 
 
 def _own(value: Any) -> Any:

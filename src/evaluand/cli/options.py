@@ -8,6 +8,9 @@ from shlex import quote
 
 import click
 
+COMPLETE = "_EVALUAND_COMPLETE"
+"""The variable in which a shell asks for completions."""
+
 _VARIABLE, _DEFAULT = "EVALUAND_STORE", ".evaluand"
 
 store_option = click.option(
@@ -25,8 +28,35 @@ store_option = click.option(
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
 
 
+def variable(command: str, option: click.Option) -> str:
+    """The environment variable that stands for an option: EVALUAND_RUN_LIMIT for `run --limit`."""
+    flag = max(option.opts, key=len).lstrip("-")
+    return f"EVALUAND_{command}_{flag}".upper().replace("-", "_")
+
+
 def suggested(command: str, what: str, folder: Path) -> str:
     """A command line that can be copied: quoted, and with the store where it is not the one that is taken anyway."""
     usual = Path(os.environ.get(_VARIABLE) or _DEFAULT)
     store = "" if folder == usual else f" --store {quote(str(folder))}"
     return f"evaluand {command} {quote(what)}{store}"
+
+
+def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
+    """What an artifact may be called that begins so, for shells: names, else ids. Never fails."""
+    from evaluand.report.text import safe
+    from evaluand.store import KINDS
+    from evaluand.stores.directory import DirectoryStore
+
+    folder = Path(ctx.params.get("folder") or os.environ.get(_VARIABLE) or _DEFAULT)
+    if not folder.is_dir():
+        return []
+    try:
+        store = DirectoryStore(folder)
+        names = sorted({ref.name for ref in store.refs() if ref.name.startswith(begun)})
+        ids = [] if names or len(begun) < _FEWEST else (id for kind in KINDS for id in store.ids(kind))
+        return [name for name in names if safe(name) == name] + [id for id in ids if id.startswith(begun)]
+    except Exception:  # a shell that completes is no place for faults
+        return []
+
+
+_FEWEST = 2

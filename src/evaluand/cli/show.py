@@ -10,12 +10,13 @@ import click
 from click import UsageError
 
 from evaluand.aggregation import Aggregation
-from evaluand.cli.options import json_option, store_option, suggested
+from evaluand.cli.options import complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.comparison import Comparison
 from evaluand.dataset import Dataset
 from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
+from evaluand.provenance import origins
 from evaluand.report.facts import Facts, Names, dataset_facts, evaluation_facts, metrics_facts, run_facts
 from evaluand.report.terminal import artifact_table
 from evaluand.report.text import SHORT_ID
@@ -37,7 +38,7 @@ Examples:
 
 
 @click.command("show", epilog=_EXAMPLES)
-@click.argument("artifact", metavar="ID|NAME")
+@click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
 @click.option("--examples", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
 @click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
 @click.option("--index", type=int, metavar="I", help="Only what a run holds of the example with this _index_.")
@@ -87,7 +88,7 @@ def _facts(
         "names": Names(store.refs()).of(kind, id, manifest.get("name")),
         "status": "sealed" if store.is_sealed(kind, id) else "open",
         "manifest": manifest,
-        "made_from": [_other(store, *origin) for origin in _origins(kind, manifest)],
+        "made_from": [_other(store, *origin) for origin in origins(manifest)],
         "used_by": _uses(store, kind, id),
     }
     if facts["status"] == "open":
@@ -107,26 +108,13 @@ def _facts(
     return facts | dataset_facts(Dataset.stored(store, id), examples)
 
 
-def _origins(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """What an artifact was made from."""
-    spec, provenance = manifest["spec"], manifest.get("provenance") or {}
-    if kind == "runs":
-        yield "datasets", spec["dataset"]
-    elif kind == "evaluations":
-        yield "runs", provenance["run"]
-    elif kind in ("aggregations", "comparisons"):
-        yield from (("evaluations", id) for id in provenance["evaluations"])
-
-
 def _uses(store: DirectoryStore, kind: str, id: str) -> list[Facts] | None:
     """What was made of an artifact; None where finding out would take long."""
     others = [(following, other) for following in _FOLLOWING.get(kind, ()) for other in store.ids(following)]
     if len(others) > _AT_MOST:
         return None
     manifests = ((following, other, store.manifest(following, other)) for following, other in others)
-    return [
-        _other(store, following, other) for following, other, m in manifests if (kind, id) in _origins(following, m)
-    ]
+    return [_other(store, following, other) for following, other, m in manifests if (kind, id) in origins(m)]
 
 
 def _other(store: DirectoryStore, kind: str, id: str) -> Facts:

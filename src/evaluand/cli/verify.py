@@ -9,7 +9,7 @@ from click.exceptions import Exit
 from rich.console import Console
 from rich.text import Text
 
-from evaluand.cli.options import json_option, store_option
+from evaluand.cli.options import complete_artifact, json_option, store_option
 from evaluand.cli.output import console, print_json
 from evaluand.cli.run import display
 from evaluand.errors import Fault
@@ -28,7 +28,7 @@ Examples:
 
 
 @click.command("verify", epilog=_EXAMPLES)
-@click.argument("artifacts", metavar="[ID|NAME]...", nargs=-1)
+@click.argument("artifacts", metavar="[ID|NAME]...", nargs=-1, shell_complete=complete_artifact)
 @store_option
 @json_option
 def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:

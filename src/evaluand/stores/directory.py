@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from evaluand.stores import tables
 
-_ID = re.compile(r"[0-9a-f]{32}")
+ID = re.compile(r"[0-9a-f]{32}")
 
 
 class DirectoryStore:
@@ -73,6 +73,8 @@ class DirectoryStore:
             return self.manifest(manifest["kind"], manifest["id"])
         (folder / "journal").mkdir(parents=True, exist_ok=True)
         stands = _put_if_absent(folder / "open.json", manifest)
+        with suppress(FileNotFoundError):
+            os.utime(folder / "open.json")  # work begins on it again: it is not abandoned
         if self.is_sealed(manifest["kind"], manifest["id"]):  # meanwhile
             _sweep(folder, self.manifest(manifest["kind"], manifest["id"]))
             return self.manifest(manifest["kind"], manifest["id"])
@@ -117,11 +119,16 @@ class DirectoryStore:
         _replace(folder / f"{ids.digest([kind, check_name(name)]).hex()}.json", {"name": name, "kind": kind, "id": id})
 
     def refs(self) -> list[Ref]:
-        entries = (_read_json(path) for path in (self.root / "refs").glob("*.json"))
-        return sorted(Ref(e["name"], e["kind"], e["id"]) for e in entries if e)
+        return sorted(ref for ref, _ in self.ref_files())
+
+    def ref_files(self) -> Iterator[tuple[Ref, Path]]:
+        """All names with the files that keep them."""
+        for path in (self.root / "refs").glob("*.json"):
+            if entry := _read_json(path):
+                yield Ref(entry["name"], entry["kind"], entry["id"]), path
 
     def _folder(self, kind: str, id: str) -> Path:
-        if kind not in KINDS or not _ID.fullmatch(id):
+        if kind not in KINDS or not ID.fullmatch(id):
             raise NotFound(f"{kind} {id!r}: not an id of this store")
         return self.root / kind / id
 
@@ -156,11 +163,11 @@ def _sweep(folder: Path, manifest: Manifest) -> None:
     kept = {"manifest.json", *(entry["file"] for entry in manifest["tables"].values())}
     shutil.rmtree(folder / "journal", ignore_errors=True)
     for path in list(folder.iterdir()):
-        if path.name not in kept and not path.is_dir() and not _being_written(path):
+        if path.name not in kept and not path.is_dir() and not being_written(path):
             path.unlink(missing_ok=True)
 
 
-def _being_written(path: Path) -> bool:
+def being_written(path: Path) -> bool:
     """Whether a file is a draft's, whose process lives; its number stands before the ending."""
     pid = path.stem.rpartition(".")[2]
     return path.suffix == ".tmp" and pid.isdigit() and is_alive(int(pid))

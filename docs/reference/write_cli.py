@@ -1,0 +1,54 @@
+"""Writes the reference of the command line beside this file."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from evaluand.cli import main
+from evaluand.cli.options import variable
+
+
+def reference() -> str:
+    """The reference as Markdown, made of what the commands say of themselves."""
+    ctx = click.Context(main, info_name="evaluand")
+    lines = ["# The command line", "", "Written by `write_cli.py` from what the commands say of themselves.", ""]
+    lines += [_plain(main.help or ""), ""]
+    lines += ["Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 130 stopped by Ctrl-C.", ""]
+    for name in main.list_commands(ctx):
+        command = main.get_command(ctx, name)
+        assert command is not None
+        lines += _command(name, command, click.Context(command, info_name=name, parent=ctx))
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _command(name: str, command: click.Command, ctx: click.Context) -> Iterator[str]:
+    usage = " ".join(command.collect_usage_pieces(ctx))
+    yield from (f"## evaluand {name}", "", f"    evaluand {name} {usage}", "", _plain(command.help or ""), "")
+    options = [param for param in command.params if isinstance(param, click.Option)]
+    if options:
+        yield from ("| option | | variable |", "|---|---|---|")
+        yield from (_option(name, option, ctx) for option in options)
+        yield ""
+    examples = (command.epilog or "").partition("Examples:\n")[2]
+    yield from (textwrap.indent(textwrap.dedent(examples).rstrip(), "    "), "")
+
+
+def _option(command: str, option: click.Option, ctx: click.Context) -> str:
+    flags, told = option.get_help_record(ctx) or ("", "")
+    known = option.envvar or variable(command, option)
+    told = told.replace(f"env var: {known}; ", "").replace(f"  [env var: {known}]", "")
+    return f"| `{flags.replace('|', chr(92) + '|')}` | {told.replace('|', chr(92) + '|')} | `{known}` |"
+
+
+def _plain(text: str) -> str:
+    """Paragraphs of a help text, filled anew."""
+    paragraphs = textwrap.dedent(text).strip().replace("*", r"\*").split("\n\n")
+    return "\n\n".join(textwrap.fill(" ".join(p.split()), 120) for p in paragraphs)
+
+
+if __name__ == "__main__":
+    Path(__file__).with_name("cli.md").write_text(reference())

@@ -1,0 +1,26 @@
+"""`evaluand completion`: what makes a shell complete commands, options and the names of artifacts."""
+
+from __future__ import annotations
+
+import click
+from click.shell_completion import get_completion_class
+
+from evaluand.cli.options import COMPLETE
+
+SHELLS = ("bash", "zsh", "fish")
+
+_EXAMPLES = """\b
+Examples:
+  eval "$(evaluand completion bash)"    in ~/.bashrc; zsh the same in ~/.zshrc
+  evaluand completion fish > ~/.config/fish/completions/evaluand.fish
+"""
+
+
+@click.command("completion", epilog=_EXAMPLES)
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def command(ctx: click.Context, shell: str) -> None:
+    """Print the script that makes SHELL complete commands, options and the names of what is stored."""
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(ctx.find_root().command, {}, "evaluand", COMPLETE).source())

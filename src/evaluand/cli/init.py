@@ -1,0 +1,53 @@
+"""`evaluand init`: a small project that runs, to be changed into one's own."""
+
+from __future__ import annotations
+
+import os
+from importlib.resources import files
+from pathlib import Path
+from shlex import quote
+
+import click
+
+from evaluand.errors import SpecError
+from evaluand.report.text import safe
+
+KINDS = ("classifier", "llm", "recorded")
+
+_ENDING = ".txt"  # of templates, so that no tool takes their code for ours
+
+_EXAMPLES = """\b
+Examples:
+  evaluand init
+  evaluand init reviews --kind recorded
+"""
+
+
+@click.command("init", epilog=_EXAMPLES)
+@click.argument("folder", type=click.Path(path_type=Path), default=".", metavar="[FOLDER]")
+@click.option("--kind", type=click.Choice(KINDS), default="classifier", show_default=True, help="What it evaluates.")
+def command(folder: Path, kind: str) -> None:
+    """Make a small project in FOLDER, or here: an experiment file with comments, examples, code.
+
+    It can be run as it is. Files that are there already are never written over.
+    """
+    texts = _texts(kind)
+    if folder.exists() and not folder.is_dir():
+        raise SpecError(f"{folder} is no folder; name another place")
+    there = [name for name in texts if os.path.lexists(folder / name)]
+    if there:
+        raise SpecError(f"{folder} has {', '.join(there)} already, and nothing is written over; name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        with (folder / name).open("x", encoding="utf-8") as file:
+            file.write(text)
+        click.echo(f"made {safe(folder / name)}")
+    place = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))} && "
+    click.echo(f"\nrun it:  {safe(place)}evaluand run experiment.yaml")
+
+
+def _texts(kind: str) -> dict[str, str]:
+    """Name → text of the files of a project."""
+    templates = files("evaluand.cli") / "templates" / kind
+    found = {entry.name.removesuffix(_ENDING): entry.read_text("utf-8") for entry in templates.iterdir()}
+    return {".gitignore": ".evaluand/\n__pycache__/\n"} | dict(sorted(found.items()))

@@ -1,0 +1,198 @@
+"""`evaluand validate`: everything wrong with an experiment and its data, before anything is called."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import click
+from click.exceptions import Exit
+
+from evaluand import rows
+from evaluand.cli.options import json_option, store_option
+from evaluand.cli.output import print_json, stdout_to_stderr
+from evaluand.dataset import Dataset
+from evaluand.errors import DataError, EvaluandError, TaskError
+from evaluand.experiment import Experiment
+from evaluand.ids import digest
+from evaluand.report.facts import Facts
+from evaluand.report.text import safe
+from evaluand.run import Runner
+from evaluand.scorer import as_scorer
+from evaluand.stores.directory import DirectoryStore
+from evaluand.task import Request, as_task
+from evaluand.tasks.recorded import RecordedTask, UnusedRows
+from evaluand.trace import Trace
+
+_EXAMPLES = """\b
+Examples:
+  evaluand validate experiment.yaml
+  evaluand validate experiment.yaml --json
+"""
+
+
+@click.command("validate", epilog=_EXAMPLES)
+@click.argument("file", type=click.Path(path_type=Path))
+@store_option
+@json_option
+def command(file: Path, folder: Path, as_json: bool) -> None:
+    """Find everything wrong with the experiment in FILE, its data and its code.
+
+    Reads the whole dataset and every recorded file and imports the code, but calls no task and no scorer and stores
+    nothing. Then tells what a run would do now. Exits 1 with faults; notes are no faults.
+    """
+    with stdout_to_stderr():
+        facts = _facts(file, DirectoryStore(folder))
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts)
+    if facts["faults"]:
+        raise Exit(1)
+
+
+def _facts(file: Path, store: DirectoryStore) -> Facts:
+    facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": []}
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UnusedRows)
+        try:
+            experiment = Experiment.from_file(file)
+        except EvaluandError as error:
+            return facts | {"faults": _faults(error)}
+    facts["notes"] = [str(warning.message) for warning in told if issubclass(warning.category, UnusedRows)]
+    facts["faults"] = [{"where": str(file), "message": fault} for fault in _misfits(experiment)]
+    facts["notes"] += _of_tasks(experiment)
+    facts["notes"] += _of_scorers(experiment)
+    facts["notes"] += _of_examples(experiment)
+    facts["notes"] += _of_groups(experiment)
+    facts["dataset"] = {"id": experiment.dataset.id, "examples": len(experiment.dataset)}
+    facts["plan"] = list(_plan(experiment, store))
+    return facts
+
+
+def _faults(error: EvaluandError) -> list[Facts]:
+    if isinstance(error, DataError):
+        return [{"where": fault.where, "message": fault.message} for fault in error.faults]
+    return [{"where": "", "message": line} for line in str(error).split("\n")]
+
+
+def _misfits(experiment: Experiment) -> Iterator[str]:
+    """What would stop the last step, after everything was called."""
+    scorers = {name: as_scorer(name, given) for name, given in experiment.scorers.items()}
+    for measure in experiment.measures:
+        kind, scorer = measure.metric.kind, measure.scorer
+        if getattr(measure.metric, "weighted", False) and experiment.dataset.roles.weight is None:
+            yield f"{kind}: weighted needs weights; name the dataset's column under weight"
+        taken = {*rows.scores_schema({}).names, *scorers[scorer].columns}
+        for attribute in dict.fromkeys(name for by in measure.by for name in by if name in taken):
+            yield f"{kind}: attribute {attribute!r} has the name of a column of the scorer {scorer!r}; rename it"
+
+
+def _of_tasks(experiment: Experiment) -> Iterator[str]:
+    for name, given in experiment.tasks.items():
+        task = as_task(given)
+        for why in task.identify().unpinned:
+            yield f"task {name} is unpinned, so every run calls it anew: {why}"
+        if isinstance(task, RecordedTask):
+            missing = asyncio.run(_missing(task, experiment))
+            for why, count in sorted(Counter(missing.values()).items()):
+                first = next(message for message, kind in missing.items() if kind == why)
+                yield f"task {name}: {count:,} of {_calls(experiment):,} calls will fail: {first}"
+
+
+async def _missing(task: RecordedTask, experiment: Experiment) -> dict[str, str]:
+    """What is told of examples without an output, each with its kind; looking up calls nobody."""
+    found: dict[str, str] = {}
+    for example in experiment.dataset:
+        span = Trace.start(task.name, None).root
+        for replication in range(experiment.replications):
+            key = (example.index, example.id, replication)
+            try:
+                await task.call(Request(None, span, *key, digest=b"", run_seed=0))
+            except TaskError as error:
+                found[str(error)] = "no row" if "has no row for" in str(error) else "no response"
+    return found
+
+
+def _calls(experiment: Experiment) -> int:
+    return len(experiment.dataset) * experiment.replications
+
+
+def _of_scorers(experiment: Experiment) -> Iterator[str]:
+    measured = {measure.scorer for measure in experiment.measures}
+    for name, given in experiment.scorers.items():
+        for why in as_scorer(name, given).identify().unpinned:
+            yield f"scorer {name} is unpinned, so every evaluation asks it anew: {why}"
+        if name not in measured:
+            yield f"scorer {name} is read by no metric"
+
+
+def _of_examples(experiment: Experiment) -> Iterator[str]:
+    dataset, metrics = experiment.dataset, [measure.metric for measure in experiment.measures]
+    roles = dataset.roles
+    reads_weight = any("weight" in (*s.arguments, *s.columns) for s in _scorers(experiment))
+    if roles.weight and not reads_weight and not any(getattr(metric, "weighted", False) for metric in metrics):
+        yield f"the weights in {roles.weight!r} are used by no metric; say weighted: true at those that shall"
+    if roles.cluster and not any(hasattr(metric, "confidence") for metric in metrics):
+        yield f"the clusters in {roles.cluster!r} are used by no metric: none has an interval"
+    targets = roles.expected if isinstance(roles.expected, Mapping) else {"": roles.expected} if roles.expected else {}
+    for target, column in targets.items():
+        lacking = sum(batch.column(0).null_count for batch in dataset.columns([column]))
+        if lacking:
+            what = f" for {target}" if target else ""
+            yield f"{lacking:,} of {len(dataset):,} examples have no expected value{what} ({column!r} is empty)"
+
+
+def _scorers(experiment: Experiment) -> list[Any]:
+    return [as_scorer(name, given) for name, given in experiment.scorers.items()]
+
+
+def _of_groups(experiment: Experiment) -> Iterator[str]:
+    """Groups without examples, and examples without a group."""
+    groupings = dict.fromkeys(tuple(by) for measure in experiment.measures for by in measure.by)
+    names = list(dict.fromkeys(name for by in groupings for name in by))
+    if not names:
+        return
+    found = _combinations(experiment.dataset, names)
+    for place, name in enumerate(names):
+        lacking = sum(count for values, count in found.items() if values[place] == "null")
+        if lacking:
+            yield f"{lacking:,} of {len(experiment.dataset):,} examples have no value of {name!r}, by which is grouped"
+    for by in groupings:
+        places = [names.index(name) for name in by]
+        there = {tuple(values[place] for place in places) for values in found}
+        possible = prod(len({values[i] for values in there}) for i in range(len(by)))
+        if possible > len(there):
+            yield f"by [{', '.join(by)}]: {possible - len(there):,} of {possible:,} groups have no example"
+
+
+def _combinations(dataset: Dataset, names: Collection[str]) -> Counter[tuple[str, ...]]:
+    found: Counter[tuple[str, ...]] = Counter()
+    for batch in dataset.columns([*names]):
+        columns = (["null" if v is None else digest(v).hex() for v in column.to_pylist()] for column in batch.columns)
+        found.update(zip(*columns, strict=True))
+    return found
+
+
+def _plan(experiment: Experiment, store: DirectoryStore) -> Iterator[Facts]:
+    for name, task in experiment.tasks.items():
+        made = Runner(store).plan(task, experiment.dataset, replications=experiment.replications, seed=experiment.seed)
+        yield {"task": name, "calls": made.total, "new": made.called, "reused": made.reused, "kept": made.kept}
+
+
+def _print(facts: Facts) -> None:
+    for fault in facts["faults"]:
+        place = f"{fault['where']}: " if fault["where"] else ""
+        click.echo(f"fault  {safe(place)}{safe(fault['message'])}")
+    for note in facts["notes"]:
+        click.echo(f"note   {safe(note)}")
+    for task in facts["plan"]:
+        done = "".join(f", {task[word]:,} {word}" for word in ("reused", "kept") if task[word])
+        click.echo(f"plan   {safe(task['task'])}: {task['new']:,} of {task['calls']:,} calls to make{done}")
+    faults = len(facts["faults"])
+    click.echo(f"{faults:,} fault{'s' * (faults != 1)}" if faults else f"ok: {safe(facts['file'])} can be run")
