@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand import ids, rows
-from evaluand.dataset import Dataset
+from evaluand.dataset import Dataset, Roles
 from evaluand.errors import DataError, Fault, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
@@ -100,7 +100,7 @@ class Aggregator:
         store: where aggregations are kept; that of the first evaluation if not given.
 
     Example:
-        >>> from evaluand.dataset import Dataset
+        >>> from evaluand.dataset import Dataset, Roles
         >>> from evaluand.evaluation import Evaluator
         >>> from evaluand.metrics.accuracy import Accuracy
         >>> from evaluand.run import Runner
@@ -155,7 +155,7 @@ class Aggregator:
             return Aggregation(store, id, Receipt(len(measures), kept=len(measures), why="made before"))
         for evaluation in evaluations:
             tables = {name: evaluation.columns(name) for name in evaluation.scorers}
-            check_measures(measures, tables, dataset_of(evaluation).roles.attributes)
+            check_measures(measures, tables, dataset_of(evaluation).roles)
         batch = _batch([row for i, e in enumerate(evaluations) for row in _measured(i, e, measures)])
         with drafted(store, "aggregations", id) as draft:
             draft.append("metrics", batch)
@@ -186,24 +186,22 @@ def table_digest(batch: pa.RecordBatch) -> str:
     return state.hexdigest()
 
 
-def check_measures(
-    measures: Sequence[Measure], scorers: Mapping[str, Collection[str]], attributes: Collection[str]
-) -> None:
+def check_measures(measures: Sequence[Measure], scorers: Mapping[str, Collection[str]], roles: Roles) -> None:
     """Stops at measures that do not fit what they are to read.
 
     Args:
         scorers: name → the columns of its table.
-        attributes: those of the dataset.
+        roles: those of the dataset.
 
     Raises:
         SpecError: names every scorer, column and attribute that is not there.
     """
-    faults = [fault for measure in measures for fault in _misfits(measure, scorers, attributes)]
+    faults = [fault for measure in measures for fault in _misfits(measure, scorers, roles)]
     if faults:
         raise SpecError("\n".join(dict.fromkeys(faults)))
 
 
-def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], attributes: Collection[str]) -> Iterator[str]:
+def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Roles) -> Iterator[str]:
     kind, scorer = measure.metric.kind, measure.scorer
     if scorer not in scorers:
         yield f"{kind}: no scorer is called {scorer!r}{nearest(scorer, scorers)}; there are {', '.join(scorers)}"
@@ -212,11 +210,13 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], attribute
             measure.metric.columns_for(scorers[scorer])
         except SpecError as error:
             yield f"scorer {scorer!r}: {error}"
-    lacking = [a for a in dict.fromkeys(a for by in measure.by for a in by) if a not in attributes]
+    lacking = [a for a in dict.fromkeys(a for by in measure.by for a in by) if a not in roles.attributes]
     if lacking:
         names = ", ".join(map(repr, lacking))
-        hint = nearest(lacking[0], attributes)
+        hint = nearest(lacking[0], roles.attributes)
         yield f"{kind}: {names} is no attribute of the dataset{hint}; name it under attributes"
+    if getattr(measure.metric, "weighted", False) and roles.weight is None:
+        yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
 def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> list[dict[str, Any]]:

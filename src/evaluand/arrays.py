@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from evaluand import ids, registry
 from evaluand.aggregation import Measure, check_measures, cluster_keys
-from evaluand.dataset import Dataset
+from evaluand.dataset import Dataset, Roles
 from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.experiment import Experiment, Results
 from evaluand.fingerprint import Identity
@@ -77,7 +77,7 @@ def evaluate(
     columns = _Columns.of(truth, predictions, by, weight, confidence, cluster)
     chosen = tuple(_metric(metric, weighted=weight is not None) for metric in _listed(metrics))
     measures = tuple(Measure(SCORER, metric, tuple(columns.by)) for metric in chosen)
-    check_measures(measures, {SCORER: columns.scorer.readable}, tuple(columns.by))
+    check_measures(measures, {SCORER: columns.scorer.readable}, columns.roles)
     table = columns.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
     rows = summarise(shards, chosen, [(), *((name,) for name in columns.by)])
@@ -234,6 +234,13 @@ class _Columns:
         if self.cluster is not None:
             table[CLUSTER] = cluster_keys(self.cluster)
         return pa.table({**table, **self.by})
+
+    @property
+    def roles(self) -> Roles:
+        weight, cluster = (
+            None if c is None else name for name, c in (("weight", self.weight), ("cluster", self.cluster))
+        )
+        return Roles("row", "truth", tuple(self.by), weight=weight, cluster=cluster)
 
     def dataset(self) -> Dataset:
         """The truth with all that stands beside it; what a task could see is the number of the row."""

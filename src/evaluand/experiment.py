@@ -282,7 +282,7 @@ class Experiment:
             except SpecError as error:
                 raise SpecError(f"tasks.{name}: {error}") from None
         readable = {name: as_scorer(name, scorer).readable for name, scorer in self.scorers.items()}
-        check_measures(self.measures, readable, self.dataset.roles.attributes)
+        check_measures(self.measures, readable, self.dataset.roles)
 
     def run_name(self, task: str) -> str:
         """What runs and evaluations of a task are called in stores."""
@@ -465,7 +465,7 @@ def _check_fit(
     for i, measure in measures.items():
         if measure.scorer in scorers:
             with document.at("metrics", i):
-                check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles.attributes)
+                check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
 
 
 def _task(spec: TaskCodeSpec | KindSpec, folder: Path) -> Task[Any, Any]:

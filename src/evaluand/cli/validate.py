@@ -13,7 +13,6 @@ from typing import Any
 import click
 from click.exceptions import Exit
 
-from evaluand import rows
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.dataset import Dataset
@@ -65,7 +64,6 @@ def _facts(file: Path, store: DirectoryStore) -> Facts:
         except EvaluandError as error:
             return facts | {"faults": _faults(error)}
     facts["notes"] = [str(warning.message) for warning in told if issubclass(warning.category, UnusedRows)]
-    facts["faults"] = [{"where": str(file), "message": fault} for fault in _misfits(experiment)]
     facts["notes"] += _of_tasks(experiment)
     facts["notes"] += _of_scorers(experiment)
     facts["notes"] += _of_examples(experiment)
@@ -79,18 +77,6 @@ def _faults(error: EvaluandError) -> list[Facts]:
     if isinstance(error, DataError):
         return [{"where": fault.where, "message": fault.message} for fault in error.faults]
     return [{"where": "", "message": line} for line in str(error).split("\n")]
-
-
-def _misfits(experiment: Experiment) -> Iterator[str]:
-    """What would stop the last step, after everything was called."""
-    scorers = {name: as_scorer(name, given) for name, given in experiment.scorers.items()}
-    for measure in experiment.measures:
-        kind, scorer = measure.metric.kind, measure.scorer
-        if getattr(measure.metric, "weighted", False) and experiment.dataset.roles.weight is None:
-            yield f"{kind}: weighted needs weights; name the dataset's column under weight"
-        taken = {*rows.scores_schema({}).names, *scorers[scorer].columns}
-        for attribute in dict.fromkeys(name for by in measure.by for name in by if name in taken):
-            yield f"{kind}: attribute {attribute!r} has the name of a column of the scorer {scorer!r}; rename it"
 
 
 def _of_tasks(experiment: Experiment) -> Iterator[str]:
@@ -110,7 +96,7 @@ async def _missing(task: RecordedTask, experiment: Experiment) -> dict[str, str]
     found: dict[str, str] = {}
     for example in experiment.dataset:
         span = Trace.start(task.name, None).root
-        for replication in range(experiment.replications):
+        for replication in range(experiment.replications or 1):
             key = (example.index, example.id, replication)
             try:
                 await task.call(Request(None, span, *key, digest=b"", run_seed=0))
@@ -120,7 +106,7 @@ async def _missing(task: RecordedTask, experiment: Experiment) -> dict[str, str]
 
 
 def _calls(experiment: Experiment) -> int:
-    return len(experiment.dataset) * experiment.replications
+    return len(experiment.dataset) * (experiment.replications or 1)
 
 
 def _of_scorers(experiment: Experiment) -> Iterator[str]:
