@@ -84,7 +84,7 @@ def test_a_stored_dataset_is_taken_by(folder: Folder, called: str) -> None:
     assert again["run"]["name"] == "other"
 
 
-@pytest.mark.filterwarnings("default::evaluand.tasks.recorded.UnusedRows")
+@pytest.mark.filterwarnings("default::evaluand.tasks.recorded.DoubtfulJoin")
 def test_a_missing_row_fails_and_an_unused_one_is_told(folder: Folder) -> None:
     folder.write("odd.jsonl", [{"_index_": i, "text": "x"} for i in (0, 1, 2, 3, 4, 77)])
     result = folder.call("import", "odd.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
@@ -93,7 +93,7 @@ def test_a_missing_row_fails_and_an_unused_one_is_told(folder: Folder) -> None:
     assert "note: odd.jsonl holds a row for index 77, which no example has" in result.stderr
 
 
-@pytest.mark.filterwarnings("default::evaluand.tasks.recorded.UnusedRows")
+@pytest.mark.filterwarnings("default::evaluand.tasks.recorded.DoubtfulJoin")
 def test_a_file_that_fits_no_example_is_an_error(folder: Folder) -> None:
     folder.write("far.jsonl", [{"_index_": i, "text": "x"} for i in (70, 71)])
     told = folder.refused("import", "far.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")

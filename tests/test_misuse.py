@@ -54,3 +54,17 @@ def test_every_measure_that_fits_nothing_is_told_at_once() -> None:
     assert first.startswith("accuracy: no scorer is called 'some' (did you mean 'same'?)")
     assert second.startswith("scorer 'same': accuracy reads 'confidence', which the table lacks")
     assert third.startswith("accuracy: 'topik' is no attribute of the dataset (did you mean 'topic'?)")
+
+
+@pytest.mark.parametrize("wrong", ["evaluation", "metric", "measure", "run"])
+def test_what_is_aggregated_are_lists_of_evaluations_and_measures(wrong: str) -> None:
+    run = Runner().run(str.upper, DATA)
+    evaluation, measure = Evaluator().evaluate(run, {"same": ExactMatch()}), Measure("same", Accuracy())
+    given: dict[str, tuple[Any, Any]] = {
+        "evaluation": (evaluation, [measure]),
+        "metric": ([evaluation], [Accuracy()]),
+        "measure": ([evaluation], measure),
+        "run": ([run], [measure]),
+    }
+    with pytest.raises(SpecError, match="an aggregation needs a list of"):
+        Aggregator().aggregate(*given[wrong])

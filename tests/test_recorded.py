@@ -17,7 +17,7 @@ from evaluand.errors import DataError, EvaluandError, SpecError, TaskError
 from evaluand.evaluation import Evaluator
 from evaluand.run import Run, Runner
 from evaluand.store import MemoryStore
-from evaluand.tasks.recorded import RecordedTask, UnusedRows
+from evaluand.tasks.recorded import DoubtfulJoin, RecordedTask
 from evaluand.trace import Trace
 
 
@@ -49,14 +49,14 @@ def test_rows_are_joined_by_index_in_whatever_order(tmp_path: Path) -> None:
     path = file(
         tmp_path, [{"_index_": 9, "text": "nine"}, {"_index_": 1, "text": "one"}, {"_index_": 7, "text": "no one's"}]
     )
-    with pytest.warns(UnusedRows):
+    with pytest.warns(DoubtfulJoin):
         run = Runner().run(RecordedTask(path=path, response="text"), examples(1, 9))
     assert outcomes(run) == [["one"], ["nine"]]
 
 
 def test_rows_without_an_index_are_joined_by_their_number(tmp_path: Path) -> None:
     path = file(tmp_path, "text\nzero\none\ntwo\n", "model.csv")
-    with pytest.warns(UnusedRows):
+    with pytest.warns(DoubtfulJoin):
         run = Runner().run(RecordedTask(path=path, response="text"), examples(0, 2))
     assert outcomes(run) == [["zero"], ["two"]]
 
@@ -295,14 +295,14 @@ def test_a_csv_file_may_part_its_cells_otherwise(tmp_path: Path) -> None:
 @pytest.mark.parametrize("limit", [None, 1])
 def test_rows_that_no_example_has_are_told_once_whatever_the_limit(tmp_path: Path, limit: int | None) -> None:
     path = file(tmp_path, [{"id": name, "text": "t"} for name in ("a", "x17", "b", "y")])
-    with pytest.warns(UnusedRows) as told:
+    with pytest.warns(DoubtfulJoin) as told:
         Runner().run(RecordedTask(path=path, response="text", by="id"), examples(0, 1, names=["a", "b"]), limit=limit)
     assert [str(one.message) for one in told] == [f"{path} holds 2 rows for ids that no example has, such as 'x17'"]
 
 
 def test_a_row_that_no_example_has_is_told_by_its_key(tmp_path: Path) -> None:
     path = file(tmp_path, [{"_index_": i, "try": 0, "text": "t"} for i in (0, 1, 7)])
-    with pytest.warns(UnusedRows) as told:
+    with pytest.warns(DoubtfulJoin) as told:
         Runner().run(RecordedTask(path=path, response="text", replication="try"), examples(0, 1))
     assert [str(one.message) for one in told] == [f"{path} holds a row for index 7, which no example has"]
 
@@ -410,3 +410,18 @@ def test_a_file_that_has_changed_between_two_runs_is_read_again(tmp_path: Path) 
     assert [r.responses for r in Runner().run(task, data)] == [["old"]]
     file(tmp_path, [{"_index_": 0, "text": "newer"}])
     assert [r.responses for r in Runner().run(task, data)] == [["newer"]]
+
+
+def test_a_file_that_names_its_rows_and_is_joined_by_their_number_is_told(tmp_path: Path) -> None:
+    path = file(tmp_path, [{"qid": "b", "text": "B"}, {"qid": "a", "text": "A"}])
+    data = Dataset.from_rows([{"input": "x", "id": "a"}, {"input": "y", "id": "b"}])
+    with pytest.warns(DoubtfulJoin, match="if 'qid' names the examples, say by: id, key: qid"):
+        Runner().run(RecordedTask(path=str(path), response="text"), data)
+    run = Runner().run(RecordedTask(path=str(path), response="text", by="id", key="qid"), data)
+    assert [r.responses for r in run] == [["A"], ["B"]]
+
+
+def test_a_dataset_without_ids_is_not_joined_by_them(tmp_path: Path) -> None:
+    path = file(tmp_path, [{"id": "a", "text": "A"}])
+    with pytest.raises(SpecError, match="the dataset has no ids; name their column as its id"):
+        Runner().run(RecordedTask(path=str(path), response="text", by="id"), Dataset.from_rows([{"input": "x"}]))

@@ -38,7 +38,7 @@ from evaluand.scorers.prediction import Prediction
 from evaluand.store import MemoryStore, Store
 from evaluand.stores.directory import DirectoryStore
 from evaluand.task import Alternatives, Task, task
-from evaluand.tasks.recorded import RecordedTask, UnusedRows
+from evaluand.tasks.recorded import DoubtfulJoin, RecordedTask
 from evaluand.work import Tally
 
 Row = dict[str, Any]
@@ -606,7 +606,7 @@ def test_a_recorded_answer_belongs_to_its_row_and_not_to_its_input(store: Store,
     assert [r.responses for r in run] == [[f"label {i}"] for i in range(4)]
 
     moved = Dataset.from_rows([{"input": "other"}, {"input": "same"}])
-    with pytest.warns(UnusedRows, match="2 rows"):
+    with pytest.warns(DoubtfulJoin, match="2 rows"):
         run = Runner(store).run(recorded, moved)
     assert [r.responses for r in run] == [["label 0"], ["label 1"]]
 

@@ -136,8 +136,11 @@ class Aggregator:
             SpecError: a measure names a scorer, column or attribute that is not there.
             DataError: the scores are none that a metric can take.
         """
-        if not evaluations or not measures:
-            raise SpecError("an aggregation needs an evaluation and a metric")
+        for what, given, kind in (("evaluations", evaluations, Evaluation), ("measures", measures, Measure)):
+            if not isinstance(given, list | tuple) or not given or not all(isinstance(one, kind) for one in given):
+                raise SpecError(
+                    f"an aggregation needs a list of {what}: at least one {kind.__name__}, and nothing else"
+                )
         if name is not None:
             check_name(name)
         store = self.store or evaluations[0].store

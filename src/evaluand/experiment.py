@@ -295,6 +295,7 @@ class Experiment:
         limit: int | None = None,
         fresh: bool = False,
         retry_failed: bool = False,
+        calls: bool = True,
         only: str | None = None,
         resume: tuple[str, str] | None = None,
         progress: Progress | None = None,
@@ -306,6 +307,7 @@ class Experiment:
             limit: only the first examples.
             fresh: make all calls and grades anew.
             retry_failed: make the calls and grades anew that failed.
+            calls: whether tasks may be called; if not, the run that has a task's name is graded again.
             only: the one task to run.
             resume: the (kind, id) of an open run or evaluation of that task that must be continued.
             progress: shows how far each step is.
@@ -322,6 +324,8 @@ class Experiment:
             graded = _resumed(resume, "evaluations")
             if graded:
                 run = Run(store, store.manifest("evaluations", graded)["provenance"]["run"])
+            elif not calls:
+                run = _finished(store, full)
             else:
                 run = runner.run(
                     task,
@@ -658,6 +662,13 @@ def _executed(path: Path) -> Any:
 
 
 _TEXTS: dict[str, bytes] = {}
+
+
+def _finished(store: Store, name: str) -> Run:
+    id = next((ref.id for ref in store.refs() if (ref.kind, ref.name) == ("runs", name)), None)
+    if id is None or not store.is_sealed("runs", id):
+        raise SpecError(f"there is no finished run {name!r} to grade; run it first, without --no-calls")
+    return Run(store, id)
 
 
 def _resumed(resume: tuple[str, str] | None, kind: Literal["runs", "evaluations"]) -> str | None:

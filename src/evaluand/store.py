@@ -219,7 +219,10 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         return found[0]
     if found:
         raise NotFound(f"{text!r} stands for several: {', '.join(f'{k} {id}' for k, id in found)}; give more digits")
-    raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids")
+    others = [ref.kind[:-1] for ref in store.refs() if ref.name == text]
+    if kind and others:
+        raise NotFound(f"no {kind[:-1]} is called {text!r}, but {' and '.join(others)}; see `evaluand list`")
+    raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids (four digits at least)")
 
 
 def exists(store: Store, kind: str, id: str) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import get_args
 
 import click
-from click.exceptions import Exit
 
+from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.comparison import Comparison, check_gates, compare, find_evaluations
@@ -16,11 +16,8 @@ from evaluand.evaluation import Evaluation
 from evaluand.metric import Missing
 from evaluand.report.comparison import comparison_table, gates_table
 from evaluand.report.facts import Facts
-from evaluand.report.junit import junit_xml
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.stores.directory import DirectoryStore
-
-GATE_FAILED = 3
 
 _EXAMPLES = """\b
 Examples:
@@ -42,12 +39,7 @@ Examples:
 @click.option(
     "--flips", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Examples to show."
 )
-@click.option(
-    "--gate", "gates", multiple=True, metavar="RULE", help="A rule to hold for all but the first; repeatable."
-)
-@click.option(
-    "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the gates as JUnit XML."
-)
+@gate_options
 @store_option
 @json_option
 def command(
@@ -65,12 +57,12 @@ def command(
     """Compare evaluations row by row: is the second better than the first?
 
     Name evaluations, runs (their newest evaluation is taken) or an aggregation (all of its evaluations). Rows belong
-    together by the content of their example, whatever file they came from. Exits 3 where a gate does not hold.
+    together by the content of their example, whatever file they came from. Gates must hold for all but the first, which
+    is the baseline; the exit code is 3 where one does not.
     """
     store = DirectoryStore(folder)
     labels, evaluations = zip(*(found for text in artifacts for found in _named(store, text)), strict=True)
-    if junit and not gates:
-        raise click.UsageError("--junit writes gates: give --gate as well")
+    require_gates(gates, junit)
     made = compare(
         *evaluations,
         scorers=scorers,
@@ -81,8 +73,6 @@ def command(
         labels=labels,
     )
     results = _results(made, evaluations, gates, scorers, missing)
-    if junit:
-        junit.write_bytes(junit_xml(results))
     if as_json:
         print_json(made.to_dict() | {"gates": results})
     else:
@@ -93,8 +83,7 @@ def command(
         click.echo(
             f"\ncomparison {made.id[:SHORT_ID]}; again: {safe(suggested('show', made.id[:SHORT_ID], store.root))}"
         )
-    if not all(result["passed"] for result in results):
-        raise Exit(GATE_FAILED)
+    conclude(results, junit)
 
 
 def _named(store: DirectoryStore, text: str) -> list[tuple[str, Evaluation]]:
@@ -115,19 +104,12 @@ def _results(
     """The gates of all evaluations but the first, which is the baseline."""
     labelled = dict(zip(made.labels, evaluations, strict=True))
     first, *others = labelled
-    return [
-        {
-            "gate": result.gate.text,
-            "subject": result.subject,
-            "passed": result.passed,
-            "message": result.message,
-            **result.facts,
-        }
-        for result in check_gates(
+    return gate_facts(
+        check_gates(
             gates,
             {label: labelled[label] for label in others},
             {first: labelled[first]},
             scorer=scorers[0] if len(scorers) == 1 else None,
             missing=missing,
         )
-    ]
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,25 +12,29 @@ import click
 from click.exceptions import Exit
 
 from evaluand.cli import INTERRUPTED
+from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
+from evaluand.comparison import Gate, check_gates
 from evaluand.engine import Aborted
 from evaluand.errors import EngineError, SpecError
 from evaluand.experiment import Experiment, Results
 from evaluand.registry import nearest
-from evaluand.report.facts import results_facts
+from evaluand.report.comparison import gates_table
+from evaluand.report.facts import Facts, results_facts
 from evaluand.report.terminal import results_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.rows import FAILED
 from evaluand.store import Manifest
 from evaluand.stores.directory import DirectoryStore
-from evaluand.tasks.recorded import UnusedRows
+from evaluand.tasks.recorded import DoubtfulJoin
 
 _EXAMPLES = """\b
 Examples:
   evaluand run experiment.yaml --limit 20
   evaluand run experiment.yaml --task mine --retry-failed
+  evaluand run experiment.yaml --gate "accuracy >= 0.9" --gate "accuracy not worse than base by 0.02"
   evaluand run experiment.yaml --json > results.json
 """
 
@@ -40,7 +44,9 @@ Examples:
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N examples.")
 @click.option("--task", metavar="NAME", help="Only this task of the experiment.")
 @click.option("--fresh", is_flag=True, help="Make every call and grade anew.")
-@click.option("--retry-failed", is_flag=True, help="Make the calls anew that failed.")
+@click.option("--retry-failed", is_flag=True, help="Make the calls and grades anew that failed.")
+@click.option("--no-calls", is_flag=True, help="Grade and summarise the runs there are; call nothing.")
+@gate_options
 @store_option
 @json_option
 @click.option("--quiet", is_flag=True, help="Print the values and nothing else.")
@@ -50,6 +56,9 @@ def command(
     task: str | None,
     fresh: bool,
     retry_failed: bool,
+    no_calls: bool,
+    gates: tuple[str, ...],
+    junit: Path | None,
     folder: Path,
     as_json: bool,
     quiet: bool,
@@ -57,14 +66,21 @@ def command(
     """Run the experiment in FILE: call every task, grade every response, summarise.
 
     Only what is not stored yet is done: run it again after a change, with a higher limit, or after it was interrupted.
-    What tasks print goes to stderr. The exit code is 1 if every call of a task failed.
+    What tasks print goes to stderr. The exit code is 1 if every call of a task failed, 3 if a gate does not hold.
     """
+    if fresh + retry_failed + no_calls > 1:
+        raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
+    require_gates(gates, junit)
     store = WatchedStore(folder)
     with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(file)
-        options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed}
+        rules = [Gate.parse(gate) for gate in gates]
+        options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
-    print_results(results, store, as_json=as_json, quiet=quiet)
+        evaluations = {result.task: result.evaluation for result in results.tasks}
+        checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
+    print_results(results, store, checked, as_json=as_json, quiet=quiet)
+    conclude(checked, junit)
 
 
 class WatchedStore(DirectoryStore):
@@ -83,7 +99,7 @@ def notes() -> Iterator[None]:
     tell = warnings.showwarning
 
     def told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, UnusedRows):
+        if issubclass(category, DoubtfulJoin):
             click.echo(f"note: {safe(str(message))}", err=True)
         else:
             tell(message, category, *place, **more)
@@ -123,17 +139,22 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
         raise
 
 
-def print_results(results: Results, store: WatchedStore, *, as_json: bool, quiet: bool = False) -> None:
-    """Prints what an experiment came to.
+def print_results(
+    results: Results, store: WatchedStore, gates: Sequence[Facts] = (), *, as_json: bool, quiet: bool = False
+) -> None:
+    """Prints what an experiment came to, and whether gates hold.
 
     Raises:
         Exit: every call of a task failed.
     """
     facts = results_facts(results.tasks, results.aggregation)
     if as_json:
-        print_json(facts)
+        print_json(facts | ({"gates": gates} if gates else {}))
     else:
         show(results_table(facts, quiet=quiet))
+        if gates:
+            click.echo()
+            show(gates_table(gates))
     if not (as_json or quiet):
         made = facts["aggregation"]
         more = suggested("show", made["name"] or made["id"][:SHORT_ID], store.root)

@@ -81,15 +81,15 @@ def _facts(
     index: int | None,
     below: float | None,
 ) -> Facts:
-    manifest = store.manifest(kind, id)
+    manifest, names = store.manifest(kind, id), Names(store.refs())
     facts: Facts = {
         "kind": kind,
         "id": id,
-        "names": Names(store.refs()).of(kind, id, manifest.get("name")),
+        "names": names.of(kind, id, manifest.get("name")),
         "status": "sealed" if store.is_sealed(kind, id) else "open",
         "manifest": manifest,
-        "made_from": [_other(store, *origin) for origin in origins(manifest)],
-        "used_by": _uses(store, kind, id),
+        "made_from": [_other(store, names, *origin) for origin in origins(manifest)],
+        "used_by": _uses(store, names, kind, id),
     }
     if facts["status"] == "open":
         return facts | {
@@ -108,18 +108,18 @@ def _facts(
     return facts | dataset_facts(Dataset.stored(store, id), examples)
 
 
-def _uses(store: DirectoryStore, kind: str, id: str) -> list[Facts] | None:
+def _uses(store: DirectoryStore, names: Names, kind: str, id: str) -> list[Facts] | None:
     """What was made of an artifact; None where finding out would take long."""
     others = [(following, other) for following in _FOLLOWING.get(kind, ()) for other in store.ids(following)]
     if len(others) > _AT_MOST:
         return None
     manifests = ((following, other, store.manifest(following, other)) for following, other in others)
-    return [_other(store, following, other) for following, other, m in manifests if (kind, id) in origins(m)]
+    return [_other(store, names, following, other) for following, other, m in manifests if (kind, id) in origins(m)]
 
 
-def _other(store: DirectoryStore, kind: str, id: str) -> Facts:
+def _other(store: DirectoryStore, names: Names, kind: str, id: str) -> Facts:
     try:
-        name = store.manifest(kind, id).get("name")
+        name = ", ".join(names.of(kind, id, store.manifest(kind, id).get("name")))
     except NotFound:
         name = "(not in this store)"
     return {"kind": kind, "id": id, "name": name}

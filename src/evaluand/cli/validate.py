@@ -25,7 +25,7 @@ from evaluand.run import Runner
 from evaluand.scorer import as_scorer
 from evaluand.stores.directory import DirectoryStore
 from evaluand.task import Request, as_task
-from evaluand.tasks.recorded import RecordedTask, UnusedRows
+from evaluand.tasks.recorded import DoubtfulJoin, RecordedTask
 from evaluand.trace import Trace
 
 _EXAMPLES = """\b
@@ -58,12 +58,12 @@ def command(file: Path, folder: Path, as_json: bool) -> None:
 def _facts(file: Path, store: DirectoryStore) -> Facts:
     facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": []}
     with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", UnusedRows)
+        warnings.simplefilter("always", DoubtfulJoin)
         try:
             experiment = Experiment.from_file(file)
         except EvaluandError as error:
             return facts | {"faults": _faults(error)}
-    facts["notes"] = [str(warning.message) for warning in told if issubclass(warning.category, UnusedRows)]
+    facts["notes"] = [str(warning.message) for warning in told if issubclass(warning.category, DoubtfulJoin)]
     facts["notes"] += _of_tasks(experiment)
     facts["notes"] += _of_scorers(experiment)
     facts["notes"] += _of_examples(experiment)

@@ -12,7 +12,7 @@ from rich.text import Text
 from evaluand.cli.options import complete_artifact, json_option, store_option
 from evaluand.cli.output import console, print_json
 from evaluand.cli.run import display
-from evaluand.errors import Fault
+from evaluand.errors import EngineError, Fault, NotFound
 from evaluand.report.facts import Facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store import KINDS, resolve
@@ -36,6 +36,8 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
 
     Says which file is damaged and how; exits 1 if anything is.
     """
+    if not folder.is_dir():
+        raise NotFound(f"{folder}: there is no store")
     store = DirectoryStore(folder)
     asked = [resolve(store, artifact) for artifact in artifacts]
     keys = asked or [(kind, id) for kind in KINDS for id in store.ids(kind)]
@@ -43,15 +45,28 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
     found = []
     with display(as_json, quiet=False)(tally):
         for kind, id in keys:
-            found.append(_facts(store, kind, id, verify(store, kind, id)))
+            found.append(_facts(store, kind, id, _faults(store, kind, id)))
             tally.called += 1
             tally.failed += bool(found[-1]["faults"])
+    names = [] if asked else store.damaged_refs()
     if as_json:
-        print_json({"ok": not tally.failed, "artifacts": found})
+        print_json({"ok": not (tally.failed or names), "artifacts": found, "names": _plain(names)})
     else:
-        _print(console(), found)
-    if tally.failed:
+        _print(console(), found, names)
+    if tally.failed or names:
         raise Exit(1)
+
+
+def _faults(store: DirectoryStore, kind: str, id: str) -> list[Fault]:
+    """What is wrong with an artifact, also where not even its manifest can be read."""
+    try:
+        return verify(store, kind, id)
+    except EngineError as error:
+        return [Fault("", str(error))]
+
+
+def _plain(faults: list[Fault]) -> list[Facts]:
+    return [{"where": fault.where, "message": fault.message} for fault in faults]
 
 
 def _facts(store: DirectoryStore, kind: str, id: str, faults: list[Fault]) -> Facts:
@@ -59,11 +74,11 @@ def _facts(store: DirectoryStore, kind: str, id: str, faults: list[Fault]) -> Fa
         "kind": kind,
         "id": id,
         "status": "sealed" if store.is_sealed(kind, id) else "open",
-        "faults": [{"where": fault.where, "message": fault.message} for fault in faults],
+        "faults": _plain(faults),
     }
 
 
-def _print(out: Console, found: list[Facts]) -> None:
+def _print(out: Console, found: list[Facts], names: list[Fault]) -> None:
     for artifact in found:
         what = f"{artifact['kind'][:-1]} {artifact['id'][:SHORT_ID]}"
         if not artifact["faults"]:
@@ -71,5 +86,7 @@ def _print(out: Console, found: list[Facts]) -> None:
         for fault in artifact["faults"]:
             place = f"{fault['where']}: " if fault["where"] else ""
             out.print(Text.assemble(("fault  ", "red"), what, f"  {safe(place)}{safe(fault['message'])}"))
+    for fault in names:
+        out.print(Text.assemble(("fault  ", "red"), f"{safe(fault.where)}: {safe(fault.message)}"))
     bad = sum(bool(artifact["faults"]) for artifact in found)
     out.print(f"{len(found):,} checked, {bad:,} with faults")

@@ -122,10 +122,22 @@ class DirectoryStore:
         return sorted(ref for ref, _ in self.ref_files())
 
     def ref_files(self) -> Iterator[tuple[Ref, Path]]:
-        """All names with the files that keep them."""
+        """All names with the files that keep them; `damaged_refs` tells of those that cannot be read."""
         for path in (self.root / "refs").glob("*.json"):
-            if entry := _read_json(path):
-                yield Ref(entry["name"], entry["kind"], entry["id"]), path
+            with suppress(EngineError, KeyError):
+                if entry := _read_json(path):
+                    yield Ref(entry["name"], entry["kind"], entry["id"]), path
+
+    def damaged_refs(self) -> list[Fault]:
+        """The names that cannot be read, or stand for what is not there."""
+        whole = {path: ref for ref, path in self.ref_files()}
+        faults = []
+        for path in sorted((self.root / "refs").glob("*.json")):
+            if path not in whole:
+                faults.append(Fault(str(path), "the name kept here cannot be read; remove the file, or run it again"))
+            elif not (self._folder(whole[path].kind, whole[path].id)).is_dir():
+                faults.append(Fault(str(path), f"the name {whole[path].name!r} stands for what is not in this store"))
+        return faults
 
     def _folder(self, kind: str, id: str) -> Path:
         if kind not in KINDS or not ID.fullmatch(id):

@@ -21,8 +21,8 @@ from evaluand.task import Request, Task
 from evaluand.trace import TaskSpan
 
 
-class UnusedRows(UserWarning):
-    """A file has outputs for examples that the dataset has not."""
+class DoubtfulJoin(UserWarning):
+    """A file may not be joined to the examples as it was meant to be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +31,7 @@ class RecordedTask(Task[Any, Any]):
 
     The rows of the file are joined to the examples by the example's id or by its `_index_`. A file without an `_index_`
     column is joined by the number of its row. An example without a row fails, as it would if the system had crashed;
-    a row whose response is null gave no answer. Rows that no example of the dataset has are told by a `UnusedRows`
+    a row whose response is null gave no answer. Rows that no example of the dataset has are told by a `DoubtfulJoin`
     warning.
 
     Args:
@@ -114,6 +114,12 @@ class RecordedTask(Task[Any, Any]):
                 f"{self.path} has {len(outputs)} rows for {len(dataset)} examples, and nothing tells which is whose;"
                 f" give both an {rows.INDEX} column, or join by: id"
             )
+        named = next((name for name in outputs.source.schema.names if name.lower().endswith("id")), None)
+        if outputs.by_place and named is not None:
+            told = f"{self.path} is joined by the number of its rows; if {named!r} names the examples, say"
+            warnings.warn(f"{told} by: id, key: {named}", DoubtfulJoin, stacklevel=1)
+        if self.by == "id" and dataset.roles.id is None:
+            raise SpecError(f"{self.path} is joined by: id, but the dataset has no ids; name their column as its id")
         self._tell_unused(dataset)
 
     async def call(self, request: Request) -> Any:
@@ -223,7 +229,7 @@ class RecordedTask(Task[Any, Any]):
             told = f"{len(unused):,} rows for {several} that no example has, such as {unused[0]!r}"
             if len(unused) == 1:
                 told = f"a row for {self.by} {unused[0]!r}, which no example has"
-            warnings.warn(f"{self.path} holds {told}", UnusedRows, stacklevel=1)
+            warnings.warn(f"{self.path} holds {told}", DoubtfulJoin, stacklevel=1)
 
 
 @dataclass

@@ -1,0 +1,146 @@
+"""What `evaluand run` does beside running: gates, grading again without calls, and damaged stores."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evaluand.cli import main
+
+EXPERIMENT = """
+name: e
+dataset: {path: data.jsonl}
+tasks:
+  base: app.py:base
+  mine: app.py:mine
+scorers: {same: app.py:same}
+metrics: [accuracy]
+"""
+APP = """
+import os
+
+from pathlib import Path
+
+
+def called():
+    with open(Path(__file__).parent / "calls", "a") as log:
+        log.write(".")
+
+
+def base(text):
+    called()
+    return text.upper() if text < "h" else os.environ.get("NOTHING", text)
+
+
+def mine(text):
+    called()
+    return text.upper()
+
+
+def same(output, expected):
+    return output == expected
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = [{"input": letter, "expected": letter.upper()} for letter in "abcdefghij"]
+    (tmp_path / "data.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    (tmp_path / "app.py").write_text(APP)
+    (tmp_path / "e.yaml").write_text(EXPERIMENT)
+    return tmp_path
+
+
+def call(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments, "--store", str(folder / "store")])
+
+
+def run(folder: Path, *more: str) -> Result:
+    return call(folder, "run", str(folder / "e.yaml"), *more)
+
+
+def test_gates_that_hold_let_a_run_pass(folder: Path) -> None:
+    result = run(folder, "--gate", "accuracy >= 0.7", "--junit", str(folder / "gates.xml"))
+    assert result.exit_code == 0, result.output
+    suite = ElementTree.parse(folder / "gates.xml").getroot()
+    assert len(list(suite.iter("testcase"))) == 2
+    assert not list(suite.iter("failure"))
+
+
+def test_a_gate_that_fails_is_exit_code_3_and_told_after_the_values(folder: Path) -> None:
+    result = run(folder, "--gate", "accuracy >= 0.9", "--json")
+    assert result.exit_code == 3
+    told = json.loads(result.stdout)
+    assert [(gate["subject"], gate["passed"]) for gate in told["gates"]] == [("base", False), ("mine", True)]
+    assert {row["task"]: row["value"] for row in told["metrics"]} == {"base": 0.7, "mine": 1.0}
+
+
+def test_one_task_is_the_baseline_of_the_others(folder: Path) -> None:
+    assert run(folder, "--gate", "accuracy not worse than base by 0.1").exit_code == 0
+    assert run(folder, "--gate", "accuracy not worse than mine by 0.1").exit_code == 3
+
+
+def test_a_gate_that_is_none_is_refused_before_anything_is_called(folder: Path) -> None:
+    result = run(folder, "--gate", "accuracy > > 1")
+    assert result.exit_code == 1
+    assert "accuracy > > 1" in result.stderr
+    assert not (folder / "calls").exists()
+
+
+def test_a_scorer_is_changed_without_calling_an_unpinned_task_again(folder: Path) -> None:
+    assert run(folder).exit_code == 0
+    (folder / "app.py").write_text(APP.replace("output == expected", "output.lower() == expected.lower()"))
+    result = run(folder, "--no-calls", "--json")
+    assert result.exit_code == 0, result.output
+    assert {row["task"]: row["value"] for row in json.loads(result.stdout)["metrics"]} == {"base": 1.0, "mine": 1.0}
+    assert len((folder / "calls").read_text()) == 20
+
+
+def test_nothing_is_graded_again_that_was_never_run(folder: Path) -> None:
+    result = run(folder, "--no-calls")
+    assert result.exit_code == 1
+    assert "there is no finished run 'e/base' to grade" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "options", [("--fresh", "--retry-failed"), ("--fresh", "--no-calls"), ("--junit", "gates.xml")]
+)
+def test_options_that_contradict_each_other_are_wrong_usage(folder: Path, options: tuple[str, ...]) -> None:
+    assert run(folder, *options).exit_code == 2
+
+
+# Damage
+
+
+def test_verify_goes_on_behind_what_cannot_be_read(folder: Path) -> None:
+    run(folder)
+    first, second = sorted((folder / "store" / "runs").iterdir())
+    (first / "manifest.json").write_text("{")
+    (second / "manifest.json").unlink()
+    result = call(folder, "verify", "--json")
+    assert result.exit_code == 1
+    told = json.loads(result.stdout)
+    broken = {artifact["id"] for artifact in told["artifacts"] if artifact["kind"] == "runs" and artifact["faults"]}
+    assert broken == {first.name, second.name}
+    assert len(told["artifacts"]) == 6
+
+
+def test_a_damaged_name_is_told_and_hides_no_other(folder: Path) -> None:
+    run(folder)
+    sorted((folder / "store" / "refs").iterdir())[0].write_text("garbage")
+    result = call(folder, "verify")
+    assert result.exit_code == 1
+    assert "the name kept here cannot be read" in result.stdout
+    assert call(folder, "list").exit_code == 0
+    assert run(folder).exit_code == 0
+    assert call(folder, "verify").exit_code == 0
+
+
+def test_a_store_that_is_not_there_is_not_verified(folder: Path) -> None:
+    result = call(folder, "verify")
+    assert result.exit_code == 1
+    assert "there is no store" in result.stderr
