@@ -42,7 +42,7 @@ def main() -> None:
             run, evaluation, aggregation = other.submit(made, options.rows, store).result()
         kept = DirectoryStore(store)
         part = Part("echo", Run(kept, run), Evaluation(kept, evaluation))
-        metrics = metrics_facts(Aggregation(kept, aggregation), ["echo"])
+        metrics = metrics_facts(Aggregation(kept, aggregation))
         began, clock, memory = cpu(), time.perf_counter(), peak_memory()
         facts = report_facts("benchmark", [part], metrics)
         with path.open("wb") as file:
@@ -96,7 +96,7 @@ def made(rows: int, folder: Path) -> tuple[str, str, str]:
     run = Runner(store).run(answer, data, name="benchmark")
     evaluation = Evaluator().evaluate(run, {"close": close, "right": right}, name="benchmark")
     measures = [Measure("right", Accuracy(), by=("topic",)), Measure("close", Mean(range=(0, 1)), by=("topic",))]
-    aggregation = Aggregator().aggregate([evaluation], measures)
+    aggregation = Aggregator().aggregate([evaluation], measures, labels=["echo"])
     return run.id, evaluation.id, aggregation.id
 
 

@@ -102,18 +102,6 @@ def test_weights_that_a_metric_needs_and_the_dataset_has_not_are_a_fault(folder:
     assert "accuracy: weighted needs weights; name the dataset's column under weight" in result.stdout
 
 
-def test_an_attribute_that_would_hide_a_column_of_scores_is_a_fault(folder: Folder) -> None:
-    folder.write("rows.jsonl", [folder.row(i) | {"label": "x"} for i in range(6)])
-    path = folder.path / "e.yaml"
-    path.write_text(
-        "{name: e, dataset: {path: rows.jsonl, input: question, expected: answer, attributes: label},"
-        " tasks: {mine: app.py:whole}, scorers: {same: exact_match}, metrics: [{kind: accuracy, by: label}]}"
-    )
-    result = folder.call("validate", path)
-    assert result.exit_code == 1
-    assert "accuracy: attribute 'label' has the name of a column of the scorer 'same'; rename it" in result.stdout
-
-
 def test_rows_of_a_recorded_file_that_are_missing_or_unused_are_counted(folder: Folder) -> None:
     folder.write("theirs.jsonl", [{"_index_": i, "text": "x"} for i in (0, 1, 2, 70, 71)])
     path = folder.experiment("{kind: recorded, path: theirs.jsonl, response: text}", text=WHOLE)

@@ -15,7 +15,6 @@ import yaml
 from evaluand.experiment import ExperimentSpec, json_schema
 
 ROOT = Path(__file__).parents[1]
-HOWTO = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "howto").glob("*.md"))
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -28,7 +27,7 @@ def test_the_ten_lines_of_the_readme_print_what_it_says() -> None:
     assert f"prints `{done.stdout.strip()}`" in (ROOT / "README.md").read_text()
 
 
-@pytest.mark.parametrize("document", HOWTO)
+@pytest.mark.parametrize("document", ["docs/howto/compare.md", "docs/howto/gate.md"])
 def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None:
     for code in blocks(document, "python"):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

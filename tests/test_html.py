@@ -57,8 +57,8 @@ def made(name: str = "mine", topic: str = "sums", function: Any = answer) -> tup
     run = Runner().run(function, Dataset.from_rows(records, attributes=topic, input="input"))
     evaluation = Evaluator().evaluate(run, {"same": same, "close": close})
     measures = [Measure("same", Accuracy(), ((topic,),)), Measure("close", Mean(range=(0, 1)))]
-    aggregation = Aggregator().aggregate([evaluation], measures)
-    return [Part(name, run, evaluation)], metrics_facts(aggregation, [name])
+    aggregation = Aggregator().aggregate([evaluation], measures, labels=[name])
+    return [Part(name, run, evaluation)], metrics_facts(aggregation)
 
 
 def written(facts: Facts, examples: Examples) -> str:
@@ -248,11 +248,11 @@ def test_nothing_that_comes_from_data_becomes_markup() -> None:
     run = Runner().run(hostile, Dataset.from_rows(records, attributes=HOSTILE, input="input"))
     name = "</script><script>alert(2)</script>"
     evaluation = Evaluator().evaluate(run, {name: lambda output, expected: Score(0.5, label=HOSTILE)})
-    aggregation = Aggregator().aggregate([evaluation], [Measure(name, Mean(), (HOSTILE,))])
+    aggregation = Aggregator().aggregate([evaluation], [Measure(name, Mean(), (HOSTILE,))], labels=[HOSTILE])
     parts = [Part(HOSTILE, run, evaluation)]
     comparison = {"a": HOSTILE, "b": HOSTILE, "metric": HOSTILE, "difference": 0.1, "low": 0.0, "high": 0.2}
     comparison |= {"p": 0.5, "won": 1, "lost": 0, "n": 1, "verdict": HOSTILE, "flips": [{"id": HOSTILE, "index": 0}]}
-    text = page(parts, metrics_facts(aggregation, [HOSTILE]), title=HOSTILE, comparisons=[comparison])
+    text = page(parts, metrics_facts(aggregation), title=HOSTILE, comparisons=[comparison])
     plain = page(*made())
     assert text.count("</script>") == Page(text).open.count("script")
     assert [a.get("type") for a in Page(text).all("script")].count(None) == 1

@@ -82,8 +82,9 @@ def report(folder: Path, rows: int, tasks: tuple[str, ...] = ("mine",)) -> str:
         run = Runner().run(answer, data)
         parts.append(Part(task, run, Evaluator().evaluate(run, {HOSTILE: right})))
     evaluations = [part.evaluation for part in parts if part.evaluation]
-    aggregation = Aggregator(parts[0].run.store).aggregate(evaluations[:1], [Measure(HOSTILE, Accuracy(), (HOSTILE,))])
-    facts = report_facts(HOSTILE, parts, metrics_facts(aggregation, list(tasks)))
+    measures = [Measure(HOSTILE, Accuracy(), (HOSTILE,))]
+    aggregation = Aggregator(parts[0].run.store).aggregate(evaluations[:1], measures, labels=tasks[:1])
+    facts = report_facts(HOSTILE, parts, metrics_facts(aggregation))
     path = folder / "report.html"
     with path.open("wb") as file:
         write_report(facts, Examples(parts, facts["scores"]), file)

@@ -276,7 +276,7 @@ def test_one_aggregation_over_two_evaluations_tells_their_rows_apart() -> None:
     measures = [Measure("equal", Accuracy()), Measure("recall", Mean(range=(0, 1)))]
     aggregation = Aggregator().aggregate(evaluations, measures)
     one, other = (evaluation.manifest["spec"]["run"] for evaluation in evaluations)
-    assert found(aggregation, "evaluation", "run", "scorer", "value", "n") == [
+    assert found(aggregation, "evaluation", "run_digest", "scorer", "value", "n") == [
         (0, one, "equal", 1.0, 1),
         (0, one, "recall", 1.0, 1),
         (1, other, "equal", 0.0, 1),

@@ -233,7 +233,7 @@ def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) 
         cut = shards(evaluation, scorer, dataset, tuple(dict.fromkeys(a for names in by for a in names)))
         metrics = [measures[position].metric for position in positions]
         with _told(scorer, metrics):
-            rows = summarise(cut, metrics, [(), *(_held(names) for names in by if names)], repeated=repeated)
+            rows = summarise(cut, metrics, [(), *(held_as(names) for names in by if names)], repeated=repeated)
         values = [_metric_row(number, evaluation, scorer, row) for row in rows]
         each = len(values) // len(positions)
         for i, position in enumerate(positions):
@@ -272,13 +272,13 @@ def shards(
     attributes: Sequence[str] = (),
     read: list[str] | None = None,
 ) -> Iterator[pa.Table]:
-    """The scores beside the attributes, cut where the examples' positions pass a multiple of `SHARD_ROWS`.
+    """The scores beside the attributes (`held_as`), cut where the examples' positions pass multiples of `SHARD_ROWS`.
 
     Args:
         read: the columns of scores that are needed; all if not given.
     """
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
-    names = zip(_held(attributes), attributes, strict=True)
+    names = zip(held_as(attributes), attributes, strict=True)
     columns = {held: _column(dataset, name) for held, name in names} | _beside(dataset)
     held: list[pa.Table] = []
     shard = 0
@@ -300,7 +300,7 @@ def shards(
 _ATTRIBUTE = "by:"
 
 
-def _held(attributes: Sequence[str]) -> tuple[str, ...]:
+def held_as(attributes: Sequence[str]) -> tuple[str, ...]:
     """Names of attributes as columns beside a scorer's own, which may have the same names."""
     return tuple(f"{_ATTRIBUTE}{name}" for name in attributes)
 

@@ -63,13 +63,14 @@ def _facts(file: Path, store: DirectoryStore) -> Facts:
             experiment = Experiment.from_file(file)
         except EvaluandError as error:
             return facts | {"faults": _faults(error)}
-    facts["notes"] = [str(warning.message) for warning in told if issubclass(warning.category, DoubtfulJoin)]
+        facts["plan"] = list(_plan(experiment, store))
+    doubts = (str(warning.message) for warning in told if issubclass(warning.category, DoubtfulJoin))
+    facts["notes"] = [*dict.fromkeys(doubts)]
     facts["notes"] += _of_tasks(experiment)
     facts["notes"] += _of_scorers(experiment)
     facts["notes"] += _of_examples(experiment)
     facts["notes"] += _of_groups(experiment)
     facts["dataset"] = {"id": experiment.dataset.id, "examples": len(experiment.dataset)}
-    facts["plan"] = list(_plan(experiment, store))
     return facts
 
 

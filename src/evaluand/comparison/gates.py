@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
 
-from evaluand.aggregation import Measure, dataset_of, is_repeated, shards
+from evaluand.aggregation import Measure, dataset_of, held_as, is_repeated, shards
 from evaluand.comparison.comparing import find_evaluations, metric_of
 from evaluand.comparison.difference import bound, mean_of
 from evaluand.comparison.pairing import Rows, paired
@@ -191,10 +191,10 @@ def _values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> 
         )
     if gate.level is not None:
         metric = _at(gate, metric)
-    cut = shards(evaluation, scorer, dataset, by)
-    rows = [
-        row for row in summarise(cut, [metric], [by], repeated=is_repeated(evaluation)) if row.by == dict(gate.where)
-    ]
+    found = summarise(
+        shards(evaluation, scorer, dataset, by), [metric], [held_as(by)], repeated=is_repeated(evaluation)
+    )
+    rows = [row for row in found if [*row.by.values()] == [value for _, value in gate.where]]
     for row in rows:
         end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
         number = row.value if end is None else getattr(row, end)

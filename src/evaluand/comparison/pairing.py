@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation import dataset_of, shards
+from evaluand.aggregation import dataset_of, held_as, shards
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import Key, Units, units_of
@@ -198,7 +198,8 @@ def _units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tupl
         )
     key = [INDEX, "replication", "_response_index_", "target", "status"]
     read = [*key, *metric.columns_for(evaluation.columns(scorer))]
-    parts = [units_of(shard, metric, attributes) for shard in shards(evaluation, scorer, dataset, attributes, read)]
+    cut = shards(evaluation, scorer, dataset, attributes, read)
+    parts = [units_of(shard, metric, held_as(attributes)) for shard in cut]
     keys = list(dict.fromkeys(key for part in parts for key in part.keys))
     places = {key: place for place, key in enumerate(keys)}
     group = [np.array([places[key] for key in part.keys], np.int64)[part.group] for part in parts]
