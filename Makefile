@@ -14,9 +14,11 @@ unexport PYTHONPATH PYTHONHOME
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
-demo: $(STAMP) ## Evaluate recorded classifiers from one experiment file
+demo: $(STAMP) ## Evaluate, compare and report three classifiers from one experiment file
 	@$(BIN)/python examples/classifiers/make_predictions.py
 	@$(BIN)/evaluand run examples/classifiers/experiment.yaml
+	@echo; $(BIN)/evaluand compare classifiers --flips 0
+	@echo; $(BIN)/evaluand report classifiers -o examples/classifiers/report.html
 
 test: $(STAMP) ## Run tests and the examples in docstrings; ARGS="-k name" or ARGS="-m slow" to choose
 	@$(BIN)/python -m pytest -q -n auto -m "not slow" $(ARGS)

@@ -17,6 +17,7 @@ import click
 from evaluand.aggregation import Aggregation
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json
+from evaluand.comparison import compare
 from evaluand.errors import NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.report.examples import Examples
@@ -28,6 +29,7 @@ from evaluand.store import resolve
 from evaluand.stores.directory import DirectoryStore
 
 _FIRST = ("aggregations", "evaluations", "runs")
+_FLIPS = 50
 _MOST = 100_000
 _LONGEST = 80
 
@@ -64,6 +66,7 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
     kind, id, title = _found(store, artifact)
     parts, metrics = _gathered(store, kind, id, title)
     facts = report_facts(title, parts, metrics, _commands(store, kind, id, title, parts))
+    facts["comparisons"] = _compared(parts)
     rows = Examples(parts, facts["scores"], examples)
     path = f"{_file_name(title)}.html" if output is None else output
     if path == "-":
@@ -133,6 +136,30 @@ def _parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[st
             evaluation,
         )
         for name, evaluation in zip(names, made, strict=True)
+    ]
+
+
+def _compared(parts: Sequence[Part]) -> list[Facts]:
+    """The tasks held against each other on the same examples; nothing where there is nothing to compare."""
+    graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
+    if len(graded) < 2:
+        return []
+    try:
+        told = compare(*graded.values(), labels=list(graded), flips=_FLIPS).to_dict()
+    except SpecError:  # no scorer that they share gives numbers
+        return []
+    names = list(graded)
+    return [
+        {
+            "a": names[pair["a"]],
+            "b": names[pair["b"]],
+            "metric": " · ".join(str(part) for part in (pair["metric"], pair["scorer"], pair["target"]) if part),
+            **{name: pair[name] for name in ("difference", "low", "high", "won", "lost", "verdict")},
+            "p": pair["p_holm"],
+            "n": pair["n_used"],
+            "flips": [{"id": flip["id"], "index": flip["index_b"]} for flip in told["flips"] if flip["pair"] == number],
+        }
+        for number, pair in enumerate(told["pairs"])
     ]
 
 

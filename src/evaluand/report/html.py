@@ -370,7 +370,7 @@ def _comparisons(facts: Facts) -> str:
     if not lines:
         return ""
     heads = "".join(_th(n, "text") for n in ("a", "b", "metric"))
-    heads += "".join(map(_th, ("difference", "interval", "p", "won", "lost", "n"))) + _th("verdict", "text")
+    heads += "".join(map(_th, ("difference", "interval", "p (Holm)", "won", "lost", "n"))) + _th("verdict", "text")
     return _table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
 
 
