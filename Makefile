@@ -9,7 +9,7 @@ LOG := .venv/install.log
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench clean
+.PHONY: help demo test check bench docs clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -32,6 +32,11 @@ check: $(STAMP) ## Check format, lint, types and import order, then run the test
 
 bench: $(STAMP) ## Time the path from examples to metrics
 	@$(BIN)/python benchmarks/path.py
+
+docs: $(STAMP) ## Write the reference of the Python names into build/docs
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pdoc>=15'
+	@$(BIN)/python -m pdoc --docformat google --output-directory build/docs evaluand
+	@echo "build/docs/index.html"
 
 clean: ## Remove the environment, caches and builds; stored results (.evaluand) stay
 	@rm -rf .venv build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

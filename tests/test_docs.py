@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -21,10 +22,10 @@ def blocks(document: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", (ROOT / document).read_text(), flags=re.DOTALL)
 
 
-def test_the_ten_lines_of_the_readme_print_what_it_says() -> None:
-    [code] = blocks("README.md", "python")
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert f"prints `{done.stdout.strip()}`" in (ROOT / "README.md").read_text()
+def test_the_code_of_the_readme_prints_what_it_says() -> None:
+    for code in blocks("README.md", "python"):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        assert f"prints `{done.stdout.strip()}`" in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("document", ["docs/howto/compare.md", "docs/howto/gate.md"])
@@ -113,6 +114,25 @@ def test_the_guide_names_every_key_of_the_experiment_file_and_no_other() -> None
         told.setdefault(part, set()).update(() if first.startswith("**") else re.findall(r"`(\w+)`", first))
     assert told.pop("") == {"name"}
     assert told == parts_of_the_schema()
+
+
+def test_the_tutorial_runs_from_beginning_to_end(tmp_path: Path) -> None:
+    """A block that begins with the name of a file is that file; the others are run, one after the other."""
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    told = []
+    for language, block in re.findall(r"^```(\w+)\n(.*?)^```", (ROOT / "docs/tutorial.md").read_text(), re.M | re.S):
+        if name := re.match(r"# (\S+\.\w+)\n", block):
+            (tmp_path / name[1]).write_text(block)
+            continue
+        command = [sys.executable, "-c", block] if language == "python" else ["bash", "-euc", block]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment, check=False)
+        assert done.returncode == 0, (block, done.stdout, done.stderr)
+        told.append(done.stdout)
+    assert "90 done now, 30 reused" in told[2]
+    assert "bot.py:5 in answer" in told[3]
+    assert "careful is better" in told[4]
+    assert (tmp_path / "arithmetic.html").is_file()
+    assert "bot.answer changed" in told[5]
 
 
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for pattern in ("*.md", "docs/**/*.md") for path in ROOT.glob(pattern))

@@ -365,12 +365,12 @@ def _comparisons(facts: Facts) -> str:
         pair = "".join(f'<th scope="row" class="text">{_name(row[side])}</th>' for side in ("a", "b"))
         lines.append(
             f'<tr>{pair}<td class="text">{_name(row["metric"])}</td><td class="value">{shown[0]}</td>'
-            f'<td>{interval}</td><td>{p}</td>{counts}<td class="text">{verdict}</td></tr>'
+            f'<td>{interval}</td><td>{p}</td>{counts}</tr><tr><td class="text long" colspan="9">{verdict}</td></tr>'
         )
     if not lines:
         return ""
     heads = "".join(_th(n, "text") for n in ("a", "b", "metric"))
-    heads += "".join(map(_th, ("difference", "interval", "p (Holm)", "won", "lost", "n"))) + _th("verdict", "text")
+    heads += "".join(map(_th, ("difference", "interval", "p (Holm)", "won", "lost", "n")))
     return _table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
 
 
