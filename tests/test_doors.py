@@ -1,0 +1,90 @@
+"""The same predictions through every door: the same values, and the same digests of runs and evaluations."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluand import (
+    Accuracy,
+    Aggregator,
+    Dataset,
+    EstimatorTask,
+    Evaluator,
+    Measure,
+    MemoryStore,
+    Policy,
+    ProgramTask,
+    Run,
+    Runner,
+    evaluate,
+)
+from evaluand.scorers.prediction import Prediction
+from evaluand.tasks.recorded import RecordedTask
+
+RATES = [round(0.7 * i % 5, 1) for i in range(40)]
+TRUTH = ["high" if rate > 2.4 else "low" for rate in RATES]
+SIZES = ["small" if i % 3 else "large" for i in range(40)]
+
+
+class Threshold:
+    """A fitted estimator without probabilities."""
+
+    def predict(self, features: Any) -> Any:
+        return np.where(np.asarray(features)[:, 0] > 2, "high", "low")
+
+
+def threshold(rate: float) -> str:
+    return "high" if rate > 2 else "low"
+
+
+async def waiting(rate: float) -> str:
+    return threshold(rate)
+
+
+PROGRAM = """
+import json, sys
+for line in sys.stdin:
+    rate = json.loads(line)["input"]
+    print(json.dumps({"output": "high" if rate > 2 else "low"}), flush=True)
+"""
+
+
+def through(door: str, folder: Path) -> Run:
+    """The run that comes out of a door."""
+    rows = [{"rate": r, "truth": t, "size": s} for r, t, s in zip(RATES, TRUTH, SIZES, strict=True)]
+    data = Dataset.from_rows(rows, input="rate", expected="truth", attributes="size")
+    (folder / "program.py").write_text(PROGRAM)
+    lines = (json.dumps({"_index_": i, "said": threshold(rate)}) for i, rate in enumerate(RATES))
+    (folder / "said.jsonl").write_text("\n".join(lines))
+    tasks: dict[str, Any] = {
+        "coroutine": waiting,
+        "estimator": EstimatorTask(Threshold()),
+        "program": ProgramTask(command=[sys.executable, "program.py"], folder=str(folder)),
+        "recorded": RecordedTask(path=str(folder / "said.jsonl"), response="said"),
+    }
+    policy = Policy(concurrency=2, processes=door == "processes")
+    return Runner(MemoryStore(), policy).run(tasks.get(door, threshold), data)
+
+
+@pytest.fixture(scope="module")
+def arrays() -> Any:
+    result = evaluate(TRUTH, [threshold(rate) for rate in RATES], by={"size": SIZES}, metrics=Accuracy())
+    return result, result.save(MemoryStore(), "arrays")
+
+
+@pytest.mark.parametrize("door", ["function", "coroutine", "processes", "estimator", "program", "recorded"])
+def test_every_door_gives_the_numbers_and_digests_of_the_arrays(door: str, arrays: Any, tmp_path: Path) -> None:
+    result, saved = arrays
+    run = through(door, tmp_path)
+    assert run.digest == saved.tasks[0].run.digest
+    evaluation = Evaluator().evaluate(run, {"prediction": Prediction()})
+    assert evaluation.digest == saved.tasks[0].evaluation.digest
+    table = Aggregator().aggregate([evaluation], [Measure("prediction", Accuracy(), by="size")]).table()
+    values = [(row["value"], row["low"], row["high"], row["n"]) for row in table.to_pylist()]
+    assert values == [(row.value, row.low, row.high, row.n) for row in result.rows]
