@@ -382,8 +382,9 @@ def _flips(row: Facts) -> str:
         f'<li><a href="{_link(row["b"], flip.get("index", flip["id"]))}">{_text(flip["id"], LABEL)}</a></li>'
         for flip in flips[:_FLIPS]
     )
-    more = f"<li>and {len(flips) - _FLIPS:,} more</li>" if len(flips) > _FLIPS else ""
-    return f"<details><summary>{_plural(len(flips), 'example')} differ</summary><ul>{links}{more}</ul></details>"
+    shown, total = min(len(flips), _FLIPS), max((row["won"] or 0) + (row["lost"] or 0), len(flips))
+    more = f"<li>and {total - shown:,} more</li>" if total > shown else ""
+    return f"<details><summary>{_plural(total, 'example')} differ</summary><ul>{links}{more}</ul></details>"
 
 
 def _missing(facts: Facts) -> str:
