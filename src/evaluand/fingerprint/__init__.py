@@ -49,8 +49,8 @@ The traversal is in `walk` (values) and `code` (functions, classes, names), what
 `reach` judges what code reaches beyond itself, and `lookup` finds the files it reads. Each of the others answers one
 question: where code comes from (`homes`), what wraps it (`wrapping`), which text is its source (`source`), what that
 says (`syntax`, `writing`, `reads`, `influence`) and what its bytecode says (`bytecode`), what sets names (`bindings`)
-and what they stand for (`names`, `scopes`), what an expression gives (`paths`), which data are plain (`plain`) and
-which names leave code unpinned (`outside`).
+and attributes (`changes`) and what they stand for (`names`, `scopes`), what an expression gives (`paths`), which data
+are plain (`plain`) and which names leave code unpinned (`outside`).
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evaluand.fingerprint.bytecode import Uses, nested
+from evaluand.fingerprint.changes import TABLE, note_call, note_item_set, note_module, note_set
 from evaluand.fingerprint.files import Files
 from evaluand.fingerprint.homes import MISSING, Homes, imported
 from evaluand.fingerprint.influence import Idle, idle_in
@@ -26,10 +27,7 @@ from evaluand.fingerprint.wrapping import innermost, is_a, is_cached, is_code, i
 from evaluand.fingerprint.writing import Writing
 
 _IMPORTING = frozenset(("importlib.import_module", "builtins.__import__"))
-_SETTING = frozenset(("builtins.setattr", "builtins.delattr", "builtins.object.__setattr__"))
 _FACTORIES = frozenset(("default_factory", "factory"))
-_MAKING = frozenset(("__init__", "__new__", "__post_init__", "__setstate__"))
-_TABLE = "__dict__"
 
 
 class Reach:
@@ -80,7 +78,7 @@ class Reach:
         for part, call in _references([node.body] if isinstance(node, ast.Lambda) else node.body):
             if not isinstance(getattr(part, "ctx", None), ast.Load | None):
                 if isinstance(part, ast.Attribute):
-                    self._sets(scope, part.value, part.attr)
+                    note_set(scope, part.value, part.attr)
             elif chain := chain_of(part):
                 self._name(scope, part, chain, call, idle)
             elif call is not None:
@@ -89,7 +87,7 @@ class Reach:
                 self._loaded(scope, part, idle)
         for inner in ast.walk(node):
             if isinstance(inner, ast.Subscript) and not isinstance(inner.ctx, ast.Load):
-                self._sets_table(scope, inner.value)
+                note_item_set(scope, inner.value)
         return scope.imports
 
     def class_body(self, node: ast.AST, names: CodeNames, place: Place) -> None:
@@ -145,7 +143,7 @@ class Reach:
             return
         if call is None:
             self._loaded(scope, node, idle)
-        if type(value) is types.ModuleType or _TABLE in chain:
+        if type(value) is types.ModuleType or TABLE in chain:
             self._module(scope, node, chain, call)
         elif is_code(value):
             self._code(scope, value, call)
@@ -176,19 +174,14 @@ class Reach:
 
     def _module(self, scope: Scope, node: ast.expr, chain: Chain, call: ast.Call | None) -> None:
         """Judges a module, or the table of its names, that is used as a value."""
-        at = chain.index(_TABLE) if _TABLE in chain else len(chain)
+        at = chain.index(TABLE) if TABLE in chain else len(chain)
         module, full = scope.names.stands_for(chain[:at])
         if type(module) is not types.ModuleType or (call is not None and at == len(chain)):
             return
         if full and hands_on(full):
             self._say(scope.place.shown, ".".join(chain), ANYTHING, node.lineno)
         elif not full:
-            self._all_of(module)
-
-    def _all_of(self, module: types.ModuleType) -> None:
-        """Takes note of a module of one's own of which anything may be used."""
-        self.met.handed.update(id(innermost(value)) for value in vars(module).values() if is_code(value))
-        self.met.set_globals.add((id(vars(module)), None))
+            note_module(self.met, module)
 
     def _is_own_module(self, scope: Scope, full: str, node: ast.expr) -> bool:
         """Whether `sys.modules[__name__]` is meant, which is followed as a module."""
@@ -197,7 +190,7 @@ class Reach:
         if module is None or vars(module) is not namespace or not _is_item(scope.node, node, "__name__"):
             return False
         scope.imports.add((0, module.__name__, ()))
-        self._all_of(module)
+        note_module(self.met, module)
         return True
 
     def _call(self, scope: Scope, call: ast.Call, full: str | None) -> None:
@@ -205,35 +198,8 @@ class Reach:
             self._import(scope, call)
         elif full == "builtins.getattr":
             self._getattr(scope, call)
-        elif full in _SETTING and len(call.args) > 1:
-            for name in Known(scope).values(call.args[1]) or [None]:
-                self._sets(scope, call.args[0], name if isinstance(name, str) else None)
-        elif isinstance(call.func, ast.Attribute) and call.func.attr in ("__setattr__", "__delattr__"):
-            self._sets(scope, call.func.value, None)
-        else:
+        elif not note_call(scope, call, full):
             self.lookup.call(scope, call, full)
-            self._table(scope, call.func)
-
-    def _table(self, scope: Scope, function: ast.expr) -> None:
-        """Judges what is done to the table of an object's names: `x.__dict__.update(...)`, `vars(x).update(...)`."""
-        if isinstance(function, ast.Attribute) and function.attr in ("clear", "pop", "setdefault", "update"):
-            self._sets_table(scope, function.value)
-
-    def _sets_table(self, scope: Scope, table: ast.expr) -> None:
-        if isinstance(table, ast.Attribute) and table.attr == _TABLE:
-            self._sets(scope, table.value, None)
-        elif isinstance(table, ast.Call) and scope.names.called(table.func) == "builtins.vars":
-            self._sets(scope, table.args[0] if table.args else table, None)
-
-    def _sets(self, scope: Scope, owner: ast.expr, name: str | None) -> None:
-        """Takes note that code sets an attribute; one of any name where it is None."""
-        if scope.function.__name__ in _MAKING:
-            return
-        chain = chain_of(owner)
-        value = scope.names.stands_for(chain)[0] if chain else MISSING
-        if type(value) is types.ModuleType:
-            self.met.set_globals.add((id(vars(value)), name))
-        self.met.set_attributes.add(name)
 
     def _code(self, scope: Scope, value: Any, call: ast.Call | None) -> None:
         function = innermost(value)
