@@ -1231,6 +1231,85 @@ def test_the_name_of_a_file_that_is_only_written_counts(tmp_path: Path) -> None:
     assert changes(tmp_path, source, "'calls.log'", "'other.log'") == ["app.LOG changed"]
 
 
+# -- odd values
+
+ODD = {
+    "an object that refuses its attributes": (
+        "class E:\n    def __getattribute__(self, name):\n        raise RuntimeError(name)\nV = E()\n"
+    ),
+    "an object that refuses its class": (
+        "class E:\n    @property\n    def __class__(self):\n        raise RuntimeError\nV = E()\n"
+    ),
+    "a class that refuses its attributes": (
+        "class M(type):\n    def __getattribute__(self, name):\n        raise RuntimeError(name)\n"
+        "class V(metaclass=M):\n    pass\n"
+    ),
+    "an object whose parts have no shape": (
+        "class E:\n    def __reduce_ex__(self, protocol):\n        return (1, 2)\nV = E()\n"
+    ),
+    "an object whose pairs are none": (
+        "class E:\n    def __reduce_ex__(self, protocol):\n        return (E, (), None, None, [1])\nV = E()\n"
+    ),
+    "an object whose state has odd keys": (
+        "class K:\n    @property\n    def __class__(self):\n        raise RuntimeError\n"
+        "class E:\n    def __getstate__(self):\n        return K(), K()\nV = E()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+@pytest.mark.parametrize("use", ["V", "[V]", "V.name", "V(x)"])
+def test_values_that_refuse_to_be_read_are_no_error(tmp_path: Path, what: str, use: str) -> None:
+    module = load(tmp_path, ODD[what] + f"def answer(x):\n    return {use}\n")
+    assert fingerprint(module.answer) == fingerprint(module.answer)
+    assert len(fingerprint(module.V).digest) == 32
+
+
+@pytest.mark.parametrize(
+    "where", ["V = {}\ndef answer(x):\n    return V\n", "V = [{}]\ndef answer(x):\n    return V\n"]
+)
+def test_integers_of_any_size_count(tmp_path: Path, where: str) -> None:
+    source = where.format("10 ** 5000")
+    assert changes(tmp_path, source, "5000", "5001") == ["app.V changed"]
+
+
+def test_a_very_large_integer_in_the_text_counts(tmp_path: Path) -> None:
+    source = f"def answer(x):\n    return 0x{'f' * 5000}\n"
+    assert changes(tmp_path, source, "fff\n", "ffe\n") == ["app.answer changed"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("{'a': 1, 'b': 2}", "{'b': 2, 'a': 1}"),
+        ("[1, 2]", "(1, 2)"),
+        ("[1]", "[1.0]"),
+        ("[1]", "[True]"),
+        ("['1']", "[1]"),
+        ("[['a'], 'b']", "[['a', 'b']]"),
+        ("{'a': {'b': [None]}}", "{'a': {'b': [0]}}"),
+        ("[float('nan')]", "[None]"),
+        ("[b'a']", "['a']"),
+    ],
+)
+def test_nested_data_count_by_value_kind_and_order(tmp_path: Path, old: str, new: str) -> None:
+    assert changes(tmp_path, f"V = {old}\ndef answer(x):\n    return V\n", old, new) == ["app.V changed"]
+
+
+def test_files_named_in_nested_data_count(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one")
+    source = "V = {'a': [('x', {'b': 'a.txt'})]}\ndef answer(x):\n    return V\n"
+    assert list(of(tmp_path, source).files) == ["a.txt"]
+
+
+def test_nested_data_that_name_the_folder_stay_the_same_when_it_moves(tmp_path: Path) -> None:
+    source = (
+        "from pathlib import Path\nV = {'a': [1, {'b': str(Path(__file__).parent / 'a.txt')}]}\n"
+        "def answer(x):\n    return V\n"
+    )
+    assert of(tmp_path / "one", source).digest == of(tmp_path / "two", source).digest
+
+
 # -- explaining
 
 

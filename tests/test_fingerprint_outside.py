@@ -21,6 +21,7 @@ PROGRAM = "runs another program, which is not in the code"
 CHANCE = "draws at random without a seed of its own"
 DATE = "depends on the date"
 UNREAD = "runs code that is not there to be read"
+STATE = "tells something of this process or machine, which is not in the code"
 COMPUTED = "reads a file whose name is known only when it runs; name the files with files=[...] or declare version=..."
 
 
@@ -109,7 +110,63 @@ def of(folder: Path, source: str) -> Fingerprint:
         ("def answer(x):\n    return eval(x)\n", "eval", UNREAD),
         ("def answer(x):\n    exec(x)\n", "exec", UNREAD),
         ("def answer(x):\n    return globals()[x]()\n", "globals", UNREAD),
-        ("import sys\ndef answer(x):\n    return sys.modules[__name__]\n", "sys.modules", UNREAD),
+        ("import sys\ndef answer(x):\n    return sys.modules[x]\n", "sys.modules", UNREAD),
+        ("import random\ndef answer(x):\n    make = random.Random\n    return make()\n", "random.Random", CHANCE),
+        (
+            "import numpy as np\ndef answer(x):\n    return list(map(np.random.default_rng, [None]))\n",
+            "np.random.default_rng",
+            CHANCE,
+        ),
+        (
+            "import numpy as np\ndef answer(x):\n    return (lambda m=np.random.default_rng: m())()\n",
+            "np.random.default_rng",
+            CHANCE,
+        ),
+        ("import random, time\ndef answer(x):\n    return random.Random(time.time())\n", "random.Random", CHANCE),
+        (
+            "import random, time\ndef answer(x):\n    return random.Random(now)\n    now = int(time.time_ns())\n",
+            "random.Random",
+            CHANCE,
+        ),
+        (
+            "import numpy as np, time\ndef answer(x):\n    return np.random.default_rng(seed=time.time_ns())\n",
+            "np.random.default_rng",
+            CHANCE,
+        ),
+        ("import time\ndef answer(x):\n    return time.ctime(time.time())\n", "time.ctime", DATE),
+        (
+            "import datetime, time\ndef answer(x):\n    return datetime.datetime.fromtimestamp(time.time())\n",
+            "datetime.datetime.fromtimestamp",
+            DATE,
+        ),
+        ("import os\ndef answer(x):\n    return os.getpid()\n", "os.getpid", STATE),
+        ("import platform\ndef answer(x):\n    return platform.node()\n", "platform.node", STATE),
+        ("import threading\ndef answer(x):\n    return threading.get_ident()\n", "threading.get_ident", STATE),
+        ("import tempfile\ndef answer(x):\n    return tempfile.mkdtemp()\n", "tempfile.mkdtemp", STATE),
+        (
+            "import tempfile\ndef answer(x):\n    return tempfile.NamedTemporaryFile().name\n",
+            "tempfile.NamedTemporaryFile().name",
+            STATE,
+        ),
+        ("import os\ndef answer(x):\n    return os.path.getmtime(x)\n", "os.path.getmtime", STATE),
+        ("def answer(x):\n    return hash(x) % 2\n", "hash", STATE),
+        ("def answer(x):\n    return id(x)\n", "id", STATE),
+        ("import ctypes\ndef answer(x):\n    return ctypes.CDLL(x)\n", "ctypes.CDLL", UNREAD),
+        ("import pickle\ndef answer(x):\n    return pickle.loads(x)\n", "pickle.loads", UNREAD),
+        ("import marshal\ndef answer(x):\n    return marshal.loads(x)\n", "marshal.loads", UNREAD),
+        ("import code\ndef answer(x):\n    return code.compile_command(x)\n", "code.compile_command", UNREAD),
+        ("import timeit\ndef answer(x):\n    return timeit.timeit(x)\n", "timeit.timeit", UNREAD),
+        ("def answer(x):\n    return __builtins__['eval'](x)\n", "__builtins__", UNREAD),
+        (
+            "import os\ndef answer(x):\n    return os.__dict__['environ']\n",
+            "os.__dict__",
+            "is handed on as a module, and what is taken from it is not told",
+        ),
+        (
+            "import os\ndef answer(x):\n    os.chdir(x)\n    return open('a.txt').read()\n",
+            "os.chdir",
+            "changes the current folder, so that names of files may mean others",
+        ),
         (
             "import os\ndef answer(x):\n    return x(os)\n",
             "os",
@@ -169,6 +226,14 @@ answer = C()
         ),
         ("from uuid import uuid4\ndef answer(x, make=uuid4):\n    return make()\n", f"uuid.uuid4 {CHANCE}"),
         (
+            "import numpy as np\ndef answer(x, make=np.random.default_rng):\n    return make()\n",
+            f"numpy.random.default_rng {CHANCE}",
+        ),
+        ("import random\ndef answer(x):\n    return random.Random(hash(x))\n", f"random.Random {CHANCE}"),
+        ("import os\nT = {'p': os.getpid}\ndef answer(x):\n    return T\n", f"os.getpid {STATE}"),
+        ("import random\ndef answer(x):\n    return getattr(random, x)()\n", f"getattr(random, ...) {CHANCE}"),
+        ("import os\ndef answer(x):\n    return getattr(os, 'environ')\n", f"getattr(os, ...) {ENVIRONMENT}"),
+        (
             "import socket\ndef make():\n    tool = socket\n    def answer(x):\n        return tool.gethostname()\n"
             "    return answer\nanswer = make()\n",
             f"tool.gethostname {SERVICE}",
@@ -211,6 +276,29 @@ def test_what_is_held_as_a_value_unpins_too(tmp_path: Path, source: str, said: s
         "import re\ndef answer(x):\n    return re.compile(x), vars(x), locals()\n",
         "import numpy as np\ndef answer(x, xp=np):\n    xp = np\n    return xp.mean(x)\n",
         "import ast\ndef answer(x):\n    return ast.literal_eval(x)\n",
+        "import subprocess\ndef answer(x):\n    try:\n        return x()\n    except subprocess.TimeoutExpired:\n"
+        "        return 1\n",
+        "import sqlite3, http.client\nERRORS = (sqlite3.Error, http.client.HTTPException)\ndef answer(x):\n    try:\n"
+        "        return x()\n    except ERRORS:\n        return 1\n",
+        "import socket\ndef answer(x):\n    raise socket.gaierror(x)\n",
+        "def answer(x):\n    import httpx_not_installed, requests\n    try:\n        return x()\n"
+        "    except requests.Timeout:\n        return 1\n",
+        "import os\ndef answer(x):\n    os.environ['A'] = 'false'\n    os.environ.setdefault('A', 'b')\n"
+        "    os.environ.update(A='c')\n    del os.environ['A']\n    return x\n",
+        "import logging\nfrom datetime import datetime\nlog = logging.getLogger('a')\ndef answer(x):\n"
+        "    log.info('at %s', datetime.now())\n    logging.warning(datetime.now())\n    return x\n",
+        "import os, sys\nfrom datetime import datetime\ndef answer(x):\n    now = datetime.now()\n"
+        "    print(f'{now} {os.getpid()} {os.environ}', file=sys.stderr)\n    return x\n",
+        "from datetime import datetime\ndef answer(x, task_span):\n    task_span.set(when=datetime.now().isoformat())\n"
+        "    with task_span.span('a') as inner:\n        inner.log('when', datetime.now())\n    return x\n",
+        "import uuid\nclass C:\n    def __call__(self, x):\n        self._log.info(uuid.uuid4())\nanswer = C()\n",
+        "import random\nimport numpy as np\ndef answer(x):\n    random.seed(0)\n    np.random.seed(0)\n    return x\n",
+        "import datetime as d\ndef answer(x):\n    return d.datetime.fromtimestamp(x), d.date.fromtimestamp(7)\n",
+        "import random\ndef answer(x):\n    match x:\n        case random.Random():\n            return 1\n",
+        "class C:\n    def __hash__(self):\n        return hash(('a', 1))\nc = C()\ndef answer(x):\n    return c\n",
+        "def answer(x):\n    return id(x) in x or id(x) == x or x[id(x)]\n",
+        "import tempfile\ndef answer(x):\n    with tempfile.TemporaryDirectory() as d:\n        return x\n",
+        "import pickle\ndef answer(x):\n    return pickle.dumps(x)\n",
         "import sys\ndef answer(x):\n    print(x, file=sys.stderr)\n",
         "def eval(x):\n    return x\ndef answer(x):\n    return eval(x)\n",
         "def answer(x, input):\n    return input(x)\n",
@@ -272,6 +360,29 @@ def test_an_estimator_stays_pinned() -> None:
 def test_each_function_says_a_reason_once(tmp_path: Path) -> None:
     source = "import os\ndef answer(x):\n    return os.getenv('A'), os.getenv('B')\n"
     assert len(of(tmp_path, source).unpinned) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "print(os.getenv('A'), file=open(os.getenv('B')))",
+        "x.log.extend([os.getenv('A')])",
+        "now = os.getenv('A')\n    print(now)\n    return now",
+        "y = os.environ.setdefault('A', 'b')\n    return y",
+        "print(os.popen('date').read())",
+        "return 'A' in os.environ",
+    ],
+)
+def test_what_is_not_only_shown_or_set_unpins(tmp_path: Path, body: str) -> None:
+    assert not of(tmp_path, f"import os\ndef answer(x):\n    {body}\n").pinned
+
+
+def test_the_module_itself_is_followed_under_its_name(package: Any) -> None:
+    app = "import sys\ndef helper(x):\n    return 1\ndef answer(x):\n    return getattr(sys.modules[__name__], x)(x)\n"
+    before = fingerprint(package("own_app", own_app=app).answer)
+    assert before.unpinned == ()
+    after = fingerprint(package("own_app", own_app=app.replace("return 1", "return 2")).answer)
+    assert "own_app.helper changed" in explain(before.parts, after.parts)
 
 
 # -- modules
@@ -336,6 +447,11 @@ def test_a_module_imported_by_a_constant_name_is_followed(package: Any, which: s
         (
             "import importlib\ndef answer(x):\n    return importlib.import_module(x)\n",
             f"app.answer, line 3: importlib.import_module imports a module whose name is known only when it runs{PIN}",
+        ),
+        (
+            "import importlib\nM = ['json']\ndef answer(x):\n    M.append(x)\n"
+            "    return [importlib.import_module(n) for n in M]\n",
+            f"app.answer, line 5: importlib.import_module imports a module whose name is known only when it runs{PIN}",
         ),
         (
             "def answer(x):\n    return __import__(x)\n",

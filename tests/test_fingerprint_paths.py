@@ -121,6 +121,36 @@ ONE = {
         "from pandas import read_csv\ndef answer(x):\n    with open(P / f'{NAME}.txt') as f:\n"
         "        return read_csv(f)\n"
     ),
+    "attribute of the same name set elsewhere": (
+        "class C:\n    def note(self, x):\n        self.path = x\n        setattr(self, x, x)\nc = C()\n"
+        "def answer(x):\n    c.note(x)\n    return open(os.path.join(P, f'{NAME}.txt')).read()\n"
+    ),
+    "list that is only looked at": (
+        "def answer(x):\n    parts = ['a.txt']\n    print(len(parts), 'a.txt' in parts)\n"
+        "    return [(P / p).read_text() for p in sorted(parts)]\n"
+    ),
+    "list for a helper that looks": (
+        "def text(parts):\n    return [(P / p).read_text() for p in parts]\n"
+        "def answer(x):\n    parts = ['a.txt']\n    return text(parts)\n"
+    ),
+    "global list for a helper that looks": (
+        "L = ['a.txt']\ndef text(parts):\n    return [(P / p).read_text() for p in parts]\n"
+        "def answer(x):\n    return text(parts=L) + text(L)\n"
+    ),
+    "dictionary that is only looked at": (
+        "def answer(x):\n    print(KINDS.get(x), len(KINDS), *KINDS, x in KINDS)\n"
+        "    return (P / f\"{KINDS['x']}.txt\").read_text()\n"
+    ),
+    "settings": (
+        "import configparser\ndef answer(x):\n    c = configparser.ConfigParser()\n    c.read(P / f'{NAME}.txt')\n"
+        "    return c\n"
+    ),
+    "size": "def answer(x):\n    return os.path.getsize(P / f'{NAME}.txt')\n",
+    "existence": "def answer(x):\n    return os.path.exists(P / f'{NAME}.txt') or (P / f'{NAME}.txt').exists()\n",
+    "opened by the system": (
+        "def answer(x):\n    f = os.open(P / f'{NAME}.txt', os.O_RDONLY)\n    return os.read(f, 9)\n"
+    ),
+    "method of a path kept": "READ = (P / f'{NAME}.txt').read_text\ndef answer(x):\n    return READ()\n",
     "either of two": "def answer(x):\n    return open(P / f'{NAME}.txt' if x else P / ('a' + '.txt')).read()\n",
 }
 
@@ -242,6 +272,123 @@ UNKNOWN = {
     "array": "import numpy as np\ndef answer(x):\n    return np.load(x)\n",
     "frame": "from pandas import read_csv\ndef answer(x):\n    return read_csv(x)\n",
     "weights": "import joblib\ndef answer(x):\n    return joblib.load(x)\n",
+    "list added to": (
+        "def answer(x):\n    parts = ['prompts/a.txt']\n    parts.append(x)\n"
+        "    return [open(p).read() for p in parts]\n"
+    ),
+    "list with an item set": (
+        "def answer(x):\n    parts = ['prompts/a.txt']\n    parts[0] = x\n    return [open(p).read() for p in parts]\n"
+    ),
+    "list under two names": (
+        "def answer(x):\n    parts = ['prompts/a.txt']\n    same = parts\n    same.append(x)\n"
+        "    return [open(p).read() for p in parts]\n"
+    ),
+    "list handed on": (
+        "def answer(x):\n    parts = ['prompts/a.txt']\n    x.fill(parts)\n    return [open(p).read() for p in parts]\n"
+    ),
+    "list that a helper adds to": (
+        "def more(parts, x):\n    parts.append(x)\ndef answer(x):\n    parts = ['prompts/a.txt']\n    more(parts, x)\n"
+        "    return [open(p).read() for p in parts]\n"
+    ),
+    "global list added to": "L = ['prompts/a.txt']\ndef answer(x):\n    L.insert(0, x)\n    return open(L[0]).read()\n",
+    "global list added to elsewhere": (
+        "L = ['prompts/a.txt']\ndef add(x):\n    L.append(x)\ndef answer(x):\n    add(x)\n"
+        "    return [open(n).read() for n in L]\n"
+    ),
+    "global list under another name": (
+        "L = ['prompts/a.txt']\nSAME = L\ndef answer(x):\n    SAME.append(x)\n    return [open(n).read() for n in L]\n"
+    ),
+    "global list as a default": (
+        "L = ['prompts/a.txt']\ndef answer(x, kept=L):\n    kept.append(x)\n    return [open(n).read() for n in L]\n"
+    ),
+    "global list inside another": (
+        "L = ['prompts/a.txt']\nALL = {'a': L}\ndef answer(x):\n    ALL['a'].append(x)\n"
+        "    return [open(n).read() for n in L]\n"
+    ),
+    "item set": "C = {'p': 'prompts/a.txt'}\ndef answer(x):\n    C['p'] = x\n    return open(C['p']).read()\n",
+    "dictionary changed": (
+        "C = {'p': 'prompts/a.txt'}\ndef answer(x):\n    C.update(p=x)\n    return open(C['p']).read()\n"
+    ),
+    "list of an instance added to": (
+        "class C:\n    def __init__(self):\n        self.parts = ['prompts/a.txt']\n"
+        "    def __call__(self, x):\n        self.parts.append(x)\n"
+        "        return [open(p).read() for p in self.parts]\n"
+        "answer = C()\n"
+    ),
+    "what a pattern sets": (
+        "def answer(x):\n    p = 'prompts/a.txt'\n    match x:\n        case {'path': p}:\n            pass\n"
+        "    return open(p).read()\n"
+    ),
+    "the rest that a pattern sets": (
+        "def answer(x):\n    p = ['prompts/a.txt']\n    match x:\n        case [1, *p]:\n            pass\n"
+        "    return [open(q).read() for q in p]\n"
+    ),
+    "what a pattern's mapping leaves": (
+        "def answer(x):\n    p = ['prompts/a.txt']\n    match x:\n        case {'a': 1, **p}:\n            pass\n"
+        "    return [open(q).read() for q in p]\n"
+    ),
+    "function of the same name": (
+        "def answer(x):\n    p = 'prompts/a.txt'\n    if x:\n        def p():\n            pass\n"
+        "    return open(p).read()\n"
+    ),
+    "import under the same name": (
+        "def answer(x):\n    p = 'prompts/a.txt'\n    if x:\n        import json as p\n    return open(p).read()\n"
+    ),
+    "text read from a file": "def answer(x):\n    name = (HERE / 'd').read_text()\n    return open(name).read()\n",
+    "text read from a file on the spot": "def answer(x):\n    return open((HERE / 'd').read_text()).read()\n",
+    "lines of a file": "def answer(x):\n    return [open(line).read() for line in open(HERE / 'd')]\n",
+    "text read from a temporary file": (
+        "import tempfile\ndef answer(x):\n    with tempfile.TemporaryDirectory() as d:\n"
+        "        return open((Path(d) / 'a').read_text())\n"
+    ),
+    "text cut into lines": "def answer(x):\n    return [open(n).read() for n in NAME.split()]\n",
+    "open under another name": "def answer(x):\n    o = open\n    return o(x).read()\n",
+    "open handed on": "def answer(x):\n    return list(map(open, [x]))\n",
+    "open in a table": "T = {'o': open}\ndef answer(x):\n    return T['o'](x).read()\n",
+    "open as a default": "def answer(x, o=open):\n    return o(x).read()\n",
+    "reading method handed on": "def answer(x):\n    return list(map(Path.read_text, [Path(x)]))\n",
+    "reading method kept": "def answer(x):\n    f = Path(x).read_text\n    return f()\n",
+    "method of a variable kept": "def answer(x):\n    p = Path(x)\n    f = p.read_text\n    return f()\n",
+    "reader handed on": "import numpy as np\ndef answer(x):\n    return list(map(np.load, x))\n",
+    "settings": (
+        "import configparser\ndef answer(x):\n    c = configparser.ConfigParser()\n    c.read(x)\n    return c\n"
+    ),
+    "settings of several files": (
+        "import configparser\ndef answer(x):\n    c = configparser.ConfigParser()\n    c.read(['a.ini', x])\n"
+        "    return c\n"
+    ),
+    "sound": "import wave\ndef answer(x):\n    return wave.open(x)\n",
+    "compared": "import filecmp\ndef answer(x):\n    return filecmp.cmp('prompts/a.txt', x)\n",
+    "data of a package": "import pkgutil\ndef answer(x):\n    return pkgutil.get_data('numpy', x)\n",
+    "opened by the system": "def answer(x):\n    return os.open(x, os.O_RDONLY)\n",
+    "given by number": "def answer(x):\n    return os.fdopen(3).read()\n",
+    "in memory": "import mmap\ndef answer(x):\n    return mmap.mmap(3, 0)\n",
+    "size": "def answer(x):\n    return os.path.getsize(x)\n",
+    "state": "def answer(x):\n    return os.stat(x).st_size\n",
+    "existence": "def answer(x):\n    return os.path.exists(x)\n",
+    "existence of a path": "def answer(x):\n    return (P / x).exists()\n",
+    "copied": "import shutil\ndef answer(x):\n    shutil.copy(x, 'b')\n",
+    "columns": "import pyarrow.parquet as pq\ndef answer(x):\n    return pq.ParquetFile(x)\n",
+    "table of columns": "import pyarrow.parquet as pq\ndef answer(x):\n    return pq.read_table(x)\n",
+    "table in several files": "import pyarrow.dataset as ds\ndef answer(x):\n    return ds.dataset(x)\n",
+    "a library's own kind of file": "def answer(x):\n    import some_library\n    return some_library.imread(x)\n",
+    "a library's method given a path": "def answer(x):\n    return x.load(P / x)\n",
+    "attribute set by name": (
+        "class C:\n    p = 'prompts/a.txt'\n    def text(self):\n        return open(self.p).read()\nc = C()\n"
+        "def answer(x):\n    setattr(c, 'p', x)\n    return c.text()\n"
+    ),
+    "attribute set by a name that is not known": (
+        "class C:\n    p = 'prompts/a.txt'\n    def text(self):\n        return open(self.p).read()\nc = C()\n"
+        "def answer(x):\n    setattr(c, x, x)\n    return c.text()\n"
+    ),
+    "attribute set in the table": (
+        "class C:\n    p = 'prompts/a.txt'\n    def text(self):\n        return open(self.p).read()\nc = C()\n"
+        "def answer(x):\n    c.__dict__['p'] = x\n    return c.text()\n"
+    ),
+    "attributes set in the table": (
+        "class C:\n    p = 'prompts/a.txt'\n    def text(self):\n        return open(self.p).read()\nc = C()\n"
+        "def answer(x):\n    vars(c).update(p=x)\n    return c.text()\n"
+    ),
 }
 
 
@@ -288,6 +435,20 @@ def test_files_declared_by_an_inner_task_speak_for_its_own_reading(tmp_path: Pat
         "answer = C()\n",
         "class C:\n    def read_text(self):\n        return 'a'\nc = C()\ndef answer(x):\n    return c.read_text()\n",
         "def answer(x):\n    return open(HERE / 'no such file').read()\n",
+        "def answer(x):\n    return json.loads(x), json.load(x)\n",
+        "import yaml\ndef answer(x):\n    return yaml.safe_load(x), yaml.load(x, Loader=yaml.Loader)\n",
+        "import ast\ndef answer(x):\n    return ast.parse(x), x.read(), x.parse('a'), x.exists()\n",
+        "import pandas as pd\ndef answer(x):\n    return pd.read_csv(__import__('io').StringIO(x))\n",
+        "import zipfile\ndef answer(x):\n    with zipfile.ZipFile(io.BytesIO(x)) as z, z.open(x) as f:\n"
+        "        return f.read()\n",
+        "import zipfile\ndef answer(x):\n    return isinstance(x, zipfile.ZipFile) or type(x) is zipfile.ZipFile\n",
+        "import tempfile\ndef answer(x):\n    with tempfile.TemporaryDirectory() as d:\n        p = Path(d) / 'a'\n"
+        "        p.write_text(x)\n"
+        "        return p.read_text(), open(f'{d}/a').read(), os.listdir(d), list(p.parent.iterdir())\n",
+        "import tempfile\ndef answer(x):\n    with tempfile.NamedTemporaryFile('w+') as f:\n        f.write(x)\n"
+        "        return Path(f.name).read_text()\n",
+        "def answer(x):\n    folder = P / x\n    if not folder.exists():\n        folder.mkdir()\n"
+        "    (folder / 'out').write_text(x)\n",
         "import os.path, fnmatch\ndef answer(x):\n    return os.path.splitext(x), fnmatch.filter(x, '*')\n",
     ],
 )
@@ -405,6 +566,49 @@ def test_a_folder_that_is_not_known_unpins(tmp_path: Path, source: str) -> None:
     assert said.startswith("app.answer, line 7: ")
     assert said.endswith(f"{LISTED} to pin it")
     assert fingerprint(module.answer, files=["prompts"]).unpinned == ()
+
+
+@pytest.fixture
+def templates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A library of templates as it is installed, with what of it counts here."""
+    folder = tmp_path / "site-packages" / "jinja2"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(
+        "class FileSystemLoader:\n    def __init__(self, searchpath):\n        self.searchpath = [str(searchpath)]\n"
+        "class Environment:\n    def __init__(self, loader):\n        self.loader, self.cache = loader, {}\n"
+        "    def get_template(self, name):\n        self.cache[name] = name\n"
+    )
+    monkeypatch.syspath_prepend(str(folder.parent))
+    monkeypatch.delitem(sys.modules, "jinja2", raising=False)
+
+
+TEMPLATES = "from jinja2 import Environment, FileSystemLoader\n"
+
+
+@pytest.mark.usefixtures("templates")
+@pytest.mark.parametrize(
+    "source",
+    [
+        "E = Environment(loader=FileSystemLoader(P))\ndef answer(x):\n    return E.get_template('a.txt')\n",
+        "def answer(x):\n    return Environment(loader=FileSystemLoader(P)).get_template(x)\n",
+    ],
+)
+def test_a_folder_of_templates_counts_with_what_is_in_it(tmp_path: Path, source: str) -> None:
+    module = load(tmp_path, TEMPLATES + source)
+    before = fingerprint(module.answer)
+    assert before.unpinned == ()
+    assert "prompts/**/*" in before.files
+    module.answer("a.txt")
+    assert fingerprint(module.answer) == before
+    (tmp_path / "code" / "prompts" / "deep" / "c.txt").write_text("another")
+    assert explain(before.files, fingerprint(module.answer).files) == ["prompts/**/* changed"]
+
+
+@pytest.mark.usefixtures("templates")
+def test_a_folder_of_templates_that_is_not_known_unpins(tmp_path: Path) -> None:
+    source = "def answer(x):\n    return Environment(loader=FileSystemLoader(x)).get_template('a.txt')\n"
+    (said,) = of(tmp_path, TEMPLATES + source).unpinned
+    assert said == f"app.answer, line 8: FileSystemLoader {COMPUTED} to pin it"
 
 
 def test_a_folder_that_is_too_large_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

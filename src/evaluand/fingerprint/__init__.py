@@ -21,28 +21,36 @@ written.
 What the code does not tell leaves the fingerprint *unpinned*, with a sentence that says what, where and what to do:
 
     state       a lock, a client or a generator, which cannot be read as data
-    files       a read or listing whose name is known only when it runs: from a parameter, the input, another function's
-                result, an attribute that a method sets. A helper's parameter is known where all its calls are.
-                Declaring `files` pins such code: its user has said what it reads
+    files       a read, listing or question (`exists`, `stat`) whose name is known only when it runs: from a parameter,
+                the input, another function's result, the content of a file, an attribute that a method sets, a list or
+                dictionary with which code does more than look at it; also `open` and its like under another name or
+                handed on. A helper's parameter is known where all its calls are. What the same function made with
+                `tempfile` is known. Declaring `files` pins such code: its user has said what it reads
+    templates   a folder given to Jinja's `FileSystemLoader` counts with all that is in it
     environment `os.environ`, `os.getenv`, `sys.argv`, `input`, where a function reads them; a global, default or class
-                attribute made of them counts by its value
-    others      services, databases, models loaded by name, other programs
-    chance      the shared generators of `random` and `numpy.random`, those made without a seed, `secrets`, `uuid4`,
-                `os.urandom`; `random.Random(seed)` and `default_rng(seed)` are pinned
-    dates       `datetime.now`, `date.today`, `time.localtime` and their like. Clocks (`time.time`, `perf_counter`,
-                `monotonic`, `sleep`) are pinned, because they are there to measure
-    code        `eval`, `exec`, `compile`, `globals`, and modules and their names chosen while running
+                attribute made of them counts by its value, and setting the environment is no reading
+    others      services, databases, models loaded by name, other programs; their classes of errors are harmless
+    chance      the shared generators of `random` and `numpy.random`, those made without a seed or with a clock's, or
+                whose maker is handed on, `secrets`, `uuid4`, `os.urandom`; `random.Random(seed)` and
+                `default_rng(seed)` are pinned
+    dates       `datetime.now`, `date.today`, `time.localtime` and their like, also where a clock gives them the moment.
+                Clocks (`time.time`, `perf_counter`, `monotonic`, `sleep`) are pinned, because they are there to measure
+    machine     the process, thread and machine, `hash`, `id`, the names of temporary files, the current folder's change
+    code        `eval`, `exec`, `compile`, `globals`, `pickle.loads`, `ctypes`, and modules and their names chosen while
+                running
 
 `evaluand.fingerprint.outside` has the names. Only what first-party code uses by name counts, not what a library does
-with it. A name for a file that is only written may be made of the date, chance or the environment. Loggers are taken as
-having no influence. A global that a function itself assigns (a client made on first use) counts by the statement that
-first sets it, as its value is made by code that is covered already.
+with it. A name for a file that is only written may be made of the date, chance or the environment, and so may what is
+only printed, logged or traced (`evaluand.fingerprint.influence` lists how). Loggers are taken as having no influence. A
+global that a function itself assigns (a client made on first use) counts by the statement that first sets it, as its
+value is made by code that is covered already.
 
 The traversal is in `walk` (values) and `code` (functions, classes, names), what it has found in `parts` and `files`;
-`reach` judges what code reaches beyond itself. Each of the others answers one question: where code comes from
-(`homes`), what wraps it (`wrapping`), which text is its source (`source`), what that says (`syntax`, `writing`,
-`reads`) and what its bytecode says (`bytecode`), what names stand for (`names`, `scopes`), what an expression gives
-(`paths`) and which names leave code unpinned (`outside`).
+`reach` judges what code reaches beyond itself, and `lookup` finds the files it reads. Each of the others answers one
+question: where code comes from (`homes`), what wraps it (`wrapping`), which text is its source (`source`), what that
+says (`syntax`, `writing`, `reads`, `influence`) and what its bytecode says (`bytecode`), what sets names (`bindings`)
+and attributes (`changes`) and what they stand for (`names`, `scopes`), what an expression gives (`paths`), which data
+are plain (`plain`) and which names leave code unpinned (`outside`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluand.fingerprint.syntax import Chain, Import
-from evaluand.fingerprint.tokens import leaf, mix
+from evaluand.fingerprint.tokens import leaf, mix, of_integer
 
 
 @dataclass
@@ -37,7 +37,7 @@ def uses_of(code: types.CodeType) -> Uses:
     """What bytecode says of its uses: exact for globals, only whole modules for imports."""
     uses = Uses()
     for inner in nested(code):
-        _collect(list(dis.get_instructions(inner)), uses)
+        _collect(list(dis.get_instructions(_without_numbers(inner))), uses)
     return uses
 
 
@@ -79,6 +79,11 @@ def code_token(code: types.CodeType) -> bytes:
 _LOADS = frozenset(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"))
 
 
+def _without_numbers(code: types.CodeType) -> types.CodeType:
+    """The same code without whole numbers: `dis` writes them out, and Python refuses that for very large ones."""
+    return code.replace(co_consts=tuple(0 if type(value) is int and value >> 64 else value for value in code.co_consts))
+
+
 def _collect(instructions: Sequence[dis.Instruction], uses: Uses) -> None:
     chain: list[str] = []
     for i, instruction in enumerate(instructions):
@@ -102,4 +107,6 @@ def _constant_token(value: Any) -> bytes:
         return mix("tuple", *map(_constant_token, value))
     if isinstance(value, frozenset):
         return mix("set", *sorted(map(_constant_token, value)))
+    if type(value) is int:
+        return of_integer(value)
     return leaf(type(value).__name__, repr(value).encode("utf-8", "surrogatepass"))

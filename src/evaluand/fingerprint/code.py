@@ -17,7 +17,7 @@ from typing import Any
 from evaluand.fingerprint.bytecode import Uses, code_token, strings_of_code, uses_of
 from evaluand.fingerprint.files import MAX_CLIMB, Files, is_text_or_path, name_token
 from evaluand.fingerprint.homes import MISSING, Home, Homes, Namespace, attribute_of, imported
-from evaluand.fingerprint.names import Names, closure_of
+from evaluand.fingerprint.names import CodeNames, closure_of, full_name_of
 from evaluand.fingerprint.parts import Content, Parts, Place
 from evaluand.fingerprint.reach import Reach
 from evaluand.fingerprint.source import Sources
@@ -38,8 +38,11 @@ from evaluand.fingerprint.wrapping import (
     declared_files,
     file_of,
     functions_in,
+    is_a,
     is_cached,
     is_code,
+    is_function,
+    is_readable,
     own_functions,
     wrapped,
 )
@@ -85,9 +88,11 @@ class Code:
         if kind is types.FunctionType:
             return self._function(value, place)
         if issubclass(kind, type):
-            return self._class(value)
+            return self._class(value, place)
         if kind is types.MethodType:
-            return mix("method", self.value(value.__func__, place), self.value(value.__self__, place))
+            told = is_text_or_path(value.__self__)  # what the method of a known path reads is known too
+            read = self._named_code if told else self.value
+            return mix("method", read(value.__func__, place), self.value(value.__self__, place))
         if kind is types.ModuleType:
             return self._module(value)
         inner = wrapped(value)
@@ -141,7 +146,7 @@ class Code:
             self.reach.bytecode(function, uses, place)
         else:
             node = without_our_decorators(node, namespace)
-            names = Names(node, namespace, closure_of(function), {chain[0] for chain in uses.chains})
+            names = CodeNames(node, namespace, self.homes, closure_of(function), {chain[0] for chain in uses.chains})
             writing = writing_in(node, names)
             followed = self.reach.definition(function, node, names, writing, place)
             _add_uses(uses, names.imports, chains_of([node]), writing)
@@ -183,7 +188,7 @@ class Code:
         folders = [home.folder, self.files.cwd]
         for chain in sorted(uses.chains):
             value = namespace.get(chain[0])
-            if isinstance(value, str | pathlib.Path) and os.path.isabs(value) and os.path.isdir(value):
+            if is_text_or_path(value) and os.path.isabs(value) and os.path.isdir(value):
                 folders.append(str(value))
         if ("__file__",) in uses.chains:
             above = pathlib.Path(home.folder).parents
@@ -228,6 +233,8 @@ class Code:
         home = self.homes.of_namespace(namespace)
         if is_code(value):
             return self._named_code(value, place.named(f"{home.stem}.{name}"))
+        if is_function(value) and not is_code(value) and not _is_bound(value):
+            return leaf("function", full_name_of(value, self.homes).encode())
         if is_text_or_path(value):
             if not written:  # one use that reads is enough, whoever came first
                 self.files.mention(value, home)
@@ -272,7 +279,9 @@ class Code:
 
     # -- classes
 
-    def _class(self, kind: type) -> bytes:
+    def _class(self, kind: type, place: Place) -> bytes:
+        if not is_readable(kind):
+            return self.parts.opaque(kind, place)
         home = self.homes.of_class(kind)
         if not home.ours:
             version = getattr(kind, "version", None) if home.name.partition(".")[0] == "evaluand" else None
@@ -287,7 +296,7 @@ class Code:
         nodes = source.classes.get(kind.__qualname__, []) if source else []
         members, covered = self._members(kind, bool(nodes), place)
         rest = ast.Module([without_methods(node, covered) for node in nodes], [])
-        names = Names(rest, namespace)
+        names = CodeNames(rest, namespace, self.homes)
         writing = writing_in(rest, names)
         self.reach.class_body(rest, names, place)
         uses = Uses(chains_of([rest]), written=set(writing.chains))
@@ -317,6 +326,11 @@ class Code:
         return tokens, covered
 
 
+def _is_bound(function: Any) -> bool:
+    """Whether a compiled function is the method of an object."""
+    return not is_a(getattr(function, "__self__", None), type, types.ModuleType, types.NoneType)
+
+
 def _add_uses(uses: Uses, imports: Mapping[str, Import], chains: set[Chain], writing: Writing) -> None:
     """Adds to what bytecode says what only the definition can tell."""
     uses.imports = taken_from(imports, chains)
@@ -330,7 +344,7 @@ def _file_of_class(kind: type, home: Home) -> str | None:
 
 def _is_machinery(name: str, value: Any, sourced: bool) -> bool:
     """Whether a class's attribute was put there by Python or a library, not by whoever wrote the class."""
-    if isinstance(value, _SLOTS) or name == "_abc_impl":
+    if is_a(value, *_SLOTS) or name == "_abc_impl":
         return True
     dunder = name.startswith("__") and name.endswith("__")
     return dunder and (sourced or not functions_in(value))

@@ -55,7 +55,7 @@ class Files:
 
     def look(self, text: str, folders: Sequence[str], home: Home, certain: bool = False) -> None:
         """Takes in the files of one name."""
-        if not (certain or _may_name_file(text)):
+        if not (certain or may_name_file(text)):
             return
         for folder in dict.fromkeys(folders):
             path = os.path.join(folder, text)
@@ -118,7 +118,7 @@ def name_token(value: str | pathlib.PurePath, folder: str) -> bytes:
     """The token of a text or path reached from code in a folder, wherever that folder lies."""
     if not isinstance(value, str):
         return leaf("path", _encoded(_portable(str(value), folder)))
-    return leaf("text", _encoded(_portable(value, folder) if os.path.isabs(value) and _may_name_file(value) else value))
+    return leaf("text", _encoded(_portable(value, folder) if os.path.isabs(value) and may_name_file(value) else value))
 
 
 def _encoded(text: str) -> bytes:
@@ -128,7 +128,8 @@ def _encoded(text: str) -> bytes:
 _SUFFIX = re.compile(r"\.\w+$")
 
 
-def _may_name_file(text: str) -> bool:
+def may_name_file(text: str) -> bool:
+    """Whether a text looks like the name of a file."""
     if not 0 < len(text) <= MAX_NAME or "\n" in text or "\0" in text:
         return False
     return "/" in text or os.sep in text or _SUFFIX.search(text) is not None

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evaluand.fingerprint.wrapping import innermost, own_functions
+from evaluand.fingerprint.wrapping import innermost, is_a, is_readable, own_functions
 
 Namespace = Mapping[str, Any]
 
@@ -52,18 +52,18 @@ class Homes:
         self._namespaces: dict[str, Namespace] = {}
         self._alive: list[object] = []  # an id stands for its object only while that lives
 
-    def of(self, obj: object) -> Home:
+    def of(self, obj: Any) -> Home:
         """The home of a function, module, class or instance, or of what it wraps."""
         obj = innermost(obj)
-        if isinstance(obj, types.MethodType):
+        if is_a(obj, types.MethodType):
             obj = obj.__func__
-        if isinstance(obj, types.FunctionType):
+        if is_a(obj, types.FunctionType):
             home = self.of_namespace(obj.__globals__)
             typed = obj.__code__.co_filename.startswith(("<doctest", "<stdin"))
             return Home(home.name, home.stem, None, True, self.cwd) if typed else home
-        if isinstance(obj, types.ModuleType):
+        if is_a(obj, types.ModuleType):
             return self.of_namespace(vars(obj))
-        return self.of_class(obj if isinstance(obj, type) else type(obj))
+        return self.of_class(obj if is_a(obj, type) else type(obj))
 
     def of_namespace(self, namespace: Namespace) -> Home:
         """The home of a module's names."""
@@ -77,6 +77,8 @@ class Homes:
 
     def of_class(self, kind: type) -> Home:
         """The home of a class."""
+        if not is_readable(kind):
+            return Home("?", "?", None, True, self.cwd)
         for function in own_functions(kind):
             return self.of(function)
         namespace = self.namespace_of(kind)

@@ -8,11 +8,13 @@ import inspect
 import os
 import sys
 import types
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
+from evaluand.fingerprint.bindings import settings_in
 from evaluand.fingerprint.homes import MISSING, Homes, Namespace, imported
 from evaluand.fingerprint.syntax import Chain, chain_of, imports_in
+from evaluand.fingerprint.wrapping import is_a, is_code, is_readable
 
 _SAME_MODULES = {
     "_io": "io",
@@ -24,57 +26,68 @@ _SAME_MODULES = {
 }
 _KNOWN_OBJECTS = {  # those of Python itself that do not tell their names
     id(value): name
-    for name, value in (("os.environ", os.environ), ("sys.argv", sys.argv), ("sys.modules", sys.modules))
+    for name, value in (
+        ("builtins.__dict__", vars(builtins)),
+        ("os.environ", os.environ),
+        ("sys.argv", sys.argv),
+        ("sys.modules", sys.modules),
+    )
 }
 
 
-class Names:
+class CodeNames:
     """The names in one definition.
 
     Args:
         node: the definition, or several in one node.
         namespace: the names of its module.
+        homes: where code comes from.
         free: names that belong to a function around it, with their values where these are known.
         outer: names that the bytecode takes from the module, whatever else is called so inside.
+
+    Attributes:
+        settings: what sets the names inside it.
+        imports: those set by importing, and what they stand for.
+        set: those set otherwise.
     """
 
     def __init__(
-        self, node: ast.AST, namespace: Namespace, free: Mapping[str, Any] | None = None, outer: Collection[str] = ()
+        self,
+        node: ast.AST,
+        namespace: Namespace,
+        homes: Homes,
+        free: Mapping[str, Any] | None = None,
+        outer: Collection[str] = (),
     ) -> None:
-        self.namespace, self.free, self.outer = namespace, free or {}, outer
+        self.namespace, self.free, self.outer, self._homes = namespace, free or {}, outer, homes
+        self.settings = settings_in(node)
         self.imports = imports_in(node)
-        self.set = {name for part in ast.walk(node) if part is not node for name in _set_by(part)}
-        self.local = self.set | set(self.free)
+        self.set = {name for name, several in self.settings.items() if any(s.how != "import" for s in several)}
 
-    def function(self, called: ast.expr) -> str | None:
-        """The full name of a function or class; empty where it is not known; None for the method of a value."""
-        name, *rest = chain_of(called) or ("",)
-        if not name:
-            return None if isinstance(called, ast.Attribute) else ""
-        if name in self.local:
-            return None if rest else ""
-        if name in self.imports:
-            level, module, taken = self.imports[name]
-            return _full_name(imported(module, level, self.namespace), module, [*taken, *rest])
-        value = self.namespace.get(name, getattr(builtins, name, None))
-        if type(value) is types.ModuleType:
-            return _full_name(value, value.__name__, rest)
-        return None if rest else _own_full_name(value)
-
-    def stands_for(self, chain: Chain, homes: Homes) -> tuple[Any, str]:
+    def stands_for(self, chain: Chain) -> tuple[Any, str]:
         """The value of a chain, or MISSING, and its full name, which is empty for what is first-party or not known."""
         name, *rest = chain
         if name in self.free:
-            return follow(self.free[name], rest, homes)
+            return follow(self.free[name], rest, self._homes)
         if name in self.imports:
             level, module, taken = self.imports[name]
             found = imported(module, level, self.namespace)
             if found is None:
                 return MISSING, "" if level else ".".join((module, *taken, *rest))
-            return follow(found, [*taken, *rest], homes)
-        if name in self.local and name not in self.outer:
+            return follow(found, [*taken, *rest], self._homes)
+        if name in self.set and name not in self.outer:
             return MISSING, ""
-        return follow(self.namespace.get(name, getattr(builtins, name, MISSING)), rest, homes)
+        return follow(self.namespace.get(name, getattr(builtins, name, MISSING)), rest, self._homes)
+
+    def called(self, function: ast.expr) -> str | None:
+        """The full name of what is called; empty where it is not known or first-party, None for a value's method."""
+        chain = chain_of(function)
+        if not chain:
+            return None if isinstance(function, ast.Attribute) else ""
+        value, full = self.stands_for(chain)
+        of_path = full.startswith("pathlib.") and type(value) is types.FunctionType
+        method = len(chain) > 1 and (of_path or (not full and not is_code(value)))
+        return None if method else full
 
 
 def closure_of(function: types.FunctionType) -> dict[str, Any]:
@@ -101,18 +114,22 @@ def follow(value: Any, rest: Collection[str], homes: Homes) -> tuple[Any, str]:
 
 def full_name_of(value: Any, homes: Homes) -> str:
     """The full name under which other people's code is known; empty for one's own, and for what has none."""
+    kind = type(value)  # isinstance would ask the value for its class, which is code of its own
     if id(value) in _KNOWN_OBJECTS:
         return _KNOWN_OBJECTS[id(value)]
-    if type(value) is types.ModuleType:
+    if kind is types.MethodType:
+        return full_name_of(value.__func__, homes)
+    if kind is types.ModuleType:
         return "" if homes.of(value).ours else _SAME_MODULES.get(value.__name__, value.__name__)
-    if isinstance(value, types.BuiltinFunctionType):
-        owner = value.__self__ if isinstance(value.__self__, type) else value
+    if kind is types.BuiltinFunctionType:
+        owner = value.__self__ if is_a(value.__self__, type) else value
         return _plain(str(owner.__module__), value.__qualname__)
-    if not isinstance(value, type | types.FunctionType) and type(value).__name__ != "cython_function_or_method":
-        return ""
-    if isinstance(value, type | types.FunctionType) and value.__module__ != "builtins" and homes.of(value).ours:
-        return ""
-    return _plain(str(value.__module__), value.__qualname__)
+    if issubclass(kind, type):
+        foreign = is_readable(value) and (value.__module__ == "builtins" or not homes.of(value).ours)
+        return _plain(str(value.__module__), value.__qualname__) if foreign else ""
+    if kind is types.FunctionType:
+        return "" if homes.of(value).ours else _plain(str(value.__module__), value.__qualname__)
+    return _plain(str(value.__module__), value.__qualname__) if kind.__name__ == "cython_function_or_method" else ""
 
 
 def static_attribute(value: Any, name: str) -> Any:
@@ -121,48 +138,18 @@ def static_attribute(value: Any, name: str) -> Any:
         return MISSING
     if type(value) is types.ModuleType:
         return vars(value).get(name, MISSING)
-    found = inspect.getattr_static(value, name, MISSING)
-    if type(found) is types.MemberDescriptorType and not isinstance(value, type):
+    try:
+        found = inspect.getattr_static(value, name, MISSING)
+    except Exception:  # a metaclass may refuse to tell what its classes hold
+        return MISSING
+    if type(found) is types.MemberDescriptorType and not issubclass(type(value), type):
         try:
             return found.__get__(value)
         except AttributeError:  # not set yet
             return MISSING
-    return MISSING if isinstance(found, property | types.GetSetDescriptorType) else found
+    return MISSING if issubclass(type(found), property | types.GetSetDescriptorType) else found
 
 
 def _plain(module: str, name: str) -> str:
     module = _SAME_MODULES.get(module, module)
     return ".".join((*(part for part in module.split(".") if not part.startswith("_")), name))
-
-
-def _full_name(module: types.ModuleType | None, name: str, rest: list[str]) -> str | None:
-    while module is not None and rest:
-        value = vars(module).get(rest[0])
-        if type(value) is types.ModuleType:
-            module, name, rest = value, value.__name__, rest[1:]
-        elif value is not None and len(rest) > 1:
-            return None
-        else:
-            break
-    return ".".join((_SAME_MODULES.get(name, name), *rest))
-
-
-def _own_full_name(value: Any) -> str:
-    if not isinstance(value, types.FunctionType | types.BuiltinFunctionType | type):
-        return ""
-    module = str(value.__module__)
-    return f"{_SAME_MODULES.get(module, module)}.{value.__qualname__}"
-
-
-def _set_by(node: ast.AST) -> Iterator[str]:
-    """The names that some syntax sets otherwise than by importing."""
-    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-        yield node.id
-    elif isinstance(node, ast.arg):
-        yield node.arg
-    elif isinstance(
-        node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.ExceptHandler | ast.MatchAs | ast.MatchStar
-    ):
-        yield node.name or ""
-    elif isinstance(node, ast.MatchMapping):
-        yield node.rest or ""

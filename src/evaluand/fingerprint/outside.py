@@ -2,6 +2,8 @@
 
 A rule is a name with all that lies below it; the longest name that fits decides, and `None` lets a name pass. Clocks
 that measure (`time.time`, `time.perf_counter`, ...) have no rule: they say how long something took, not what came out.
+Some need an argument to give the same again (a seed, a moment): without one, or where somebody else calls them, they
+leave code unpinned, and so they do where that argument is made by a clock.
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ PROGRAM = "runs another program, which is not in the code"
 CHANCE = "draws at random without a seed of its own"
 DATE = "depends on the date"
 UNREAD = "runs code that is not there to be read"
+STATE = "tells something of this process or machine, which is not in the code"
+MOVES = "changes the current folder, so that names of files may mean others"
 ANYTHING = "is handed on as a module, and what is taken from it is not told"
-NAMING = frozenset((ENVIRONMENT, ARGUMENTS, CHANCE, DATE))  # harmless where it only names a file to be written
+HARMLESS = frozenset((ENVIRONMENT, ARGUMENTS, CHANCE, DATE, STATE))  # where it is only written, logged or printed
 
 _RULES = {
     ENVIRONMENT: "os.environ os.environb os.getenv os.getenvb os.path.expandvars dotenv decouple",
@@ -49,7 +53,7 @@ _RULES = {
     CHANCE: (
         "random secrets uuid.uuid1 uuid.uuid4 os.urandom os.getrandom numpy.random torch.random torch.rand torch.randn "
         "torch.randint torch.randperm torch.rand_like torch.randn_like torch.randint_like torch.normal torch.bernoulli "
-        "torch.multinomial torch.manual_seed tensorflow.random"
+        "torch.multinomial tensorflow.random"
     ),
     DATE: (
         "datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today "
@@ -57,8 +61,17 @@ _RULES = {
     ),
     UNREAD: (
         "builtins.eval builtins.exec builtins.compile builtins.globals sys.modules runpy importlib.machinery "
-        "importlib.util.spec_from_file_location importlib.util.module_from_spec"
+        "importlib.util.spec_from_file_location importlib.util.module_from_spec builtins.__dict__ pickle.loads "
+        "marshal.load marshal.loads dill.loads cloudpickle.loads code codeop timeit ctypes.CDLL ctypes.PyDLL "
+        "ctypes.LibraryLoader ctypes.cdll ctypes.pydll ctypes.pythonapi cffi.FFI"
     ),
+    STATE: (
+        "builtins.hash builtins.id os.getpid os.getppid os.getlogin os.uname os.getloadavg os.path.getatime "
+        "os.path.getctime os.path.getmtime platform.node platform.uname threading.get_ident threading.get_native_id "
+        "multiprocessing.current_process uuid.getnode tempfile.mkdtemp tempfile.mkstemp tempfile.mktemp "
+        "tempfile.gettempdir tempfile.gettempdirb"
+    ),
+    MOVES: "os.chdir os.fchdir contextlib.chdir",
 }
 _FAMILIES = ("langchain", "llama_index")  # packages that come in parts: langchain_openai
 
@@ -83,10 +96,19 @@ _WANTING = {  # what gives the same again only with an argument, and where that 
     ),
     **dict.fromkeys(("time.localtime", "time.gmtime", "time.ctime", "time.asctime"), (0, DATE)),
     "time.strftime": (1, DATE),
+    "datetime.datetime.fromtimestamp": (0, DATE),
+    "datetime.datetime.utcfromtimestamp": (0, DATE),
+    "datetime.date.fromtimestamp": (0, DATE),
 }
+_CLOCKS = frozenset(
+    f"time.{name}{unit}"
+    for name in ("monotonic", "perf_counter", "process_time", "thread_time", "time")
+    for unit in ("", "_ns")
+)
+_SEEDING = "random.seed numpy.random.seed torch.manual_seed torch.random.manual_seed tensorflow.random.set_seed"
 _WHY: dict[str, str | None] = {name: why for why, names in _RULES.items() for name in names.split()}
 _WHY |= dict.fromkeys(_WANTING)
-_WHY |= dict.fromkeys(("numpy.random.Generator", "socket.timeout", "socket.error"))
+_WHY |= dict.fromkeys(("numpy.random.Generator", "timeit.default_timer", *_SEEDING.split()))
 
 
 def why_outside(name: str, call: ast.Call | None = None) -> str | None:
@@ -105,7 +127,7 @@ def why_outside(name: str, call: ast.Call | None = None) -> str | None:
     """
     if name in _WANTING:
         position, why = _WANTING[name]
-        return None if call is None or _is_told(call, position) else why
+        return None if call is not None and _is_told(call, position) else why
     top = name.partition(".")[0]
     family = next((family for family in _FAMILIES if top.startswith(f"{family}_")), None)
     if family:
@@ -117,15 +139,23 @@ def why_outside(name: str, call: ast.Call | None = None) -> str | None:
     return None
 
 
+def why_changing(name: str, made_of: Iterable[str]) -> str | None:
+    """Why something that needs an argument changes each time, told by the names of what the argument is made of.
+
+    Example:
+        >>> why_changing("random.Random", ["time.time"]), why_changing("random.Random", ["builtins.len"])
+        ('draws at random without a seed of its own', None)
+    """
+    if name not in _WANTING:
+        return None
+    changes = any(made in _CLOCKS or _WHY.get(made) in HARMLESS for made in made_of)
+    return _WANTING[name][1] if changes else None
+
+
 def hands_on(module: str) -> bool:
     """Whether a module of Python's own holds something that leaves code unpinned, whatever is taken from it."""
     below = (name for name, why in _WHY.items() if why and name.startswith(f"{module}."))
     return module.partition(".")[0] in sys.stdlib_module_names and any(below)
-
-
-def wanting(names: Iterable[str]) -> str | None:
-    """Why code may be unpinned that calls one of these, nobody can tell how."""
-    return next((_WANTING[name][1] for name in names if name in _WANTING), None)
 
 
 def _is_told(call: ast.Call, position: int) -> bool:

@@ -18,8 +18,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from evaluand.fingerprint.reads import argument
-from evaluand.fingerprint.scopes import PAIR, Scope, is_part
+from evaluand.fingerprint.bindings import PAIR
+from evaluand.fingerprint.reads import argument, lists
+from evaluand.fingerprint.scopes import Scope, is_part
 from evaluand.fingerprint.syntax import chain_of
 
 MAX_VALUES = 1000  # that one expression may have
@@ -97,15 +98,20 @@ class Known:
         if isinstance(node, ast.List | ast.Tuple | ast.Set):
             return _union([self.values(item) for item in node.elts])
         if isinstance(node, ast.Call):
-            full = self._full_name(node)
+            full = self._scope.called(node.func)
             if full in _LISTS and len(node.args) == 1:
                 return self.each(node.args[0])
             if (tables := self._tables(node, "values")) is not None:
                 return _parts(value for table in tables for value in table.values())
-            return self._listed(node, full)
+            return self._listed(node, full) if lists(node, full) else None
         name = node.id if isinstance(node, ast.Name) else ""
         if name and self._scope.is_local(name):
-            return self._local(name, lambda known, how, value: known.each(value) if how == "is" else None)
+            steady = self._scope.is_steady(name)
+            return (
+                self._local(name, lambda known, how, value: known.each(value) if how == "is" else None)
+                if steady
+                else None
+            )
         found = self._stored(node)
         return None if found is None else _parts(item for value in found for item in value)
 
@@ -129,13 +135,13 @@ class Known:
     def _bound(self, how: str, value: ast.expr) -> Values:
         if how in PAIR:
             return self._of_pairs(PAIR.index(how), value)
-        return self.values(value) if how == "is" else self.each(value) if how == "each" else None
+        return self.values(value) if how in ("is", "named") else self.each(value) if how == "each" else None
 
     def _of_pairs(self, which: int, node: ast.expr) -> Values:
         """The first or second of each item of `enumerate(...)` or `table.items()`."""
         if not isinstance(node, ast.Call):
             return None
-        if which and self._full_name(node) == "builtins.enumerate" and node.args:
+        if which and self._scope.called(node.func) == "builtins.enumerate" and node.args:
             return self.each(node.args[0])
         tables = self._tables(node, "items")
         return None if tables is None else _parts(pair[which] for table in tables for pair in table.items())
@@ -157,7 +163,7 @@ class Known:
             return None
         if bindings:
             known = Known(self._scope, within)
-            return _union([of(known, how, value) for how, value in bindings])
+            return _union([of(known, how, value) for how, value in bindings if value is not None])
         given = self._scope.argument(name)
         return None if given is None else _union([of(Known(scope, within), "is", value) for scope, value in given])
 
@@ -169,7 +175,8 @@ class Known:
         own = self._scope.own_attribute(chain[0], chain[1]) if len(chain) == 2 else None
         if own is None and not self._scope.is_local(chain[0]):
             own = [self._scope.stands_for(chain)[0]]
-        return own if own and all(type(value) in _SEQUENCES for value in own) else None
+        steady = all(type(value) in _SEQUENCES and id(value) not in self._scope.met.changed for value in own or ())
+        return own if own and steady else None
 
     # -- operations
 
@@ -185,21 +192,16 @@ class Known:
         return self._applied(operator.getitem, [node.value, node.slice])
 
     def _call(self, call: ast.Call) -> Values:
-        full = self._full_name(call)
+        full = self._scope.called(call.func)
         named = {keyword.arg: keyword.value for keyword in call.keywords}
         if None in named or any(isinstance(argument, ast.Starred) for argument in call.args):
             return None
         if full in _FUNCTIONS and not named:
             return self._applied(_FUNCTIONS[full], call.args)
-        if full or not isinstance(call.func, ast.Attribute):
+        if full is not None or not isinstance(call.func, ast.Attribute):
             return None
         method = functools.partial(_call_method, call.func.attr, len(call.args), tuple(map(str, named)))
         return self._applied(method, [call.func.value, *call.args, *named.values()])
-
-    def _full_name(self, call: ast.Call) -> str:
-        chain = chain_of(call.func)
-        full = self._scope.stands_for(chain)[1] if chain and not self._scope.is_local(chain[0]) else ""
-        return full if full in _FUNCTIONS or not full.startswith("pathlib.") else ""
 
     def _applied(self, function: Callable[..., Any], nodes: Sequence[ast.expr]) -> Values:
         operands = [self.values(node) for node in nodes]
@@ -213,7 +215,7 @@ class Known:
 
     # -- listings
 
-    def _listed(self, call: ast.Call, full: str) -> Values:
+    def _listed(self, call: ast.Call, full: str | None) -> Values:
         found = self.listing(call, full)
         if found is None:
             return None
@@ -228,9 +230,9 @@ class Known:
             results += some
         if full == "os.listdir":
             return [path.name for path in results]
-        return [str(path) for path in results] if full.startswith("glob.") else results
+        return [str(path) for path in results] if full and full.startswith("glob.") else results
 
-    def listing(self, call: ast.Call, full: str) -> list[tuple[pathlib.Path, str]] | None:
+    def listing(self, call: ast.Call, full: str | None) -> list[tuple[pathlib.Path, str]] | None:
         """The folders and patterns of a call that lists files; None where they are not known."""
         keywords = {keyword.arg for keyword in call.keywords}
         if full in ("glob.glob", "glob.iglob"):

@@ -1,185 +1,211 @@
 """What code reaches beyond itself, function by function: each finding is a sentence that leaves it unpinned.
 
-Names are judged where they stand. The files that are read are looked up last, when every instance and every call of the
-traversal has been met: `self.folder` is known where all instances are, and the parameter of a helper where all its
-calls are.
+Names are judged where they stand; the files that are read are looked up last.
 """
 
 from __future__ import annotations
 
 import ast
-import os
-import pathlib
 import types
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from evaluand.fingerprint.bytecode import Uses, nested
+from evaluand.fingerprint.changes import TABLE, note_call, note_item_set, note_module, note_set
 from evaluand.fingerprint.files import Files
-from evaluand.fingerprint.homes import MISSING, Homes
-from evaluand.fingerprint.names import Names, closure_of, full_name_of
-from evaluand.fingerprint.outside import ANYTHING, NAMING, SERVICE, UNREAD, WEIGHTS, hands_on, wanting, why_outside
+from evaluand.fingerprint.homes import MISSING, Homes, imported
+from evaluand.fingerprint.influence import Idle, idle_in
+from evaluand.fingerprint.lookup import Lookup, shown
+from evaluand.fingerprint.names import CodeNames, closure_of, full_name_of
+from evaluand.fingerprint.outside import ANYTHING, HARMLESS, STATE, UNREAD, hands_on, why_changing, why_outside
 from evaluand.fingerprint.parts import PIN, Place
 from evaluand.fingerprint.paths import Known
-from evaluand.fingerprint.reads import (
-    FROM_PRETRAINED,
-    LISTING_METHODS,
-    LISTINGS,
-    OPENERS,
-    is_reader,
-    read_by_names,
-    reads,
-)
+from evaluand.fingerprint.reads import LISTING_METHODS, READING_METHODS, TEMPORARY, is_reading, read_by_names
 from evaluand.fingerprint.scopes import Met, Scope
 from evaluand.fingerprint.syntax import Chain, Definition, Import, chain_of
-from evaluand.fingerprint.wrapping import functions_in, innermost, is_cached, is_code
+from evaluand.fingerprint.wrapping import innermost, is_a, is_cached, is_code, is_function, is_readable
 from evaluand.fingerprint.writing import Writing
-
-NAME_FILES = "name the files with files=[...] or declare version=..."
-COMPUTED = f"reads a file whose name is known only when it runs; {NAME_FILES}"
-LISTED = f"lists a folder whose name is known only when it runs; {NAME_FILES}"
-MAX_SHOWN = 60  # characters of what is called
 
 _IMPORTING = frozenset(("importlib.import_module", "builtins.__import__"))
 _FACTORIES = frozenset(("default_factory", "factory"))
-_MAKING = frozenset(("__init__", "__new__", "__post_init__", "__setstate__"))
 
 
 class Reach:
     """What the code of one traversal reaches beyond itself.
 
     Args:
+        homes: where code comes from.
+        files: where the files that code reads are kept.
         unpinned: where to say it.
     """
 
     def __init__(self, homes: Homes, files: Files, unpinned: dict[str, str]) -> None:
-        self.homes, self.files, self.unpinned = homes, files, unpinned
+        self.homes, self.unpinned = homes, unpinned
         self.met = Met(homes)
-        self._harmless: set[int] = set()
+        self.lookup = Lookup(self.met, files, unpinned)
+        self._imports: list[tuple[Scope, ast.Call]] = []
         self._alive: list[ast.AST] = []  # an id stands for its node only while that lives
-        self._instances: list[Any] = []
-        self._reads: list[tuple[Scope, ast.Call, str | None, ast.expr]] = []
-        self._unseen: list[str] = []
-        self._with_files: set[int] = set()
 
     # -- what the traversal meets
 
     def handed_on(self, value: Any, place: Place) -> None:
         """Takes note of a value that is reached otherwise than by a name in code."""
-        if type(value) is types.FunctionType or is_cached(value):
+        kind = type(value)
+        if kind is types.FunctionType or is_cached(value):
             self.met.handed.add(id(innermost(value)))
-        if isinstance(value, type | types.FunctionType | types.ModuleType):
-            name = full_name_of(value, self.homes)
+        if kind is types.ModuleType or issubclass(kind, type) or is_function(value):
+            name = "" if _is_exception(value) else full_name_of(value, self.homes)
             if name and (why := why_outside(name)):
                 self.unpinned.setdefault(place.shown, f"{place.shown}: {name} {why}; {PIN}")
+            elif name and not issubclass(kind, type) and is_reading(name):
+                self.lookup.unseen(place.shown, name)
 
     def instance(self, value: Any, place: Place) -> None:
         """Takes note of an object whose state is read."""
         self.handed_on(type(value), place)
-        self._instances.append(value)
-
-    def with_files(self, value: Any) -> None:
-        """Takes note of code whose files are declared."""
-        self._with_files.add(id(innermost(value)))
+        self.lookup.instance(value, place)
 
     def definition(
-        self, function: types.FunctionType, node: Definition, names: Names, writing: Writing, place: Place
+        self, function: types.FunctionType, node: Definition, names: CodeNames, writing: Writing, place: Place
     ) -> set[Import]:
         """Judges a function by its definition; gives the modules that it imports by a constant name."""
-        self._harmless.update(writing.inside)
+        idle = idle_in(node, names)
+        idle = Idle({*idle.shown, *writing.inside}, idle.unused)
         self._alive.append(node)
-        scope = Scope(self.met, function, node, names, place)
+        scope = self.met.scopes[id(function)] = Scope(self.met, function, node, names, place)
+        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self.met.may_change(value)
         for part, call in _references([node.body] if isinstance(node, ast.Lambda) else node.body):
             if not isinstance(getattr(part, "ctx", None), ast.Load | None):
-                if isinstance(part, ast.Attribute) and function.__name__ not in _MAKING:
-                    self.met.set_attributes.add(part.attr)
+                if isinstance(part, ast.Attribute):
+                    note_set(scope, part.value, part.attr)
             elif chain := chain_of(part):
-                self._name(scope, part, chain, call)
+                self._name(scope, part, chain, call, idle)
             elif call is not None:
-                self._read(scope, call, None if isinstance(part, ast.Attribute) else "")
+                self._call(scope, call, None if isinstance(part, ast.Attribute) else "")
+            elif isinstance(part, ast.Attribute):
+                self._loaded(scope, part, idle)
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Subscript) and not isinstance(inner.ctx, ast.Load):
+                note_item_set(scope, inner.value)
         return scope.imports
 
-    def class_body(self, node: ast.AST, names: Names, place: Place) -> None:
+    def class_body(self, node: ast.AST, names: CodeNames, place: Place) -> None:
         """Judges what a class makes its instances' attributes with; else its body has run, and what it left is read."""
         for part in ast.walk(node):
             if isinstance(part, ast.keyword) and part.arg in _FACTORIES:
                 nodes = [part.value.body] if isinstance(part.value, ast.Lambda) else [part.value]
                 for inner, call in _references(nodes):
-                    full = names.stands_for(chain, self.homes)[1] if (chain := chain_of(inner)) else ""
+                    full = names.stands_for(chain)[1] if (chain := chain_of(inner)) else ""
                     self._say(place.shown, ".".join(chain), why_outside(full, call) if full else None, inner.lineno)
 
     def bytecode(self, function: types.FunctionType, uses: Uses, place: Place) -> None:
         """Judges a function without source: by names alone, as the arguments cannot be seen."""
         code, shown = function.__code__, place.shown
-        names = Names(ast.Module([], []), function.__globals__, closure_of(function))
+        names = CodeNames(ast.Module([], []), function.__globals__, self.homes, closure_of(function))
         called = {name for inner in nested(code) for name in inner.co_names}
         for chain in sorted(uses.chains):
-            full = names.stands_for(chain, self.homes)[1]
-            self._say(shown, ".".join(chain), why_outside(full) or wanting([full]))
-            if full in OPENERS or full in LISTINGS or is_reader(full):
-                self._unseen.append(f"{shown}: {'.'.join(chain)} {COMPUTED} to pin it")
+            value, full = names.stands_for(chain)
+            self._say(shown, ".".join(chain), None if _is_exception(value) else why_outside(full))
+            if is_reading(full):
+                self.lookup.unseen(shown, ".".join(chain))
+            for end in range(len(chain)):
+                self.met.may_change(names.stands_for(chain[: end + 1])[0])
         for level, module, _ in sorted(uses.imports):
             for full in () if level else (module, *(f"{module}.{name}" for name in sorted(called))):
                 self._say(shown, full, why_outside(full))
         if method := read_by_names(called):
-            self._unseen.append(f"{shown}: {method} {COMPUTED} to pin it")
+            self.lookup.unseen(shown, method)
 
     def settle(self, declared: bool) -> None:
-        """Looks up the files that are read, when all else is known.
+        """Judges what can be told only when all that is reached has been met.
 
         Args:
             declared: the user has said which files are read.
         """
-        self.met.complete = True
-        if self._reads:
-            self._own()
-        for scope, call, full, node in self._reads:
-            why = self._look_up(scope, call, full, node)
-            if why and not declared and id(scope.function) not in self._with_files:
-                said = f"{scope.place.shown}, line {call.lineno}: {_shown(call.func)} {why} to pin it"
-                self.unpinned.setdefault(said, said)
-        self.unpinned |= {said: said for said in self._unseen if not declared}
-
-    def _own(self) -> None:
-        """Tells methods which instances have them."""
-        by_kind: dict[type, list[Any]] = defaultdict(list)
-        for instance in self._instances:
-            by_kind[type(instance)].append(instance)
-        for kind, instances in by_kind.items():
-            for base in kind.__mro__:
-                for value in vars(base).values() if self.homes.of_class(base).ours else ():
-                    owners = [kind] if isinstance(value, classmethod) else instances
-                    for function in () if isinstance(value, staticmethod) else (innermost(value), *functions_in(value)):
-                        self.met.owners[id(function)] += owners
-                        self.met.definers[id(function)].add(base)
+        if self._imports or self.lookup.has_readings:
+            self.lookup.note_changes()
+        for scope, call in self._imports:
+            if Known(scope).values(call.args[0]) is None:
+                self._say_importing(scope, call)
+        self.lookup.settle(declared)
 
     # -- names
 
-    def _name(self, scope: Scope, node: ast.expr, chain: Chain, call: ast.Call | None) -> None:
-        value, full = scope.names.stands_for(chain, self.homes)
-        if full and (why := why_outside(full, call)):
-            if why in NAMING and id(node) in self._harmless:
-                return
-            self._say(scope.place.shown, ".".join(chain), why, node.lineno)
+    def _name(self, scope: Scope, node: ast.expr, chain: Chain, call: ast.Call | None, idle: Idle) -> None:
+        value, full = scope.names.stands_for(chain)
+        if id(node) in idle.unused or _is_exception(value):
             return
-        if type(value) is types.ModuleType:
-            if call is None and full and hands_on(full):
-                self._say(scope.place.shown, ".".join(chain), ANYTHING, node.lineno)
+        if full and (why := why_outside(full, call) or self._changing(scope, full, call)):
+            harmless = why in HARMLESS and id(node) in idle.shown
+            if not harmless and not self._is_own_module(scope, full, node) and not _stays_inside(scope, why, node):
+                self._say(scope.place.shown, ".".join(chain), why, node.lineno)
+            return
+        if call is None:
+            self._loaded(scope, node, idle)
+        if type(value) is types.ModuleType or TABLE in chain:
+            self._module(scope, node, chain, call)
         elif is_code(value):
             self._code(scope, value, call)
-        if call is not None and full in _IMPORTING:
+        if call is not None:
+            self._call(scope, call, scope.names.called(node))
+
+    def _loaded(self, scope: Scope, node: ast.expr, idle: Idle) -> None:
+        """Judges what is named and not called here, so that somebody else may."""
+        chain = chain_of(node)
+        full = scope.names.stands_for(chain)[1] if chain else ""
+        last = node.attr if isinstance(node, ast.Attribute) else ""
+        if id(node) in idle.unused:
+            return
+        if full:
+            if is_reading(full):
+                self.lookup.handed(scope, node, full)
+        elif last in READING_METHODS or last in LISTING_METHODS - {"glob"}:
+            if not scope.is_own_method(node) and not is_code(scope.names.stands_for(chain)[0] if chain else MISSING):
+                self.lookup.handed(scope, node, last)
+        elif last == "name" and id(node) not in idle.shown and _is_made_temporary(node, scope):
+            self._say(scope.place.shown, shown(node), STATE, node.lineno)
+
+    def _changing(self, scope: Scope, full: str, call: ast.Call | None) -> str | None:
+        """Why something that gives the same for the same argument is given another one each time."""
+        if call is None or why_outside(full) is None:
+            return None
+        return why_changing(full, _names_in([*call.args, *call.keywords], scope, set()))
+
+    def _module(self, scope: Scope, node: ast.expr, chain: Chain, call: ast.Call | None) -> None:
+        """Judges a module, or the table of its names, that is used as a value."""
+        at = chain.index(TABLE) if TABLE in chain else len(chain)
+        module, full = scope.names.stands_for(chain[:at])
+        if type(module) is not types.ModuleType or (call is not None and at == len(chain)):
+            return
+        if full and hands_on(full):
+            self._say(scope.place.shown, ".".join(chain), ANYTHING, node.lineno)
+        elif not full:
+            note_module(self.met, module)
+
+    def _is_own_module(self, scope: Scope, full: str, node: ast.expr) -> bool:
+        """Whether `sys.modules[__name__]` is meant, which is followed as a module."""
+        namespace = scope.names.namespace
+        module = imported(str(namespace.get("__name__", "")), 0, namespace) if full == "sys.modules" else None
+        if module is None or vars(module) is not namespace or not _is_item(scope.node, node, "__name__"):
+            return False
+        scope.imports.add((0, module.__name__, ()))
+        note_module(self.met, module)
+        return True
+
+    def _call(self, scope: Scope, call: ast.Call, full: str | None) -> None:
+        if full in _IMPORTING:
             self._import(scope, call)
-        elif call is not None and full == "builtins.getattr":
+        elif full == "builtins.getattr":
             self._getattr(scope, call)
-        elif call is not None:
-            method = len(chain) > 1 and (full.startswith("pathlib.") or (not full and not is_code(value)))
-            self._read(scope, call, None if method else full)
+        elif not note_call(scope, call, full):
+            self.lookup.call(scope, call, full)
 
     def _code(self, scope: Scope, value: Any, call: ast.Call | None) -> None:
         function = innermost(value)
-        if isinstance(function, type):
-            self.met.made.append(function)
+        if is_a(function, type):
+            if is_readable(function):
+                self.met.made.append(function)
         elif call is None:
             self.met.handed.add(id(function))
         else:
@@ -188,70 +214,38 @@ class Reach:
     def _import(self, scope: Scope, call: ast.Call) -> None:
         found = Known(scope).values(call.args[0]) if call.args else None
         if found is None or not all(isinstance(name, str) for name in found):
-            why = f"imports a module whose name is known only when it runs; {PIN}"
-            where = f"{scope.place.shown}, line {call.lineno}"
-            self.unpinned.setdefault(f"{where} import", f"{where}: {_shown(call.func)} {why}")
+            self._say_importing(scope, call)
             return
+        self._imports.append((scope, call))
         for name in found:
             bare = name.lstrip(".")
             scope.imports.add((len(name) - len(bare), bare, ()))
-            self._say(scope.place.shown, f"{_shown(call.func)}({name!r})", why_outside(name), call.lineno)
+            self._say(scope.place.shown, f"{shown(call.func)}({name!r})", why_outside(name), call.lineno)
+
+    def _say_importing(self, scope: Scope, call: ast.Call) -> None:
+        where = f"{scope.place.shown}, line {call.lineno}"
+        why = f"imports a module whose name is known only when it runs; {PIN}"
+        self.unpinned.setdefault(f"{where} import", f"{where}: {shown(call.func)} {why}")
 
     def _getattr(self, scope: Scope, call: ast.Call) -> None:
         chain = chain_of(call.args[0]) if len(call.args) > 1 else ()
-        value = scope.names.stands_for(chain, self.homes)[0] if chain else MISSING
-        if type(value) is types.ModuleType and self.homes.of(value).ours and Known(scope).values(call.args[1]) is None:
-            self._say(scope.place.shown, f"getattr({'.'.join(chain)}, ...)", UNREAD, call.lineno)
+        module, full = scope.names.stands_for(chain) if chain else (MISSING, "")
+        if type(module) is not types.ModuleType:
+            return
+        names = Known(scope).values(call.args[1])
+        what = f"getattr({'.'.join(chain)}, ...)"
+        if names is None:
+            why = (why_outside(full) or (ANYTHING if hands_on(full) else None)) if full else UNREAD
+            self._say(scope.place.shown, what, why, call.lineno)
+        for name in names or ():
+            value, told = scope.names.stands_for((*chain, str(name)))
+            self._say(scope.place.shown, what, why_outside(told) if told else None, call.lineno)
+            self.met.handed.add(id(innermost(value)))
 
     def _say(self, shown: str, what: str, why: str | None, line: int = 0) -> None:
         if why:
             where = f"{shown}, line {line}" if line else shown
             self.unpinned.setdefault(f"{shown} {why}", f"{where}: {what} {why}; {PIN}")
-
-    # -- files
-
-    def _read(self, scope: Scope, call: ast.Call, full: str | None) -> None:
-        """Takes note of a call if it reads or lists files.
-
-        Args:
-            full: the full name of what is called; None for the method of a value; empty where it is not known.
-        """
-        if _lists(call, full):
-            self._reads.append((scope, call, full, call))
-        elif (name := reads(call, full)) is not None:
-            self._reads.append((scope, call, full, name))
-
-    def _look_up(self, scope: Scope, call: ast.Call, full: str | None, node: ast.expr) -> str:
-        """Takes in the files that a call reads; why it cannot, where it cannot."""
-        if full is None and scope.is_own_method(call.func):
-            return ""
-        if _lists(call, full):
-            found = Known(scope).listing(call, full or "")
-            return LISTED if found is None else self._list(found, scope)
-        if node is not call and scope.is_stream(node):
-            return ""
-        values = None if node is call else Known(scope).values(node)
-        if values is None or not all(isinstance(value, str | pathlib.PurePath) for value in values):
-            return COMPUTED
-        weights = isinstance(call.func, ast.Attribute) and call.func.attr == FROM_PRETRAINED
-        whole = weights or is_reader(full or "")
-        return next((why for value in values if (why := self._take(value, scope, whole, weights))), "")
-
-    def _take(self, value: str | pathlib.PurePath, scope: Scope, whole: bool, weights: bool) -> str:
-        home = scope.place.home
-        if isinstance(value, str) and "://" in value:
-            return f"{SERVICE}; declare version=..."
-        folders = [f for f in dict.fromkeys((home.folder, self.files.cwd)) if os.path.isdir(os.path.join(f, value))]
-        if weights and not folders:
-            return f"{WEIGHTS}; {NAME_FILES}"
-        self.files.mention(pathlib.PurePath(value), home)
-        return self._list([(pathlib.Path(folder, value), "**/*") for folder in folders if whole], scope)
-
-    def _list(self, found: Sequence[tuple[pathlib.Path, str]], scope: Scope) -> str:
-        for folder, pattern in found:
-            if why := self.files.list(folder, pattern, scope.place.home):
-                return f"reads the folder {folder}, which {why}; {NAME_FILES}"
-        return ""
 
 
 def _references(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.Call | None]]:
@@ -279,12 +273,44 @@ def _references(nodes: Sequence[ast.AST]) -> Iterator[tuple[ast.expr, ast.Call |
         waiting.extend(reversed(inner))
 
 
-def _lists(call: ast.Call, full: str | None) -> bool:
-    if full is None:
-        return isinstance(call.func, ast.Attribute) and call.func.attr in LISTING_METHODS
-    return full in LISTINGS
+def _is_exception(value: Any) -> bool:
+    """Whether something is a class of errors, which does nothing but tell what went wrong."""
+    return is_readable(value) and issubclass(value, BaseException) if issubclass(type(value), type) else False
 
 
-def _shown(node: ast.expr) -> str:
-    text = ast.unparse(node)
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+def _is_made_temporary(node: ast.expr, scope: Scope) -> bool:
+    """Whether something is taken from a temporary file that nothing else can use."""
+    made = node.value if isinstance(node, ast.Attribute) else None
+    return isinstance(made, ast.Call) and scope.names.called(made.func) in TEMPORARY
+
+
+def _is_item(tree: ast.AST, node: ast.expr, name: str) -> bool:
+    """Whether what is taken from a table is what a name says."""
+    items = (p for p in ast.walk(tree) if isinstance(p, ast.Subscript) and p.value is node)
+    return any(isinstance(item.slice, ast.Name) and item.slice.id == name for item in items)
+
+
+def _names_in(nodes: Sequence[ast.AST], scope: Scope, seen: set[str]) -> Iterator[str]:
+    """The full names in some syntax and in what its variables are set to."""
+    for part, _ in _references(nodes):
+        chain = chain_of(part)
+        if chain:
+            yield scope.names.stands_for(chain)[1]
+        if len(chain) == 1 and chain[0] not in seen:
+            seen.add(chain[0])
+            settings = scope.names.settings.get(chain[0], ())
+            yield from _names_in([s.value for s in settings if s.value is not None], scope, seen)
+
+
+def _stays_inside(scope: Scope, why: str, node: ast.expr) -> bool:
+    """Whether `id` or `hash` only tells objects apart: as a key, in a comparison, in the hash of an object."""
+    if why != STATE or not isinstance(node, ast.Name) or node.id not in ("hash", "id"):
+        return False
+    if scope.function.__name__ in ("__hash__", "__repr__"):
+        return True
+    for part in ast.walk(scope.node):
+        told = [part.slice] if isinstance(part, ast.Subscript) else []
+        told = [part.left, *part.comparators] if isinstance(part, ast.Compare) else told
+        if node.id == "id" and any(isinstance(inner, ast.Call) and inner.func is node for inner in told):
+            return True
+    return False

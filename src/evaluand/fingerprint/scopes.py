@@ -1,7 +1,7 @@
 """What one definition knows of its names: what they are set to, given in calls, and held by instances.
 
 A name is only known where everything that sets it has been seen; so parameters and attributes stay unknown until the
-traversal has met all that it reaches.
+traversal has met all that it reaches. A list, set or dictionary is known where nothing but looking is done with it.
 """
 
 from __future__ import annotations
@@ -9,20 +9,30 @@ from __future__ import annotations
 import ast
 import types
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluand.fingerprint.homes import MISSING, Homes
-from evaluand.fingerprint.names import Names, follow, static_attribute
+from evaluand.fingerprint.bindings import PLAIN, Setting, loose_in, names_loaded
+from evaluand.fingerprint.homes import MISSING, Homes, Namespace
+from evaluand.fingerprint.names import CodeNames, follow, static_attribute
 from evaluand.fingerprint.parts import Place
-from evaluand.fingerprint.reads import STREAMS, reads
+from evaluand.fingerprint.reads import STREAMS, TEMPORARY, gives_handle
 from evaluand.fingerprint.syntax import Chain, Definition, Import, chain_of
-from evaluand.fingerprint.wrapping import is_code
-
-PAIR = ("first", "second")  # of each item
+from evaluand.fingerprint.wrapping import innermost, is_code
 
 _PARTS = frozenset((str, int, float, bool))
+_SAME = frozenset(("is", "named", "with"))
+_FROM = _SAME | {"each"}
+_PATH_METHODS = frozenset(("absolute", "glob", "iterdir", "joinpath", "resolve", "rglob", "with_name", "with_suffix"))
+_CHANGEABLE = (list, dict, set)
+_LOOKING = frozenset(
+    f"builtins.{function.__name__}"
+    for function in (
+        *(all, any, dict, enumerate, filter, frozenset, isinstance, len, list, map, max, min, print, repr, reversed),
+        *(set, sorted, str, sum, tuple, zip),
+    )
+)
 
 
 @dataclass
@@ -31,55 +41,80 @@ class Met:
 
     Attributes:
         complete: there is nothing more to meet.
+        scopes: a function's `id` → what it knows.
         calls: a function's `id` → the calls of it by name, with where they stand.
         handed: the functions that are called by who knows whom.
         made: the classes of which code may make instances.
         owners: a method's `id` → the instances that have it, or the class of a class method.
         definers: a method's `id` → the classes it was written in.
-        set_attributes: the attributes that code sets other than in making an object.
-        set_globals: namespace and name of the globals that functions set.
+        set_attributes: the attributes that code sets other than in making an object; None among them is any.
+        set_globals: namespace and name of the globals that functions set; None is any name.
+        changed: the `id` of the lists, sets and dictionaries that code may change.
+        loose_attributes: the attributes whose values it may change.
     """
 
     homes: Homes
     complete: bool = False
+    scopes: dict[int, Scope] = field(default_factory=dict)
     calls: dict[int, list[tuple[Scope, ast.Call]]] = field(default_factory=lambda: defaultdict(list))
     handed: set[int] = field(default_factory=set)
     made: list[type] = field(default_factory=list)
     owners: dict[int, list[Any]] = field(default_factory=lambda: defaultdict(list))
     definers: dict[int, set[type]] = field(default_factory=lambda: defaultdict(set))
-    set_attributes: set[str] = field(default_factory=set)
-    set_globals: set[tuple[int, str]] = field(default_factory=set)
+    set_attributes: set[str | None] = field(default_factory=set)
+    set_globals: set[tuple[int, str | None]] = field(default_factory=set)
+    changed: set[int] = field(default_factory=set)
+    loose_attributes: set[str] = field(default_factory=set)
+
+    def may_change(self, value: Any) -> None:
+        """Takes note of a value that code may change, if it can be changed."""
+        if type(value) in _CHANGEABLE:
+            self.changed.add(id(value))
 
 
 class Scope:
     """What one definition knows of its names."""
 
-    def __init__(self, met: Met, function: types.FunctionType, node: Definition, names: Names, place: Place) -> None:
+    def __init__(
+        self, met: Met, function: types.FunctionType, node: Definition, names: CodeNames, place: Place
+    ) -> None:
         self.met, self.function, self.node, self.names, self.place = met, function, node, names, place
         self.imports: set[Import] = set()
-        self._bound: Mapping[str, Sequence[tuple[str, ast.expr]] | None] | None = None
+        self._loose: list[ast.Name | ast.Attribute] | None = None
 
     def stands_for(self, chain: Chain) -> tuple[Any, str]:
         """The value of a chain of names, MISSING where it is not known or changes, and its full name."""
-        if (id(self.names.namespace), chain[0]) in self.met.set_globals or self._is_set(chain[1:]):
-            return MISSING, ""
-        return self.names.stands_for(chain, self.met.homes)
+        return (MISSING, "") if self._changes(chain) else self.names.stands_for(chain)
+
+    def called(self, function: ast.expr) -> str | None:
+        """The full name of what is called; empty where it is not known or first-party, None for a value's method."""
+        chain = chain_of(function)
+        if chain and self._changes(chain):
+            return "" if len(chain) == 1 else None
+        return self.names.called(function)
+
+    def method(self, function: ast.expr) -> str:
+        """The full name of the method of an object that the definition makes with a class of other people's."""
+        of = function.value if isinstance(function, ast.Attribute) else None
+        if isinstance(of, ast.Name):
+            bound = self.bindings(of.id) or ()
+            of = bound[0].value if len(bound) == 1 and bound[0].how in _SAME else None
+        chain = chain_of(of.func) if isinstance(of, ast.Call) else ()
+        full = self.stands_for(chain)[1] if chain else ""
+        return f"{full}.{function.attr}" if full and isinstance(function, ast.Attribute) else ""
 
     def is_local(self, name: str) -> bool:
         """Whether a name is set inside the definition."""
         return name in self.names.set
 
-    def bindings(self, name: str) -> Sequence[tuple[str, ast.expr]] | None:
-        """What a local name is set to; None where it is set otherwise too.
-
-        Each is an expression, and how the name is set to it: `is` it, `each` of it, the `first` or `second` of each, or
-        what `with` gives for it.
-        """
+    def bindings(self, name: str) -> Sequence[Setting] | None:
+        """What a local name is set to, nothing for a parameter; None where it is set otherwise too."""
         if name in self.names.free or name in self.names.outer or name in self.names.imports:
             return None
-        if self._bound is None:
-            self._bound = _bindings(self.node)
-        return self._bound.get(name, ())
+        settings = self.names.settings.get(name, ())
+        if len(settings) == 1 and name in parameters_of(self.node):
+            return ()
+        return settings if all(setting.how in PLAIN for setting in settings) else None
 
     def argument(self, name: str) -> Sequence[tuple[Scope, ast.expr]] | None:
         """What a parameter is given in every call; None where that is not known."""
@@ -92,7 +127,7 @@ class Scope:
     def own_attribute(self, name: str, attribute: str) -> list[Any] | None:
         """The values of an attribute where the name is the instance of a method; None where they are not known."""
         owners = self._owners() if name == self._first() else []
-        if not owners or self._is_set((attribute,)):
+        if not owners or self._is_set(attribute):
             return None
         return [static_attribute(owner, attribute) for owner in owners]
 
@@ -106,26 +141,104 @@ class Scope:
 
     def is_stream(self, node: ast.expr) -> bool:
         """Whether something is an open file or a text in memory, and not a name."""
-        if isinstance(node, ast.Call):
-            chain = chain_of(node.func)
-            full = self.names.stands_for(chain, self.met.homes)[1] if chain else ""
-            method = not full or full.startswith("pathlib.")
-            return full in STREAMS or reads(node, None if method else full) is not None
-        bound = self.bindings(node.id) if isinstance(node, ast.Name) else None
-        return bool(bound) and all(how in ("is", "with") and self.is_stream(value) for how, value in bound or ())
+        if isinstance(node, ast.Name):
+            bound = self.bindings(node.id) or ()
+            return bool(bound) and all(s.how in _SAME and s.value and self.is_stream(s.value) for s in bound)
+        if not isinstance(node, ast.Call):
+            return False
+        full = self.called(node.func)
+        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if full is None and method == "fileno" and isinstance(node.func, ast.Attribute):
+            return self.is_stream(node.func.value)
+        return method in STREAMS if full is None else gives_handle(full)
+
+    def is_temporary(self, node: ast.expr) -> bool:
+        """Whether something is, or lies in, a temporary file or folder that the definition itself makes."""
+        if isinstance(node, ast.Name):
+            bound = self.bindings(node.id) or ()
+            return bool(bound) and all(s.how in _FROM and s.value and self.is_temporary(s.value) for s in bound)
+        if isinstance(node, ast.BinOp):
+            return self.is_temporary(node.left)
+        if isinstance(node, ast.JoinedStr):
+            return bool(node.values) and self.is_temporary(node.values[0])
+        if isinstance(node, ast.FormattedValue | ast.Attribute):
+            return self.is_temporary(node.value)
+        if not isinstance(node, ast.Call):
+            return False
+        full = self.called(node.func)
+        if full in TEMPORARY:
+            return True
+        if full in ("os.path.join", "pathlib.Path", "builtins.str", "os.fspath"):
+            return bool(node.args) and self.is_temporary(node.args[0])
+        of_path = isinstance(node.func, ast.Attribute) and node.func.attr in _PATH_METHODS
+        return full is None and of_path and self.is_temporary(node.func)
+
+    # -- lists and dictionaries
+
+    def is_steady(self, name: str) -> bool:
+        """Whether nothing is done with a local name but to look at what it holds."""
+        return all(not isinstance(part, ast.Name) or part.id != name for part in self._loose_parts())
+
+    def note_changes(self) -> None:
+        """Takes note of the lists, sets and dictionaries that the definition may change, when all others are met."""
+        self._loose = None
+        for part in self._loose_parts():
+            self.met.may_change(self.names.stands_for(chain_of(part))[0])
+            if isinstance(part, ast.Attribute):
+                self.met.loose_attributes.add(part.attr)
+        for part in names_loaded(self.node):  # what is inside one that is used may be taken out and changed
+            held = self.names.stands_for(chain_of(part))[0]
+            if type(held) is list or type(held) is tuple or type(held) is dict:
+                for item in held.values() if type(held) is dict else held:
+                    self.met.may_change(item)
+
+    def _loose_parts(self) -> list[ast.Name | ast.Attribute]:
+        if self._loose is None:
+            self._loose = list(names_loaded(self.node))  # until it is known
+            self._loose = loose_in(self.node, self._seen_by)
+        return self._loose
+
+    def _seen_by(self, call: ast.Call) -> Iterable[ast.expr]:
+        """The arguments of a call that it only looks at: those of Python's own, and of functions that do so too."""
+        full = self.names.called(call.func)
+        if full in _LOOKING or (full is None and _is_text_method(call)):
+            return call.args
+        chain = chain_of(call.func)
+        function = innermost(self.names.stands_for(chain)[0]) if chain else None
+        scope = self.met.scopes.get(id(function))
+        return () if scope is None else [a for n, a in _arguments(call, scope.node) if scope.is_steady(n)]
 
     def _first(self) -> str:
-        arguments = self.node.args
-        first = (*arguments.posonlyargs, *arguments.args)[:1]
-        return first[0].arg if first and self.bindings(first[0].arg) == () else ""
+        first = parameters_of(self.node)[:1]
+        return first[0] if first and self.bindings(first[0]) == () else ""
 
     def _owners(self) -> list[Any]:
         definers = self.met.definers[id(self.function)]
         made = any(not definers.isdisjoint(kind.__mro__) for kind in self.met.made)
         return [] if made else self.met.owners[id(self.function)]
 
-    def _is_set(self, attributes: Sequence[str]) -> bool:
-        return any(attribute in self.met.set_attributes for attribute in attributes)
+    def _changes(self, chain: Chain) -> bool:
+        """Whether code that was met sets a name of the chain."""
+        if self._is_global_set(self.names.namespace, chain[0]):
+            return True
+        for end, name in enumerate(chain[1:], 1):
+            owner = self.names.stands_for(chain[:end])[0]
+            changes = self._is_global_set(vars(owner), name) if type(owner) is types.ModuleType else self._is_set(name)
+            if changes:
+                return True
+        return False
+
+    def _is_global_set(self, namespace: Namespace, name: str) -> bool:
+        space = id(namespace)
+        return not self.met.set_globals.isdisjoint(((space, name), (space, None)))
+
+    def _is_set(self, attribute: str) -> bool:
+        return not self.met.set_attributes.isdisjoint((attribute, None))
+
+
+def parameters_of(node: Definition) -> list[str]:
+    """The parameters of a definition that have one value each, in their order."""
+    return [argument.arg for argument in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
 
 
 def is_part(value: Any) -> bool:
@@ -133,43 +246,17 @@ def is_part(value: Any) -> bool:
     return type(value) in _PARTS or type(value).__module__.partition(".")[0] == "pathlib"
 
 
-def _bindings(node: Definition) -> dict[str, list[tuple[str, ast.expr]] | None]:
-    """What the names in a definition are set to, where every setting is a plain one; parameters inside it are not."""
-    bound: dict[str, list[tuple[str, ast.expr]]] = defaultdict(list)
-    stores: dict[str, int] = defaultdict(int)
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name) and not isinstance(part.ctx, ast.Load):
-            stores[part.id] += 1
-        elif isinstance(part, ast.arg) or (isinstance(part, ast.alias | ast.ExceptHandler) and part.name):
-            stores[part.arg if isinstance(part, ast.arg) else str(part.name)] += 1
-        for name, how, value in _set_in(part):
-            bound[name].append((how, value))
-    arguments = node.args
-    for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
-        if stores[argument.arg] == 1:
-            del stores[argument.arg]
-    return {name: bound[name] if len(bound[name]) == number else None for name, number in stores.items()}
+def _is_text_method(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Constant)
 
 
-def _set_in(node: ast.AST) -> Iterator[tuple[str, str, ast.expr]]:
-    """The names that some syntax sets to a value or to each item of one."""
-    targets: list[tuple[ast.expr | None, str, ast.expr | None]] = []
-    if isinstance(node, ast.Assign):
-        targets = [(target, "is", node.value) for target in node.targets]
-    elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
-        targets = [(node.target, "is", node.value)]
-    elif isinstance(node, ast.For | ast.comprehension):
-        targets = [(node.target, "each", node.iter)]
-    elif isinstance(node, ast.withitem):
-        targets = [(node.optional_vars, "with", node.context_expr)]
-    for target, how, value in targets:
-        if isinstance(target, ast.Name) and value is not None:
-            yield target.id, how, value
-        elif isinstance(target, ast.Tuple) and len(target.elts) == 2 and how == "each" and value is not None:
-            names = [
-                (item.id, which) for item, which in zip(target.elts, PAIR, strict=True) if isinstance(item, ast.Name)
-            ]
-            yield from ((name, which, value) for name, which in names)
+def _arguments(call: ast.Call, node: Definition) -> list[tuple[str, ast.expr]]:
+    """The parameters that a call names or gives by position, with what they are given."""
+    if any(isinstance(argument, ast.Starred) for argument in call.args):
+        return []
+    positional = [argument.arg for argument in (*node.args.posonlyargs, *node.args.args)]
+    named = [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg is not None]
+    return [*zip(positional, call.args, strict=False), *named]
 
 
 def _given(call: ast.Call, arguments: ast.arguments, function: types.FunctionType, name: str) -> ast.expr | None:

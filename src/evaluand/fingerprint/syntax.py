@@ -18,13 +18,18 @@ def text_of(node: ast.AST) -> str:
     """The text of some syntax, the same for every formatting and without comments."""
     try:
         return ast.unparse(node)
-    except RecursionError:  # a sum of some hundred terms is that deep
+    except (
+        RecursionError,
+        ValueError,
+    ):  # a sum of some hundred terms is that deep; very large integers are not written
         return repr([(type(n).__name__, [_shape_of(value) for _, value in ast.iter_fields(n)]) for n in ast.walk(node)])
 
 
 def _shape_of(value: Any) -> Any:
     if isinstance(value, list):
         return [_shape_of(item) for item in value]
+    if type(value) is int:
+        return hex(value)
     return "node" if isinstance(value, ast.AST) else value
 
 

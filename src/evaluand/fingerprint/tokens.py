@@ -15,6 +15,11 @@ def leaf(tag: str, raw: Any) -> bytes:
     return state.digest()
 
 
+def of_integer(value: int) -> bytes:
+    """The token of an integer of any size; as digits, Python refuses to write very large ones."""
+    return leaf("int", value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True))
+
+
 def mix(tag: str, *tokens: bytes) -> bytes:
     """One token of several, in their order."""
     return leaf(tag, b"".join(tokens))

@@ -27,18 +27,27 @@ from evaluand.fingerprint.code import Code
 from evaluand.fingerprint.files import Files, is_text_or_path, name_token
 from evaluand.fingerprint.homes import Home, Homes, working_folder
 from evaluand.fingerprint.parts import Parts, Place
-from evaluand.fingerprint.tokens import leaf, mix
-from evaluand.fingerprint.wrapping import cached_properties, declared_files, is_code, module_of, name_of
+from evaluand.fingerprint.plain import plain_data
+from evaluand.fingerprint.tokens import leaf, mix, of_integer
+from evaluand.fingerprint.wrapping import (
+    cached_properties,
+    declared_files,
+    is_a,
+    is_code,
+    is_function,
+    module_of,
+    name_of,
+)
 
-FORMAT = b"1"  # of the rules in this package; a new one makes every fingerprint a new one
+FORMAT = b"2"  # of the rules in this package; a new one makes every fingerprint a new one
 CHANGING = "gives something else each time it is used"
 MAX_INLINE = 50  # containers inside one another before the rest waits in the queue
 
 _TIMES = (dt.datetime, dt.date, dt.time, dt.timedelta)
 _SCALARS = frozenset((type(None), bool, int, float, bytes, bytearray, *_TIMES, decimal.Decimal, uuid.UUID))
-_PLAIN = frozenset((type(None), bool, int, float))
 _CONTAINERS = frozenset((list, tuple, dict, set, frozenset, types.MappingProxyType))
 _UNSTATED = frozenset(("_sklearn_version", "__pydantic_fields_set__"))  # provenance, and how a value came to be set
+_UNSTATED_TEMPLATES = frozenset(("cache",))  # what has been loaded so far
 
 
 @dataclass(frozen=True)
@@ -85,12 +94,12 @@ class Walk:
     def _root(self, obj: object, home: Home) -> bytes:
         name = name_of(obj)
         place = Place(name, f"{home.stem}.{name}", home)
-        if isinstance(obj, types.FunctionType | type):
+        if is_a(obj, types.FunctionType, type):
             if home.ours:
                 return self.value(obj, place)
-        elif is_code(obj) or isinstance(obj, types.MethodType):
+        elif is_code(obj) or is_a(obj, types.MethodType):
             name = f"{type(obj).__name__}({name})"
-        elif not isinstance(obj, types.BuiltinFunctionType):
+        elif not is_a(obj, types.BuiltinFunctionType):
             name = f"{name}()"
         return self.parts.part(object(), name, f"{home.stem}.{name}", home, lambda at: self.value(obj, at))
 
@@ -116,9 +125,11 @@ class Walk:
         if is_text_or_path(value):
             self.files.mention(value, place.home)
             return name_token(value, place.home.folder)
+        if kind is int:
+            return of_integer(value)
         if kind in _SCALARS:
             return leaf("data", ids.encode(value))
-        if kind not in _CONTAINERS and is_code(value):
+        if kind not in _CONTAINERS and (is_code(value) or is_function(value)):
             self.code.reach.handed_on(value, place)
         known = self.parts.known(value)
         if known is not None:
@@ -126,7 +137,7 @@ class Walk:
         if kind in _CONTAINERS:
             return self._container(value, place)
         for file in declared_files(value):
-            self.code.reach.with_files(value)
+            self.code.reach.lookup.with_files(value)
             self.files.declare(os.fspath(file), self.homes.of(value))
         return self.code.token(value, place) or self._object(value, place)
 
@@ -135,6 +146,11 @@ class Walk:
             raise _Cycle
         if self._cyclic or len(self._open) >= MAX_INLINE:
             return self._later(value, place, self._cyclic)
+        plain = plain_data(value)
+        if plain is not None:
+            for text in plain.texts:
+                self.files.mention(text, place.home)
+            return self.parts.know(value, plain.token)
         outermost = not self._open
         self._open.add(id(value))
         try:
@@ -150,8 +166,6 @@ class Walk:
     def _items(self, value: Any, place: Place) -> bytes:
         kind = type(value)
         if kind is list or kind is tuple:
-            if set(map(type, value)) <= _PLAIN:
-                return leaf(kind.__name__, ids.encode(value))
             return mix(kind.__name__, *(self._item(value, item, i, place) for i, item in enumerate(value)))
         if kind is set or kind is frozenset:
             ordered = sorted(value, key=lambda item: _order(item, place.home))
@@ -162,7 +176,7 @@ class Walk:
     def _item(self, owner: object, item: Any, key: object, place: Place) -> bytes:
         if type(item) is str or type(item) in _SCALARS:
             return self.value(item, place)
-        step = repr(key) if isinstance(key, str | int) else "..."
+        step = repr(key) if is_a(key, str, int) else "..."
         return self.value(item, place.inside(owner, f"[{step[:40]}]"))
 
     def _object(self, value: Any, place: Place) -> bytes:
@@ -207,8 +221,8 @@ class Walk:
         if issubclass(kind, set | frozenset):
             return mix("set of", self.value(kind, place), self._items(frozenset(value), place))
         self.code.reach.instance(value, place)
-        declared = getattr(kind, "__fingerprint__", None)
         try:
+            declared = getattr(kind, "__fingerprint__", None)
             told = declared(value) if declared else _reduce(value)
         except Exception:  # whatever objects raise when asked for their state
             return self.parts.opaque(value, place)
@@ -221,7 +235,7 @@ class Walk:
 
     def _reduced(self, value: Any, reduced: tuple[Any, ...], place: Place) -> bytes:
         make, arguments, state, items, pairs = reduced
-        made = [self.value(make, place), self.value(tuple(arguments), place.inside(value, ""))]
+        made = [self.value(make, place), self.value(arguments, place.inside(value, ""))]
         entries = [self._item(value, item, i, place) for i, item in enumerate(items)]
         entries += [self.value(key, place) + self._item(value, item, key, place) for key, item in pairs]
         own = self.value(type(value), place)
@@ -229,8 +243,11 @@ class Walk:
 
     def _package(self, value: Any) -> str:
         """The module of something known by name, without the name under which one of ours was loaded."""
-        name = getattr(value, "__module__", None) or ""
-        module = sys.modules.get(name)
+        try:
+            module = sys.modules.get(value.__module__)
+        except Exception:  # code of its own
+            return ""
+        name = module.__name__ if module else ""
         return f"{name}." if module and not self.homes.of(module).ours else ""
 
     def _attributes(self, value: Any, state: Any, place: Place) -> bytes:
@@ -238,6 +255,8 @@ class Walk:
         if tables is None:
             return self.value(state, place.inside(value, ""))
         cached = cached_properties(type(value)) | _UNSTATED
+        if any(module_of(kind).partition(".")[0] == "jinja2" for kind in type(value).__mro__):
+            cached |= _UNSTATED_TEMPLATES
         rows = [(name, table[name]) for table in tables for name in sorted(table.keys() - cached)]
         return mix("attributes", *(self._attribute(value, name, item, place) for name, item in rows))
 
@@ -264,16 +283,16 @@ def _reduce(value: Any) -> str | tuple[Any, ...]:
     if isinstance(reduced, str):
         return reduced
     make, arguments, state, items, pairs = (*reduced, None, None, None)[:5]
-    return make, arguments, state, list(items or ()), list(pairs or ())
+    return make, tuple(arguments), state, list(items or ()), [(key, item) for key, item in pairs or ()]
 
 
 def _tables_of(state: Any) -> list[dict[str, Any]] | None:
     """State as attributes, where it is that: those of the object and those of its slots."""
-    tables = list(state) if isinstance(state, tuple) and len(state) == 2 else [state]
-    if not all(isinstance(table, dict | None) for table in tables):
+    tables = list(state) if is_a(state, tuple) and len(state) == 2 else [state]
+    if not all(is_a(table, dict, types.NoneType) for table in tables):
         return None
     found = [table for table in tables if table]
-    found += [inner for table in found if isinstance(inner := table.get("__dict__"), dict)]
-    if not all(isinstance(name, str) for table in found for name in table):
+    found += [inner for table in found if is_a(inner := table.get("__dict__"), dict)]
+    if not all(is_a(name, str) for table in found for name in table):
         return None
     return [{name: value for name, value in table.items() if name != "__dict__"} for table in found]

@@ -13,6 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 
+def is_a(value: Any, *kinds: type) -> bool:
+    """Whether something is of some type, without asking it for its class, which may run code of its own."""
+    return issubclass(type(value), kinds)
+
+
 def wrapped(value: Any) -> tuple[Any, ...] | None:
     """What a wrapper of code consists of; None for anything else."""
     kind = type(value)
@@ -41,7 +46,7 @@ def is_cached(value: Any) -> bool:
 
 def innermost(value: Any) -> Any:
     """What is left when every wrapper is taken off."""
-    while (inner := wrapped(value)) and not isinstance(inner[0], str | None):
+    while (inner := wrapped(value)) and not is_a(inner[0], str, types.NoneType):
         value = inner[0]
     return value
 
@@ -50,6 +55,20 @@ def is_code(value: Any) -> bool:
     """Whether something is a function, class or module, or wraps one."""
     kind = type(value)
     return kind in (types.FunctionType, types.ModuleType) or issubclass(kind, type) or wrapped(value) is not None
+
+
+def is_function(value: Any) -> bool:
+    """Whether something is a function, of Python or compiled."""
+    kind = type(value)
+    return kind in (types.FunctionType, types.BuiltinFunctionType) or kind.__name__ == "cython_function_or_method"
+
+
+def is_readable(kind: type) -> bool:
+    """Whether a class tells what it consists of; a metaclass may refuse."""
+    try:
+        return bool(kind.__mro__ and vars(kind) and kind.__qualname__) and hasattr(kind, "__module__")
+    except Exception:  # of the metaclass's own
+        return False
 
 
 def declared_files(value: Any) -> Sequence[str | os.PathLike[str]]:
@@ -66,10 +85,14 @@ def _is_function_kind(kind: type) -> bool:
 
 def name_of(obj: Any) -> str:
     """What something is called, without its module."""
-    if isinstance(obj, types.FunctionType):
-        return obj.__code__.co_qualname
+    if is_a(obj, types.FunctionType):
+        return str(obj.__code__.co_qualname)
     obj = innermost(obj)
-    return getattr(obj, "__qualname__", None) or type(obj).__qualname__
+    try:
+        told: Any = obj.__qualname__
+    except Exception:  # whatever objects raise when asked for an attribute
+        told = None
+    return told if isinstance(told, str) and told else type(obj).__qualname__
 
 
 def module_of(kind: type) -> str:
@@ -91,7 +114,7 @@ def functions_in(value: Any) -> list[types.FunctionType]:
     """The functions that a class's attribute is made of."""
     if type(value) is types.FunctionType:
         return [value]
-    if isinstance(value, staticmethod | classmethod | property | functools.cached_property):
+    if is_a(value, staticmethod, classmethod, property, functools.cached_property):
         return [f for f in wrapped(value) or () if type(f) is types.FunctionType]
     return []
 

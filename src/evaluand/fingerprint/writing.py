@@ -20,11 +20,11 @@ use of that variable is one of these. Any other use is taken for reading, even i
 from __future__ import annotations
 
 import ast
-from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 
-from evaluand.fingerprint.names import Names
+from evaluand.fingerprint.bindings import Variables
+from evaluand.fingerprint.names import CodeNames
 from evaluand.fingerprint.reads import NAME_KEYWORDS, OPENERS, argument, is_for_writing
 from evaluand.fingerprint.syntax import Chain, chain_of, chains_of
 
@@ -89,14 +89,14 @@ class Writing:
     inside: Collection[int] = frozenset()
 
 
-def writing_in(node: ast.AST, names: Names) -> Writing:
+def writing_in(node: ast.AST, names: CodeNames) -> Writing:
     """What is only written to in some syntax, whose names these are."""
     marks = _Marks(names)
     for part in ast.walk(node):
         if isinstance(part, ast.Call) and (target := marks.target(part)) is not None:
             marks.mark(target)
-    variables = _Variables(node)
-    variables.follow(marks)
+    variables = Variables(node, names.settings)
+    variables.follow(marks.nodes, marks.mark)
     written = {name for name in variables.uses if variables.is_among(name, marks.nodes)}
     return Writing(marks.nodes, written, marks.only(chains_of([node], marks.nodes)), marks.inside)
 
@@ -104,7 +104,7 @@ def writing_in(node: ast.AST, names: Names) -> Writing:
 class _Marks:
     """The expressions found to name files for writing."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: CodeNames) -> None:
         self.names = names
         self.nodes: set[int] = set()
         self.chains: set[Chain] = set()
@@ -114,7 +114,7 @@ class _Marks:
         """The expression that names what a call writes to."""
         if any(isinstance(a, ast.Starred) for a in call.args) or any(k.arg in (None, "opener") for k in call.keywords):
             return None
-        function = self.names.function(call.func)
+        function = self.names.called(call.func)
         if function is None:
             return _target_of_method(call)
         if function in OPENERS:
@@ -155,7 +155,7 @@ class _Marks:
         return self._made_of_call(node) if isinstance(node, ast.Call) else None
 
     def _made_of_call(self, call: ast.Call) -> list[ast.expr] | None:
-        function = self.names.function(call.func)
+        function = self.names.called(call.func)
         if function in _PATHS:
             return call.args
         if function is None and isinstance(call.func, ast.Attribute):
@@ -175,60 +175,3 @@ def _target_of_method(call: ast.Call) -> ast.expr | None:
 
 def _begins_alike(one: Chain, other: Chain) -> bool:
     return all(a == b for a, b in zip(one, other, strict=False))
-
-
-# -- variables
-
-
-class _Variables:
-    """The variables of a definition. Those of functions inside it are taken for the same where they share a name."""
-
-    def __init__(self, node: ast.AST) -> None:
-        self.uses: dict[str, set[int]] = defaultdict(set)
-        self._settings = [setting for part in ast.walk(node) for setting in _settings_of(part)]
-        self._shared = {name for part in ast.walk(node) for name in _shared_by(part)}
-        for part in ast.walk(node):
-            if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Load):
-                self.uses[part.id].add(id(part))
-
-    def is_among(self, name: str, nodes: Collection[int]) -> bool:
-        """Whether a variable is used, and only in these nodes."""
-        uses = self.uses.get(name)
-        return bool(uses) and name not in self._shared and all(use in nodes for use in uses or ())
-
-    def follow(self, marks: _Marks) -> None:
-        """Marks what variables are set to that are used only in marked places, until there are no more."""
-        waiting, before = self._settings, -1
-        while len(waiting) != before:
-            before, left = len(waiting), []
-            for names, value in waiting:
-                if all(self.is_among(name, marks.nodes) for name in names):
-                    marks.mark(value)
-                else:
-                    left.append((names, value))
-            waiting = left
-
-
-def _settings_of(node: ast.AST) -> Iterator[tuple[list[str], ast.expr]]:
-    """The variables that a statement or a parameter's default sets, with the expression."""
-    if isinstance(node, ast.Assign):
-        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
-        if len(names) == len(node.targets):
-            yield names, node.value
-    elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-        yield [node.target.id], node.value
-    elif isinstance(node, ast.arguments):
-        positional = [*node.posonlyargs, *node.args]
-        defaults = positional[len(positional) - len(node.defaults) :]
-        for argument, value in zip((*defaults, *node.kwonlyargs), (*node.defaults, *node.kw_defaults), strict=True):
-            if value is not None:
-                yield [argument.arg], value
-
-
-def _shared_by(node: ast.AST) -> Iterator[str]:
-    """The names that code elsewhere can use too: globals, and attributes of a class."""
-    if isinstance(node, ast.Global | ast.Nonlocal):
-        yield from node.names
-    elif isinstance(node, ast.ClassDef):
-        names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
-        yield from (name.id for name in names if isinstance(name.ctx, ast.Store))
