@@ -529,6 +529,7 @@ def test_what_is_whole_is_verified(ran: Place) -> None:
     assert ran.json("verify", "doubling") == {
         "ok": True,
         "artifacts": [{"kind": "aggregations", "id": ran.id("aggregations"), "status": "sealed", "faults": []}],
+        "names": [],
     }
 
 

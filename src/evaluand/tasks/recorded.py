@@ -118,7 +118,7 @@ class RecordedTask(Task[Any, Any]):
         if outputs.by_place and named is not None:
             told = f"{self.path} is joined by the number of its rows; if {named!r} names the examples, say"
             warnings.warn(f"{told} by: id, key: {named}", DoubtfulJoin, stacklevel=1)
-        if self.by == "id" and dataset.roles.id is None:
+        if self.by == "id" and dataset.roles.id is None and not {*map(_bare, outputs.rows)} & {*dataset.ids()}:
             raise SpecError(f"{self.path} is joined by: id, but the dataset has no ids; name their column as its id")
         self._tell_unused(dataset)
 
