@@ -35,7 +35,8 @@ bench: $(STAMP) ## Time the path from examples to metrics
 
 docs: $(STAMP) ## Write the reference of the Python names into build/docs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'pdoc>=15'
-	@$(BIN)/python -m pdoc --docformat google --output-directory build/docs evaluand
+	@$(BIN)/python -m pdoc --docformat google --output-directory build/docs $$(find src/evaluand -name '[a-z]*.py' \
+		-not -path '*/cli/*' | sed 's|^src/||; s|\.py$$||; s|/|.|g') 2>/dev/null
 	@echo "build/docs/index.html"
 
 clean: ## Remove the environment, caches and builds; stored results (.evaluand) stay
