@@ -182,3 +182,36 @@ def test_columns_and_rows_agree(data: st.DataObject) -> None:
     told = result["accuracy"]
     assert row["value"] == (None if math.isnan(told.value) else told.value)
     assert (row["n_scored"], row["n_failed"], row["n_abstained"]) == (told.n_scored, told.n_failed, told.n_abstained)
+
+
+def test_attributes_may_be_called_as_columns_of_our_own() -> None:
+    for name in ("target", "replication", "status", "value"):
+        result = evaluate([1, 0, 1, 1], [1, 1, 0, 1], by={name: ["x", "x", "y", "y"]})
+        assert result["accuracy"].n == 4
+        assert [row.by for row in result.rows[1:]] == [{name: "x"}, {name: "y"}]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"by": {0: ["a"], "0": ["b"]}}, "by: '0' occurs twice"),
+        ({"metrics": "pass_at_k"}, "the metric pass_at_k has parameters that must be given; use PassAtK"),
+        ({"cluster": [[1]]}, "clusters are told by text, numbers or times"),
+    ],
+)
+def test_what_would_be_taken_wrongly_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        evaluate([1], [1], **arguments)
+    assert message in str(raised.value)
+
+
+def test_large_whole_floats_are_numbers_and_half_floats_are_floats() -> None:
+    assert evaluate([1e300, 2.0], [1e300, 2.0], metrics=Mean(column="truth"))["mean"].n == 2
+    assert evaluate(np.array([1, 0], np.float16), np.array([1, 1], np.float16))["accuracy"].value == 0.5
+
+
+def test_series_whose_rows_are_not_the_same_are_not_put_side_by_side() -> None:
+    truth, said = pd.Series(["x", "y", "z"]), pd.Series(["z", "y", "x"], index=[2, 1, 0])
+    with pytest.raises(SpecError, match="truth and predictions have different indexes; align them"):
+        evaluate(truth, said)
+    assert evaluate(truth, said.sort_index())["accuracy"].value == 1.0

@@ -144,3 +144,22 @@ def test_a_store_that_is_not_there_is_not_verified(folder: Path) -> None:
     result = call(folder, "verify")
     assert result.exit_code == 1
     assert "there is no store" in result.stderr
+
+
+@pytest.mark.parametrize("gate", ["acuracy > 1", "accuracy(sane) > 1", "accuracy[topic=a] > 1"])
+def test_a_gate_that_fits_nothing_is_told_before_anything_is_called(folder: Path, gate: str) -> None:
+    result = run(folder, "--gate", gate)
+    assert result.exit_code == 1
+    assert gate in result.stderr
+    assert not (folder / "calls").exists()
+
+
+def test_a_variable_holds_a_gate_on_each_line(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVALUAND_RUN_GATE", "accuracy >= 0.1\naccuracy >= 0.9")
+    told = json.loads(run(folder, "--json").stdout)
+    assert [gate["passed"] for gate in told["gates"]] == [True, True, False, True]
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_is_called(folder: Path) -> None:
+    assert run(folder, "--gate", "accuracy > 0", "--junit", str(folder / "none" / "x.xml")).exit_code == 2
+    assert not (folder / "calls").exists()

@@ -17,7 +17,7 @@ from hypothesis.extra import numpy as stn
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, KOfN, Mean, Measure, PassAtK, Quantile, Runner, SpecError
 from evaluand.groups import MetricRow, merge, summarise, summarise_shard
-from evaluand.intervals import bootstrap, cluster_sums, cluster_variance, clustered_wilson, wilson
+from evaluand.intervals import Spread, bootstrap, cluster_sums, cluster_variance, clustered_wilson, wilson
 from evaluand.metric import Metric
 
 CLUSTERS = np.array([7, 7, 7, 2, 2, 5, 9, 9, 9, 9])
@@ -90,7 +90,7 @@ def test_one_cluster_has_no_interval_and_says_so() -> None:
 
 
 def test_clusters_that_all_agree_still_have_an_interval() -> None:
-    low, high = clustered_wilson(np.array([1.0]), np.array([0.0]), np.array([20]), 0.95)
+    low, high = clustered_wilson(np.array([1.0]), Spread(np.zeros(1), np.array([20]), np.array([20.0])), 0.95)
     assert high[0] == 1.0
     assert 0.7 < low[0] < 0.9
 
@@ -298,3 +298,50 @@ def test_intervals_cover_the_truth(metric: Metric, correlation: float, n: int, s
     print(found)  # noqa: T201 - the figures that the documentation quotes
     lowest = 0.92 if isinstance(metric, Accuracy) else 0.87  # Student's interval is none for 0/1 scores of few rows
     assert lowest <= covered / 2000 <= 0.98
+
+
+# What agrees, and what weighs nothing
+
+
+@pytest.mark.parametrize("metric", [Mean(range=(0, 1)), Accuracy(bootstrap=500), PassAtK(k=1), KOfN(k=1), Accuracy()])
+def test_rows_that_all_agree_are_no_certainty(metric: Metric) -> None:
+    row = one(table([1.0, 1.0, 1.0]), metric)
+    assert (row.value, row.high) == (1.0, 1.0)
+    assert 0.1 < row.low < 0.6
+
+
+def test_equal_values_of_no_known_range_have_no_interval() -> None:
+    row = one(table([5.0, 5.0, 5.0]), Mean())
+    assert math.isnan(row.low)
+    assert row.reason == "no interval: all values are equal"
+
+
+def test_rows_without_weight_tell_nothing() -> None:
+    weights = np.array([1.0, 1.0] + [0.0] * 998)
+    row = one(table(np.ones(1000), _weight_=weights), Accuracy(weighted=True))
+    two = one(table([1.0, 1.0], _weight_=[1.0, 1.0]), Accuracy(weighted=True))
+    assert (row.low, row.high, row.data["clusters"]) == (two.low, two.high, 2)
+
+
+def test_one_heavy_row_among_light_ones_is_nearly_alone() -> None:
+    row = one(table(np.ones(100), _weight_=[1e6] + [1.0] * 99), Accuracy(weighted=True))
+    assert row.low < 0.1
+
+
+@pytest.mark.parametrize("size", [3, 49])
+def test_rounding_does_not_decide_whether_clusters_agree(size: int) -> None:
+    values = np.tile([1.0] + [0.0] * (size - 1), 6)
+    row = one(table(values, _cluster_=np.repeat(np.arange(6), size)), Accuracy())
+    assert row.high - row.low > 0.2
+
+
+def test_a_row_without_a_cluster_belongs_to_no_other() -> None:
+    records = [{"input": str(i), "expected": str(i), "doc": None if i < 4 else "a"} for i in range(6)]
+    data = Dataset.from_rows(records, cluster="doc")
+    evaluation = Evaluator().evaluate(Runner().run(str, data), {"same": lambda output, expected: output == expected})
+    [row] = Aggregator().aggregate([evaluation], [Measure("same", Accuracy())]).table().to_pylist()
+    assert '"clusters":5' in row["data"]
+
+
+def test_one_failed_try_does_not_stop_pass_at_k() -> None:
+    assert one(tries([[1, None], [1, 0]]), PassAtK(k=2), repeated=True).value == 1.0

@@ -425,3 +425,10 @@ def test_a_dataset_without_ids_is_not_joined_by_them(tmp_path: Path) -> None:
     path = file(tmp_path, [{"id": "a", "text": "A"}])
     with pytest.raises(SpecError, match="the dataset has no ids; name their column as its id"):
         Runner().run(RecordedTask(path=str(path), response="text", by="id"), Dataset.from_rows([{"input": "x"}]))
+
+
+def test_a_file_with_the_ids_of_the_examples_is_not_joined_by_row_numbers(tmp_path: Path) -> None:
+    path = file(tmp_path, [{"review": "b", "text": "B"}, {"review": "a", "text": "A"}])
+    data = Dataset.from_rows([{"input": "x", "review": "a"}, {"input": "y", "review": "b"}], id="review", input="input")
+    with pytest.raises(SpecError, match="has the ids of the examples in 'review'; say by: id, key: review"):
+        Runner().run(RecordedTask(path=str(path), response="text"), data)

@@ -17,7 +17,7 @@ def reference() -> str:
     ctx = click.Context(main, info_name="evaluand")
     lines = ["# The command line", "", "Written by `write_cli.py` from what the commands say of themselves.", ""]
     lines += [_plain(main.help or ""), ""]
-    lines += ["Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 130 stopped by Ctrl-C.", ""]
+    lines += ["Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 stopped by Ctrl-C.", ""]
     for name in main.list_commands(ctx):
         command = main.get_command(ctx, name)
         assert command is not None

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand import ids, rows
 from evaluand.dataset import Dataset, Roles
 from evaluand.errors import DataError, Fault, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
+from evaluand.intervals import scrambled
 from evaluand.metric import CLUSTER, WEIGHT, Metric
 from evaluand.provenance import provenance
 from evaluand.registry import nearest
@@ -305,6 +307,11 @@ def held_as(attributes: Sequence[str]) -> tuple[str, ...]:
     return tuple(f"{_ATTRIBUTE}{name}" for name in attributes)
 
 
+def told_as(by: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The inverse of `held_as`, for the groups of a value."""
+    return {held.removeprefix(_ATTRIBUTE): value for held, value in by.items()}
+
+
 def _beside(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
     """The examples' weights and the keys of their clusters, where they have some."""
     found = {}
@@ -316,10 +323,19 @@ def _beside(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
 
 
 def cluster_keys(column: pa.Array) -> pa.Array:
-    """64-bit keys for the values of a column; those of equal values are equal wherever they are made."""
-    codes = column.dictionary_encode("encode")
+    """64-bit keys for the values of a column; those of equal values are equal wherever they are made.
+
+    A row without a value belongs to no other.
+
+    Raises:
+        SpecError: the column holds lists or objects.
+    """
+    if pa.types.is_nested(column.type):
+        raise SpecError(f"clusters are told by text, numbers or times, and not by {column.type}")
+    codes = column.dictionary_encode()
     keys = [int.from_bytes(ids.digest(value)[:8], "big", signed=True) for value in codes.dictionary.to_pylist()]
-    return pa.array(keys, pa.int64()).take(codes.indices)
+    own = pa.array(scrambled(np.arange(len(column), dtype=np.uint64), 1).view(np.int64))
+    return pc.coalesce(pa.array(keys, pa.int64()).take(codes.indices), own)
 
 
 def _without_rows(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
@@ -342,7 +358,7 @@ def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow
         "signature": row.signature,
         "run_digest": evaluation.manifest["spec"]["run"],
         "target": row.target,
-        "by": [(held.removeprefix(_ATTRIBUTE), value) for held, value in row.by.items()],
+        "by": list(told_as(row.by).items()),
         **{name: None if value != value else float(value) for name, value in numbers.items()},
         "data": None if row.data is None else ids.encode(row.data).decode(),
         "reason": row.reason,

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids, registry
-from evaluand.aggregation import Measure, check_measures, cluster_keys
+from evaluand.aggregation import Measure, check_measures, cluster_keys, held_as, told_as
 from evaluand.dataset import Dataset, Roles
 from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.experiment import Experiment, Results
@@ -51,8 +51,9 @@ def evaluate(
 ) -> ArrayEvaluation:
     """What predictions are worth, with intervals, bounds and counts, overall and by groups.
 
-    A missing prediction (None, NaN) is no answer and a missing truth nothing to grade: both are counted as abstained
-    and never as wrong or right in silence; see `missing` of the metric.
+    Rows belong together by their place; pandas series must have one index. A missing prediction (None, NaN) is no
+    answer and a missing truth nothing to grade: both are counted as abstained and never as wrong or right in silence;
+    see `missing` of the metric.
 
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like.
@@ -80,8 +81,8 @@ def evaluate(
     check_measures(measures, {SCORER: columns.scorer.readable}, columns.roles)
     table = columns.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
-    rows = summarise(shards, chosen, [(), *((name,) for name in columns.by)])
-    return ArrayEvaluation(tuple(rows), measures, columns)
+    rows = summarise(shards, chosen, [(), *(held_as((name,)) for name in columns.by)])
+    return ArrayEvaluation(tuple(row._replace(by=told_as(row.by)) for row in rows), measures, columns)
 
 
 @dataclass(frozen=True)
@@ -136,6 +137,8 @@ class ArrayEvaluation:
 
     def save(self, store: Store, name: str) -> Results:
         """Keeps it in a store: as a dataset, a run of given predictions, its evaluation and its aggregation.
+
+        `DirectoryStore(".evaluand")` is that of the command line.
 
         Example:
             >>> from evaluand.store import MemoryStore
@@ -197,8 +200,13 @@ class _Columns:
                 raise SpecError(f"{name} is None; give an array")
         given = {"truth": truth, "predictions": predictions, "weight": weight, "confidence": confidence}
         given |= {"cluster": cluster}
+        _check_one_index({**given, **{f"by {name}": value for name, value in _attributes(by)}})
         columns = {name: _column(name, value) for name, value in given.items() if value is not None}
-        attributes = {name: _column(f"by {name}", value) for name, value in _attributes(by)}
+        named = list(_attributes(by))
+        twice = [name for i, (name, _) in enumerate(named) if name in [other for other, _ in named[:i]]]
+        if twice:
+            raise SpecError(f"by: {twice[0]!r} occurs twice; give each grouping a name of its own")
+        attributes = {name: _column(f"by {name}", value) for name, value in named}
         lengths = {name: len(column) for name, column in (columns | attributes).items()}
         if len(set(lengths.values())) > 1:
             told = ", ".join(f"{name} has {n:,}" for name, n in lengths.items())
@@ -233,7 +241,8 @@ class _Columns:
         table |= {name: column for name, column in beside.items() if column is not None}
         if self.cluster is not None:
             table[CLUSTER] = cluster_keys(self.cluster)
-        return pa.table({**table, **self.by})
+        held = dict(zip(held_as(tuple(self.by)), self.by.values(), strict=True))
+        return pa.table({**table, **held})
 
     @property
     def roles(self) -> Roles:
@@ -296,7 +305,7 @@ class _Given(Task[Any, Any]):
 
 
 _JSON = pa.json_(pa.string())
-_OWN = frozenset((INDEX, "status", "truth", "prediction", VALUE, "confidence", "weight", "cluster", "row"))
+_OWN = frozenset(("row", "truth", "weight", "cluster"))  # what a saved dataset calls its other columns
 
 
 def _listed(metrics: Any) -> Sequence[Any]:
@@ -307,11 +316,19 @@ def _listed(metrics: Any) -> Sequence[Any]:
 
 
 def _metric(given: Any, *, weighted: bool) -> Metric:
-    metric = registry.find("metrics", given)() if isinstance(given, str) else given
+    metric = _by_name(given) if isinstance(given, str) else given
     if not isinstance(metric, Metric):
         raise SpecError(f"a metric is a name or such as Accuracy(), and not {metric!r}")
     can_weigh = any(field.name == "weighted" for field in fields(metric))
     return _weighted(metric) if weighted and can_weigh else metric
+
+
+def _by_name(name: str) -> Any:
+    kind = registry.find("metrics", name)
+    try:
+        return kind()
+    except TypeError:
+        raise SpecError(f"the metric {name} has parameters that must be given; use {kind.__name__}(…)") from None
 
 
 def _weighted(metric: Any) -> Any:
@@ -331,6 +348,15 @@ def _attributes(by: Any) -> Iterator[tuple[str, Any]]:
         yield told, column
 
 
+def _check_one_index(given: Mapping[str, Any]) -> None:
+    """Refuses pandas series whose rows are not the same: they would be put side by side by their place."""
+    indexed = [(name, value.index) for name, value in given.items() if hasattr(value, "to_frame")]
+    for name, index in indexed[1:]:
+        first, expected = indexed[0]
+        if len(index) == len(expected) and not index.equals(expected):
+            raise SpecError(f"{first} and {name} have different indexes; align them, or give {name}.to_numpy()")
+
+
 def _column(name: str, given: Any) -> pa.Array:
     """An array as an Arrow column, NaN as null; what Arrow cannot hold as canonical JSON."""
     if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__len__"):
@@ -339,7 +365,7 @@ def _column(name: str, given: Any) -> pa.Array:
         raise SpecError(f"{name} has {given.ndim} dimensions; give one value for each row")
     try:
         column = given if isinstance(given, pa.Array | pa.ChunkedArray) else pa.array(given, from_pandas=True)
-    except (pa.ArrowException, TypeError, OverflowError):
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
         return _encoded(name, given)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
@@ -347,6 +373,8 @@ def _column(name: str, given: Any) -> pa.Array:
         column = pa.array([], column.type)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if pa.types.is_float16(column.type):
+        column = column.cast(pa.float32())
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
     return column
@@ -399,7 +427,8 @@ def _is_whole(column: pa.Array) -> bool:
     """Whether numbers are whole: pandas makes floats of integers with gaps."""
     if not pa.types.is_floating(column.type):
         return not pa.types.is_decimal(column.type)
-    whole = pc.and_(pc.is_finite(column), pc.equal(pc.floor(column), column))
+    fits = pc.less(pc.abs(column), 2.0**63)
+    whole = pc.and_(fits, pc.equal(pc.floor(column), column))
     return pc.all(whole, min_count=0).as_py() is not False
 
 

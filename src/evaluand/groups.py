@@ -505,7 +505,7 @@ def _states(
     asked = units.status < _SKIPPED
     complete = bool((scored == asked).all())
     shown = metric.ends[0] if metric.missing == "wrong" else None
-    fills = (None, *filter(math.isfinite, metric.ends))
+    fills = (*((None,) if shown is None else ()), *filter(math.isfinite, metric.ends))
     states: dict[By, dict[float | None, State]] = {names: {} for names in groups}
     for fill in fills[:1] if complete else fills:
         rows, unit = _taken(metric, columns, units, fill)

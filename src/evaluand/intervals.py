@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from itertools import pairwise
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
@@ -75,30 +76,41 @@ def wilson(successes: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.
     return np.where(successes == 0, 0 * rows, low), np.where(successes == n, 1 + 0 * rows, high)
 
 
-def clustered_wilson(
-    value: np.ndarray, variance: np.ndarray, clusters: np.ndarray, confidence: float
-) -> tuple[np.ndarray, np.ndarray]:
+class Spread(NamedTuple):
+    """How far a weighted mean may be off, by the spread between clusters; an entry per group.
+
+    Attributes:
+        variance: of the mean; 0 where only rounding tells clusters apart, NaN below two clusters.
+        clusters: how many have weight.
+        effective: how many of equal weight would tell as much (Kish).
+    """
+
+    variance: np.ndarray
+    clusters: np.ndarray
+    effective: np.ndarray
+
+
+def clustered_wilson(value: np.ndarray, spread: Spread, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     """The score interval of a proportion whose rows come in clusters, or count by weights.
 
     The number of rows is replaced by the effective one, value × (1 − value) / variance, and the normal quantile by
-    Student's with a degree of freedom less than there are clusters. Where all rows agree there is no variance to go
-    by, and a cluster counts as one row.
+    Student's with a degree of freedom less than there are effective clusters. Where the clusters agree there is no
+    variance to go by, and a cluster of average weight counts as one row.
     Source: N. Dean & M. Pagano, "Evaluating confidence interval methods for binomial proportions in clustered
-    surveys" (Journal of Survey Statistics and Methodology 3, 2015).
+    surveys" (Journal of Survey Statistics and Methodology 3, 2015); L. Kish, Survey Sampling (1965), for the weights.
 
     Args:
         value: the proportion of each group.
-        variance: of that value, see `cluster_variance`.
-        clusters: how many.
+        spread: of that value, see `cluster_variance`.
 
     Returns:
         Lower and upper ends, NaN below two clusters.
     """
-    spread = value * (1 - value)
     with np.errstate(divide="ignore", invalid="ignore"):
-        rows = np.where(variance > 0, spread / variance, clusters)
-    rows = np.where((clusters > 1) & (rows > 0), rows, np.nan)
-    low, high = _score_interval(value, rows, t_quantile(confidence, clusters - 1))
+        rows = np.where(spread.variance > 0, value * (1 - value) / spread.variance, spread.effective)
+    rows = np.where((spread.clusters > 1) & (rows > 0), rows, np.nan)
+    degrees = np.maximum(np.rint(np.nan_to_num(spread.effective)).astype(np.int64) - 1, 1)
+    low, high = _score_interval(value, rows, t_quantile(confidence, degrees))
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
@@ -240,25 +252,32 @@ def merge_clusters(states: Sequence[Arrays]) -> Arrays:
     return dict(zip(CLUSTER_TABLE, (key[starts], group[starts], *sums), strict=True))
 
 
-def cluster_variance(state: Arrays, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The variance of a weighted mean by the spread between clusters, and how many clusters each group has.
+def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
+    """The spread of a weighted mean between clusters.
 
     The mean is a ratio of two sums over clusters, linearised about its value: W. G. Cochran, Sampling Techniques
-    (3rd ed., 1977), section 6.3; NaN below two clusters.
+    (3rd ed., 1977), section 6.3. Clusters without weight are none.
 
     Args:
         state: with a cluster table.
         value: the weighted mean of each group.
     """
-    group, apart = (
-        state["cluster_group"],
-        state["cluster_sum"] - value[state["cluster_group"]] * state["cluster_weight"],
-    )
+    weighing = state["cluster_weight"] > 0
+    group, total, weight = (state[name][weighing] for name in CLUSTER_TABLE[1:])
+    apart = total - value[group] * weight
     n = np.bincount(group, minlength=len(value))
-    weight = np.bincount(group, state["cluster_weight"], minlength=len(value))
-    squares = np.bincount(group, apart * apart, minlength=len(value))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(n > 1, n / (n - 1) * squares / (weight * weight), np.nan), n
+    whole = np.bincount(group, weight, minlength=len(value))
+    square = np.bincount(group, weight * weight, minlength=len(value))
+    largest = np.zeros(len(value))
+    np.maximum.at(largest, group, np.maximum(np.abs(total), np.abs(value[group]) * weight))
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        variance = n / (n - 1) * np.bincount(group, apart * apart, minlength=len(value)) / (whole * whole)
+        rounding = (_ROUNDING * largest * n / whole) ** 2
+        variance = np.where(n > 1, np.where(variance <= rounding, 0.0, variance), np.nan)
+        return Spread(variance, n, whole * whole / square)
+
+
+_ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 def bootstrap(
@@ -276,7 +295,7 @@ def bootstrap(
         replicates: how often is drawn; 2,000 give two decimals of a coverage.
 
     Returns:
-        Lower and upper ends, NaN below two clusters.
+        Lower and upper ends, NaN below two clusters and where all draws are alike.
     """
     low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
     borders = np.searchsorted(state["cluster_group"], np.arange(len(value) + 1))
@@ -320,8 +339,8 @@ def _accelerated(
 ) -> tuple[float, float]:
     if not len(drawn):
         return math.nan, math.nan
-    if drawn[0] == drawn[-1]:
-        return float(drawn[0]), float(drawn[0])
+    if drawn[-1] - drawn[0] <= _ROUNDING * max(abs(drawn[0]), abs(drawn[-1])):  # no draw differs: nothing is known
+        return math.nan, math.nan
     normal = NormalDist()
     below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn <= value)) / 2
     bias = normal.inv_cdf(min(max(below / len(drawn), 0.5 / len(drawn)), 1 - 0.5 / len(drawn)))

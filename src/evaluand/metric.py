@@ -327,7 +327,7 @@ def confidence_of(kind: str, confidence: float) -> float:
     Raises:
         SpecError: it does not lie between 0 and 1.
     """
-    if not 0 < confidence < 1:
+    if not 0 < confidence < 1 or (1 + confidence) / 2 == 1:
         raise SpecError(f"{kind}: confidence={confidence} must lie between 0 and 1, such as 0.95")
     return float(confidence)
 

@@ -204,7 +204,7 @@ class ProcessMap(Generic[U]):
         if self._policy.timeout:
             for worker in [w for w in self._busy.values() if not self._left(w)]:
                 self._count_start(worker)
-                worker.process.kill()
+                _kill(worker.process)
                 self._bury(worker)
                 self._lose(worker, too_long(self._policy))
 
@@ -227,7 +227,7 @@ class ProcessMap(Generic[U]):
         worker.connection.close()
         worker.process.join(GRACE)
         if worker.process.exitcode is None:
-            worker.process.kill()
+            _kill(worker.process)
             worker.process.join()
         code = int(worker.process.exitcode)
         worker.process.close()
@@ -240,13 +240,13 @@ class ProcessMap(Generic[U]):
         self._idle += self._waiting
         self._waiting = []
         if self._torn is not None:
-            self._torn.process.kill()
+            _kill(self._torn.process)
             self._bury(self._torn)
             self._torn = None
 
     def _end(self) -> None:
         for worker in self._busy.values():
-            worker.process.kill()
+            _kill(worker.process)
         workers = [*self._busy.values(), *self._waiting, *self._idle]
         self._give_turns_back(workers)
         for worker in workers:
@@ -340,8 +340,16 @@ def _serve(
         wire.close()
 
 
+def _kill(process: Any) -> None:
+    """Ends a child with all that it has started."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
 def _settle(parent: int) -> None:
     """Makes a fork a process of its own."""
+    os.setpgid(0, 0)  # so that what it starts can be ended with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     signal.set_wakeup_fd(-1)

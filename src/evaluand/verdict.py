@@ -32,7 +32,8 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
     rows = f"{pair['n_used']:,} row{'s'[: pair['n_used'] != 1]}"
     if pair["detectable"] is not None:
         least = f"{measured(pair['detectable'], pair)}{unit(pair)}"
-        return f"{told}; with these {rows} only a difference of at least {least} would be found 80 % of the time"
+        alone = ", before Holm" if family > 1 else ""
+        return f"{told}; with these {rows} only a difference of at least {least} would be found 80 % of the time{alone}"
     return f"{told}; {rows}, of which {pair['won'] + pair['lost']:,} differ, are too few to show any"
 
 

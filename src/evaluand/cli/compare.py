@@ -9,7 +9,7 @@ from typing import get_args
 import click
 
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
-from evaluand.cli.options import json_option, store_option, suggested
+from evaluand.cli.options import LINE, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.comparison import Comparison, check_gates, compare, find_evaluations
 from evaluand.evaluation import Evaluation
@@ -23,7 +23,7 @@ _EXAMPLES = """\b
 Examples:
   evaluand compare support/base support/mine
   evaluand compare support --metric accuracy
-  evaluand compare base mine --gate "accuracy not worse than base by 0.02"
+  evaluand compare base mine --gate "accuracy not worse than baseline by 0.02"
   evaluand compare base mine --gate "accuracy >= 0.9" --junit gates.xml
 """
 
@@ -31,9 +31,14 @@ Examples:
 @click.command("compare", epilog=_EXAMPLES)
 @click.argument("artifacts", metavar="ID|NAME...", nargs=-1, required=True)
 @click.option(
-    "--scorer", "scorers", multiple=True, metavar="NAME", help="Whose scores; all that they share if not given."
+    "--scorer",
+    "scorers",
+    multiple=True,
+    type=LINE,
+    metavar="NAME",
+    help="Whose scores; all that they share if not given.",
 )
-@click.option("--metric", "metrics", multiple=True, metavar="KIND", help="Such as accuracy or mean, with its defaults.")
+@click.option("--metric", "metrics", multiple=True, type=LINE, metavar="KIND", help="Such as accuracy, with defaults.")
 @click.option("--missing", type=click.Choice(get_args(Missing)), help="What happens to rows without a score.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Of the intervals.")
 @click.option(

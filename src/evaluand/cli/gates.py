@@ -9,13 +9,16 @@ from typing import Any
 import click
 from click.exceptions import Exit
 
+from evaluand.cli.options import LINE
 from evaluand.comparison import GateResult
 from evaluand.report.facts import Facts
 from evaluand.report.junit import junit_xml
 
 GATE_FAILED = 3
 
-_GATE = click.option("--gate", "gates", multiple=True, metavar="RULE", help="A rule that must hold; repeatable.")
+_GATE = click.option(
+    "--gate", "gates", multiple=True, type=LINE, metavar="RULE", help="A rule that must hold; repeatable."
+)
 _JUNIT = click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write the gates as JUnit XML."
 )
@@ -34,6 +37,8 @@ def require_gates(gates: tuple[str, ...], junit: Path | None) -> None:
     """
     if junit and not gates:
         raise click.UsageError("--junit writes gates: give --gate as well")
+    if junit and not junit.parent.is_dir():
+        raise click.UsageError(f"--junit: there is no folder {junit.parent}")
 
 
 def gate_facts(results: Iterable[GateResult]) -> list[Facts]:

@@ -11,7 +11,7 @@ import click
 from click import UsageError
 from click.exceptions import Exit
 
-from evaluand.cli.options import complete_artifact, json_option, store_option, suggested
+from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json
 from evaluand.cli.run import display, notes
 from evaluand.dataset import Dataset
@@ -65,6 +65,7 @@ def _parts(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 @click.option(
     "--response",
     multiple=True,
+    type=LINE,
     default=["response"],
     show_default=True,
     metavar="[NAME=]PLACE",
@@ -82,18 +83,24 @@ def _parts(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 @click.option(
     "--input",
     multiple=True,
+    type=LINE,
     metavar="COLUMN",
     callback=_one_or_several,
     help="Of a file of examples: what the system saw.",
 )
 @click.option(
-    "--expected", multiple=True, metavar="[TARGET=]COLUMN", callback=_parts, help="… and what was the right answer."
+    "--expected",
+    multiple=True,
+    type=LINE,
+    metavar="[TARGET=]COLUMN",
+    callback=_parts,
+    help="… and what was the right answer.",
 )
-@click.option("--attributes", multiple=True, metavar="COLUMN", help="… and what to group by.")
+@click.option("--attributes", multiple=True, type=LINE, metavar="COLUMN", help="… and what to group by.")
 @click.option("--id", metavar="COLUMN", help="… and what names the examples.")
 @click.option("--weight", metavar="COLUMN", help="… and the weight of each example.")
 @click.option("--cluster", metavar="COLUMN", help="… and which examples belong together.")
-@click.option("--metadata", multiple=True, metavar="COLUMN", help="… and what is kept beside.")
+@click.option("--metadata", multiple=True, type=LINE, metavar="COLUMN", help="… and what is kept beside.")
 @click.option("--name", metavar="NAME", help="What the run is called; the name of the file if not given.")
 @store_option
 @json_option

@@ -34,6 +34,15 @@ def variable(command: str, option: click.Option) -> str:
     return f"EVALUAND_{command}_{flag}".upper().replace("-", "_")
 
 
+class _Line(type(click.STRING)):  # type: ignore[misc]
+    """Text of which a variable holds one on each line, where the option may be given several times."""
+
+    envvar_list_splitter = "\n"
+
+
+LINE = _Line()
+
+
 def suggested(command: str, what: str, folder: Path) -> str:
     """A command line that can be copied: quoted, and with the store where it is not the one that is taken anyway."""
     usual = Path(os.environ.get(_VARIABLE) or _DEFAULT)

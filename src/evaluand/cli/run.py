@@ -16,7 +16,7 @@ from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
-from evaluand.comparison import Gate, check_gates
+from evaluand.comparison import Gate, check_fit, check_gates
 from evaluand.engine import Aborted
 from evaluand.errors import EngineError, SpecError
 from evaluand.experiment import Experiment, Results
@@ -34,7 +34,7 @@ _EXAMPLES = """\b
 Examples:
   evaluand run experiment.yaml --limit 20
   evaluand run experiment.yaml --task mine --retry-failed
-  evaluand run experiment.yaml --gate "accuracy >= 0.9" --gate "accuracy not worse than base by 0.02"
+  evaluand run experiment.yaml --gate "accuracy >= 0.9" --gate "accuracy not worse than old by 0.02"
   evaluand run experiment.yaml --json > results.json
 """
 
@@ -75,6 +75,7 @@ def command(
     with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(file)
         rules = [Gate.parse(gate) for gate in gates]
+        check_fit(rules, [*experiment.scorers], experiment.measures, experiment.dataset.roles.attributes)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
         evaluations = {result.task: result.evaluation for result in results.tasks}

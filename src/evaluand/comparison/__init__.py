@@ -8,6 +8,6 @@ checked by `gates`.
 """
 
 from evaluand.comparison.comparing import Comparison, compare, find_evaluations
-from evaluand.comparison.gates import Gate, GateResult, check_gates
+from evaluand.comparison.gates import Gate, GateResult, check_fit, check_gates
 
-__all__ = ["Comparison", "Gate", "GateResult", "check_gates", "compare", "find_evaluations"]
+__all__ = ["Comparison", "Gate", "GateResult", "check_fit", "check_gates", "compare", "find_evaluations"]

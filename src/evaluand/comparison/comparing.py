@@ -197,6 +197,7 @@ def compare(
         "flips": flips,
     }
     called = labels_of(labels or [e.name for e in evaluations], [e.id for e in evaluations])
+    spec |= {"labels": called}
     id = ids.artifact_id("comparisons", spec)
     found = store.is_sealed("comparisons", id)
     if not found:

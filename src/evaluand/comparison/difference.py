@@ -13,6 +13,7 @@ from evaluand.comparison.pairing import ABSENT, Rows
 from evaluand.comparison.significance import mcnemar, sign_flip
 from evaluand.intervals import (
     Arrays,
+    Spread,
     bootstrap,
     cluster_sums,
     cluster_variance,
@@ -126,7 +127,7 @@ def difference(rows: Rows, a: int, b: int, metric: Metric, confidence: float) ->
     exact = sample.independent and sample.binary
     wins = 1 if metric.direction != "lower" else -1
     won, lost = int((sample.apart * wins > 0).sum()), int((sample.apart * wins < 0).sum())
-    empty = counts["n_used"] == 0
+    empty = counts["n_used"] == 0 or math.isnan(sample.value)
     return Difference(
         **counts,
         clusters=None if sample.independent else sample.clusters,
@@ -187,6 +188,7 @@ class Sample:
         independent: rows share no example and no cluster, and count alike.
         binary: all values are 0 or 1.
         span: how far two values can lie apart; infinite where unknown.
+        observed: how far the values of all rows lie apart.
         value: the weighted mean of `apart`.
     """
 
@@ -196,6 +198,7 @@ class Sample:
     independent: bool
     binary: bool
     span: float
+    observed: float
     value: float
 
     @classmethod
@@ -215,6 +218,7 @@ class Sample:
             independent=not repeated and not _is_weighted(metric),
             binary=bool(((values == 0) | (values == 1)).all()),
             span=high - low,
+            observed=float(np.ptp(values)) if values.size else 0.0,
             value=float(weight @ apart / total) if total > 0 else math.nan,
         )
 
@@ -227,10 +231,18 @@ class Sample:
         return PAIRED_SCORE if self.independent and self.binary else STUDENT if self.independent else CLUSTERED
 
     @property
+    def reach(self) -> float:
+        """How far two values can lie apart, or else do."""
+        return self.span if math.isfinite(self.span) else self.observed
+
+    @property
     def error(self) -> float:
         """The standard error of the mean difference, by the spread between clusters."""
-        variance, _ = cluster_variance(self.state, np.array([self.value]))
-        return float(np.sqrt(variance[0])) if len(variance) else math.nan
+        return float(np.sqrt(self.spread.variance[0]))
+
+    @property
+    def spread(self) -> Spread:
+        return cluster_variance(self.state, np.array([self.value]))
 
     def mean(self, values: np.ndarray) -> float:
         total = self.weight.sum()
@@ -243,8 +255,9 @@ class Sample:
             return paired_score(won, lost, len(self.apart), confidence, correction=correction)
         if self.clusters < 2 or math.isnan(self.value):
             return math.nan, math.nan
-        if not self.apart.any() and self.binary:  # a cluster counts as one row, since nothing tells how far they agree
-            return paired_score(0, 0, self.clusters, confidence, correction=correction)
+        if not self.apart.any():  # an effective cluster counts as one row: nothing else tells how far they agree
+            low, high = paired_score(0, 0, round(float(self.spread.effective[0])), confidence, correction=correction)
+            return low * self.reach, high * self.reach
         half = float(t_quantile(confidence, np.array([self.clusters - 1]))[0]) * self.error
         if not 0 < half < math.inf:
             return math.nan, math.nan
@@ -259,6 +272,8 @@ class Sample:
     def detectable(self, confidence: float) -> float:
         """The difference shown with a power of 80 %, at the discordance or spread observed; NaN where there is none."""
         z = normal_quantile(confidence)
+        if 2.0 ** (1 - min(self.clusters, 60)) > 1 - confidence:  # no outcome at all would have so small a p value
+            return math.nan
         if self.independent and self.binary:
             return _detectable_share(float(np.mean(self.apart != 0)) if len(self.apart) else 0, len(self.apart), z)
         if self.clusters < 2:

@@ -141,11 +141,30 @@ def check_gates(
         if not subjects:
             raise SpecError(f"gate {gate.text!r}: holds an evaluation against itself; name another baseline")
         for label in subjects:
-            chosen = _scorer(gate, evaluations[label], scorer)
+            chosen = _scorer(gate, evaluations[label].scorers, scorer)
             metric = _metric(gate, chosen, measures)
             base = _baseline(gate, evaluations[label], evaluations, others)
             results.append(_checked(gate, label, evaluations[label], base, chosen, metric, missing))
     return results
+
+
+def check_fit(
+    gates: Sequence[Gate], scorers: Sequence[str], measures: Sequence[Measure], attributes: Sequence[str]
+) -> None:
+    """Stops at gates that could not be checked, before there is anything to check.
+
+    Raises:
+        SpecError: a metric, scorer or attribute is not there.
+    """
+    for gate in gates:
+        _metric(gate, _scorer(gate, scorers, None), measures)
+        _check_attributes(gate, attributes)
+
+
+def _check_attributes(gate: Gate, attributes: Sequence[str]) -> None:
+    lacking = [name for name, _ in gate.where if name not in attributes]
+    if lacking:
+        raise SpecError(f"gate {gate.text!r}: {lacking[0]!r} is no attribute{nearest(lacking[0], attributes)}")
 
 
 def _checked(
@@ -184,11 +203,7 @@ def _values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> 
     """A value against a threshold, by target."""
     by = tuple(name for name, _ in gate.where)
     dataset = dataset_of(evaluation)
-    lacking = [name for name in by if name not in dataset.roles.attributes]
-    if lacking:
-        raise SpecError(
-            f"gate {gate.text!r}: {lacking[0]!r} is no attribute{nearest(lacking[0], dataset.roles.attributes)}"
-        )
+    _check_attributes(gate, dataset.roles.attributes)
     if gate.level is not None:
         metric = _at(gate, metric)
     found = summarise(
@@ -261,15 +276,16 @@ def _baseline(
     try:
         found = find_evaluations(evaluation.store, name)
     except NotFound:
-        hint = nearest(name, known) or f"; there are {', '.join(known)}"
+        names = [*known, *([BASELINE] if others else [])]
+        hint = nearest(name, names) or f"; there are {', '.join(names)}"
         raise SpecError(f"gate {gate.text!r}: no baseline is called {name!r}{hint}") from None
     if len(found) > 1:
         raise SpecError(f"gate {gate.text!r}: {name!r} stands for {len(found)} evaluations; name one")
     return found[0]
 
 
-def _scorer(gate: Gate, evaluation: Evaluation, usual: str | None) -> str:
-    name, known = gate.scorer or usual, evaluation.scorers
+def _scorer(gate: Gate, known: Sequence[str], usual: str | None) -> str:
+    name = gate.scorer or usual
     if name is None and len(known) == 1:
         return known[0]
     if name is None:

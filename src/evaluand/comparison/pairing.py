@@ -106,6 +106,11 @@ def paired(
         SpecError: the metric averages nothing, or a side lacks the scorer, a column or an attribute.
         DataError: the metric refuses missing rows, and there are some.
     """
+    if metric.reduce == "all" and not metric.over_replications:
+        raise SpecError(
+            f"{metric.kind} with reduce='all' takes each response for a row, and no response of one run belongs to one"
+            " of another; compare with reduce='first', 'best', 'any' or 'mean'"
+        )
     if not metric.averages:
         raise SpecError(
             f"{metric.kind} is no mean of one number per row, so there are no differences by row; compare by accuracy,"
@@ -125,11 +130,17 @@ def paired(
         for side, example in zip(sides, examples, strict=True)
     ]
     rows = _matched([np.stack(column, axis=1).astype(np.int64) for column in columns])
-    return _side_by_side(sides, rows, columns, keys)
+    alike = _matched([side.example_key[:, :2] for side in sides])
+    examples = [content[side.example] for side, content in zip(sides, alike, strict=True)]
+    return _side_by_side(sides, rows, columns, examples, keys)
 
 
 def _side_by_side(
-    sides: Sequence[_Side], rows: Sequence[np.ndarray], columns: Sequence[tuple[np.ndarray, ...]], keys: list[Key]
+    sides: Sequence[_Side],
+    rows: Sequence[np.ndarray],
+    columns: Sequence[tuple[np.ndarray, ...]],
+    examples: Sequence[np.ndarray],
+    keys: list[Key],
 ) -> Rows:
     n = max((int(row.max()) + 1 for row in rows if len(row)), default=0)
 
@@ -139,10 +150,10 @@ def _side_by_side(
             result[place, rows[place]] = getattr(side.units, name)
         return result
 
-    def of_row(part: int) -> np.ndarray:
+    def of_row(columns: Sequence[np.ndarray]) -> np.ndarray:
         result = np.zeros(n, np.int64)
         for row, column in zip(rows, columns, strict=True):
-            result[row] = column[part]
+            result[row] = column
         return result
 
     def of_example(name: str, kind: Any) -> np.ndarray | None:
@@ -156,9 +167,9 @@ def _side_by_side(
 
     return Rows(
         keys=keys,
-        group=of_row(0),
-        example=of_row(1),
-        replication=of_row(2),
+        group=of_row([column[0] for column in columns]),
+        example=of_row(examples),
+        replication=of_row([column[2] for column in columns]),
         cluster=of_example("cluster", np.int64),
         weight=of_example("weight", np.float64),
         status=by_side("outcome", ABSENT, np.int8),

@@ -12,6 +12,7 @@ EXACT_CLUSTERS: Final = 16
 DRAWN_CLUSTERS: Final = 20_000
 DRAWS: Final = 10_000
 _AT_ONCE: Final = 1 << 22
+_ROUNDING: Final = 1e-12
 
 
 class Tested(NamedTuple):
@@ -52,10 +53,10 @@ def sign_flip(sums: np.ndarray) -> Tested:
         Tested(p=0.25, method='exact')
     """
     sums = sums[sums != 0]
-    observed = abs(float(sums.sum())) * (1 - 1e-12)  # patterns that only rounding tells apart are as extreme
+    observed = abs(float(sums.sum())) - _ROUNDING * float(np.abs(sums).sum())  # what only rounding tells apart is alike
     if len(sums) == 0:
         return Tested(1.0, "exact")
-    if np.ptp(np.abs(sums)) == 0:
+    if np.ptp(np.abs(sums)) <= _ROUNDING * np.abs(sums).max():
         return Tested(mcnemar(int((sums > 0).sum()), int((sums < 0).sum())), "exact")
     if len(sums) <= EXACT_CLUSTERS:
         patterns = np.arange(1 << len(sums))[:, None] >> np.arange(len(sums)) & 1

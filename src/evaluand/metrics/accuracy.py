@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -38,7 +39,7 @@ class Accuracy(Metric):
         column: the column of zeros and ones.
         weighted: each row counts by the weight of its example.
         confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates instead.
+        bootstrap: take the interval from so many bootstrap replicates instead, where these differ.
 
     Raises:
         SpecError: the confidence does not lie between 0 and 1, or the replicates are too few.
@@ -101,17 +102,18 @@ class Accuracy(Metric):
     def compute(self, state: State) -> Values:
         n, correct = state["n"], state["correct"]
         right, of = (state["weight_correct"], state["weight"]) if self.weighted else (correct, n)
-        value = right / np.where(of > 0, of, np.nan)
+        with np.errstate(over="ignore", invalid="ignore"):
+            value = right / np.where((of > 0) & np.isfinite(of), of, np.nan)
         clusters: list[int | None] = [None] * len(n)
         if "cluster_key" not in state:
             low, high = wilson(correct, n, self.confidence)
         else:
-            variance, found = cluster_variance(state, value)
-            clusters = found.tolist()
+            spread = cluster_variance(state, value)
+            clusters = spread.clusters.tolist()
+            low, high = clustered_wilson(value, spread, self.confidence)
             if self.bootstrap:
-                low, high = bootstrap(state, value, self.confidence, self.bootstrap)
-            else:
-                low, high = clustered_wilson(value, variance, found, self.confidence)
+                drawn = bootstrap(state, value, self.confidence, self.bootstrap)
+                low, high = (np.where(np.isnan(end), other, end) for end, other in zip(drawn, (low, high), strict=True))
         each = list(zip(n.tolist(), correct.tolist(), of.tolist(), clusters, strict=True))
         return Values(value, low, high, [_reason(*group) for group in each], [_data(*group) for group in each])
 
@@ -125,6 +127,8 @@ def _reason(n: int, correct: int, weight: float, clusters: int | None) -> str | 
         return NO_ROWS
     if weight == 0:
         return "all weights are 0"
+    if not math.isfinite(weight):
+        return "the weights are too large to be summed"
     return "one cluster has no interval" if clusters == 1 else None
 
 

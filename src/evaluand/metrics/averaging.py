@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from evaluand.intervals import (
+    Spread,
     bootstrap,
     cluster_sums,
     cluster_variance,
+    clustered_wilson,
     merge_clusters,
     merge_moments,
     moments,
@@ -93,7 +95,9 @@ class Averaging(Metric):
             low, high, independent = self._interval(state, value, variance)
         weightless = (state["weight"] == 0 if self.weighted else n < 0).tolist()
         known, bounded = np.isfinite(value).tolist(), np.isfinite(low).tolist()
-        each = zip(n.tolist(), weightless, known, bounded, independent.tolist(), strict=True)
+        each = zip(
+            n.tolist(), weightless, known, bounded, independent.tolist(), np.isfinite(variance).tolist(), strict=True
+        )
         data = [_data(*group) for group in zip(n.tolist(), np.sqrt(variance).tolist(), strict=True)]
         if "cluster_key" in state:
             data = [told | {"clusters": found} for told, found in zip(data, independent.tolist(), strict=True)]
@@ -109,24 +113,39 @@ class Averaging(Metric):
         """Lower and upper ends, and how many independent rows or clusters they rest on."""
         n = state["n"]
         if "cluster_key" not in state:
-            independent, square = n, variance / np.maximum(n, 1)
+            independent, effective, square = n, n, variance / np.maximum(n, 1)
         else:
-            square, independent = cluster_variance(state, value)
+            square, independent, effective = cluster_variance(state, value)
         if self.bootstrap and "cluster_key" in state:
-            return *bootstrap(state, value, self.confidence, self.bootstrap), independent
-        half = t_quantile(self.confidence, independent - 1) * np.sqrt(square)
-        half = np.where(np.isfinite(half), half, np.nan)
-        return np.clip(value - half, *self.range), np.clip(value + half, *self.range), independent
+            low, high = bootstrap(state, value, self.confidence, self.bootstrap)
+        else:
+            half = t_quantile(self.confidence, independent - 1) * np.sqrt(square)
+            half = np.where(np.isfinite(half) & (half > 0), half, np.nan)
+            low, high = value - half, value + half
+        alike = self._of_equal_values(value, Spread(np.zeros(n.shape), independent, effective))
+        equal = np.isnan(low) & (independent > 1)
+        low, high = (np.where(equal, other, end) for end, other in zip((low, high), alike, strict=True))
+        return np.clip(low, *self.range), np.clip(high, *self.range), independent
+
+    def _of_equal_values(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
+        """The interval where no two values differ: that of a share of a known range, else none."""
+        least, most = self.range
+        if not (math.isfinite(least) and math.isfinite(most)):
+            return np.full(value.shape, np.nan), np.full(value.shape, np.nan)
+        low, high = clustered_wilson((value - least) / (most - least), spread, self.confidence)
+        return least + low * (most - least), least + high * (most - least)
 
 
-def _reason(n: int, weightless: bool, has_value: bool, has_interval: bool, independent: int) -> str | None:
+def _reason(n: int, weightless: bool, has_value: bool, has_interval: bool, independent: int, near: bool) -> str | None:
     if n == 0:
         return NO_ROWS
     if not has_value:
         return "all weights are 0" if weightless else "the values are too large to be averaged"
     if independent == 1:
         return "one scored row has no interval" if n == 1 else "one cluster has no interval"
-    return None if has_interval else "the values lie too far apart for an interval"
+    if has_interval:
+        return None
+    return "no interval: all values are equal" if near else "the values lie too far apart for an interval"
 
 
 def _data(n: int, deviation: float) -> dict[str, Any]:

@@ -105,8 +105,7 @@ class Quantile(Metric):
         below = (state["row_value"] <= value[group]).astype(np.float64)
         table = cluster_sums(below, np.ones(len(below)), state["row_cluster"], group)
         mean = np.bincount(group, below, minlength=len(n)) / np.maximum(n, 1)
-        variance, clusters = cluster_variance(table, mean)
-        return clustered_wilson(share, variance, clusters, self.confidence)
+        return clustered_wilson(share, cluster_variance(table, mean), self.confidence)
 
 
 def _at(values: np.ndarray, starts: np.ndarray, n: np.ndarray, share: np.ndarray) -> np.ndarray:

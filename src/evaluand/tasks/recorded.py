@@ -114,7 +114,12 @@ class RecordedTask(Task[Any, Any]):
                 f"{self.path} has {len(outputs)} rows for {len(dataset)} examples, and nothing tells which is whose;"
                 f" give both an {rows.INDEX} column, or join by: id"
             )
-        named = next((name for name in outputs.source.schema.names if name.lower().endswith("id")), None)
+        columns = [name for name in outputs.source.schema.names if name not in dict(self._places).values()]
+        named = next((name for name in columns if name.lower().endswith("id")), None)
+        if outputs.by_place and dataset.roles.id in columns:
+            raise SpecError(
+                f"{self.path} has the ids of the examples in {dataset.roles.id!r}; say by: id, key: {dataset.roles.id}"
+            )
         if outputs.by_place and named is not None:
             told = f"{self.path} is joined by the number of its rows; if {named!r} names the examples, say"
             warnings.warn(f"{told} by: id, key: {named}", DoubtfulJoin, stacklevel=1)
