@@ -489,7 +489,7 @@ class _Grader:
             _check_text(name, getattr(score, name))
         data = None if score.data is None else Fragment(ids.encode(score.data))
         given = score.columns or {}
-        if unknown := given.keys() - self.columns.keys():
+        if given and (unknown := given.keys() - self.columns.keys()):
             raise DataError(
                 f"the score has the column {min(unknown)!r}, which the scorer does not declare in `columns`"
             )

@@ -381,7 +381,7 @@ class _Job:
                 self.runner.engine,
                 self.tally,
                 sealed=self.is_sealed,
-                settled=self._skipped_line,
+                settled=None if type(self.task).skips is Task.skips else self._skipped_line,
                 wire=Wire(_packed, _unpacked, self.task.close) if self.runner.policy.processes else None,
             )
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():

@@ -103,7 +103,7 @@ class KeyedWork(Generic[U]):
         line: the journal lines of a unit and its outcome, and how many of its slots failed.
         gather: lines written at once, for work so quick that doing a few again costs less.
         sealed: whether another process has ended the work.
-        settled: the line of a unit that needs no call, or None.
+        settled: the line of a unit that needs no call, or None; where there may be such units.
         wire: how units get to processes of their own, where the calls are made in such; instead of by the engine.
     """
 
@@ -116,7 +116,7 @@ class KeyedWork(Generic[U]):
     tally: Tally = field(default_factory=Tally)
     gather: int = 1
     sealed: Callable[[], bool] = lambda: False
-    settled: Callable[[U], bytes | None] = lambda unit: None
+    settled: Callable[[U], bytes | None] | None = None
     wire: Wire[U] | None = None
 
     def __post_init__(self) -> None:
@@ -176,7 +176,7 @@ class KeyedWork(Generic[U]):
                 for unit in self.units(start, stop):
                     if self.lane.is_done(unit.slot):
                         continue
-                    if (line := self.settled(unit)) is not None:
+                    if self.settled and (line := self.settled(unit)) is not None:
                         self.lane.append(line)
                         self.tally.skipped += unit.size
                         continue

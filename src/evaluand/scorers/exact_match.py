@@ -66,22 +66,8 @@ class ExactMatch(Scorer):
         if self.any_of and isinstance(expected, list | tuple):
             if not expected:
                 return _NOTHING_ACCEPTABLE
-            return self._graded(output, expected)
-        return self._graded(output, [expected])
-
-    def _graded(self, output: Any, acceptable: Sequence[Any]) -> Score:
-        """Right or wrong.
-
-        Raises:
-            DataError: it is wrong only because of its type.
-        """
-        if any(self._equal(output, answer) for answer in acceptable):
-            return RIGHT
-        for answer in acceptable:
-            if _differ_in_type_only(output, answer):
-                what = f"the output is {described(output)} and the expected answer {described(answer)}"
-                raise DataError(f"{what}, which are never equal; give both the same type, or use numeric_answer")
-        return WRONG
+            return RIGHT if any(self._equal(output, answer) for answer in expected) else _wrong(output, expected)
+        return RIGHT if self._equal(output, expected) else _wrong(output, [expected])
 
     def _equal(self, output: Any, expected: Any) -> bool:
         if isinstance(output, str) and isinstance(expected, str):
@@ -102,6 +88,19 @@ class ExactMatch(Scorer):
 
 
 _NOTHING_ACCEPTABLE: Final = Score.abstained("the list of acceptable answers is empty")
+
+
+def _wrong(output: Any, acceptable: Sequence[Any]) -> Score:
+    """Wrong.
+
+    Raises:
+        DataError: but only because of its type.
+    """
+    for answer in acceptable:
+        if _differ_in_type_only(output, answer):
+            what = f"the output is {described(output)} and the expected answer {described(answer)}"
+            raise DataError(f"{what}, which are never equal; give both the same type, or use numeric_answer")
+    return WRONG
 
 
 def _same(a: Any, b: Any) -> bool:
