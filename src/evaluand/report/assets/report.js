@@ -12,7 +12,7 @@
   const word = new Intl.NumberFormat("en");
   const columns = {};
   const filters = []; // functions row → whether it passes
-  const state = { order: new Uint32Array(0), page: 0, open: new Set(), found: null, query: "", search: 0 };
+  const state = { order: new Uint32Array(0), page: 0, open: new Set(), found: null, query: "", search: 0, news: null };
 
   // ---------------------------------------------------------------- unpacking
 
@@ -325,6 +325,7 @@
 
   let drawing = 0;
 
+  /** The count changes with the rows it counts, not before them. */
   async function draw() {
     const mine = ++drawing;
     const rows = [...state.order.subarray(state.page * PAGE, (state.page + 1) * PAGE)];
@@ -338,11 +339,13 @@
     byId("pages").hidden = last === 0;
     for (const id of ["first", "previous"]) byId(id).disabled = state.page === 0;
     for (const id of ["next", "last"]) byId(id).disabled = state.page === last;
+    if (state.news !== null) tell(state.news);
+    state.news = null;
   }
 
   async function refresh(extra = "", quiet = false) {
     select();
-    if (!quiet) tell(extra);
+    if (!quiet) state.news = extra;
     await draw();
   }
 
@@ -544,7 +547,7 @@
       state.query = "";
       byId("search-progress").hidden = true;
       select();
-      tell();
+      state.news = "";
     }
     state.page = Math.floor(state.order.indexOf(row) / PAGE);
     state.open.add(row);
