@@ -6,7 +6,7 @@ every n-th of a period the first n need not wait, and what is late takes nothing
 
 A slot counts from when its start really happened, not from when it was allowed: who wakes late makes the next wait,
 never the limit break. An event loop tells so after the call's first step, thus exactly. A thread can only tell just
-before it; for the moment until the task's first line a period is taken 2.5 percent longer.
+before it; for the moment until the task's first line its period is taken 2.5 percent longer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any, Self
 
 from evaluand.errors import SpecError
 
-MARGIN = 0.025  # of the period
+MARGIN = 0.025  # of the period, where a start is told before it happens
 
 
 class Pace:
@@ -48,7 +48,6 @@ class Pace:
         self.calls, self.seconds = calls, float(seconds)
         self._clock = clock
         self._lock = threading.Lock()
-        self._period = seconds * (1 + MARGIN)
         self._free: list[float] = []  # when each slot that nobody holds may lend its next start; a heap
         self._made = 0
 
@@ -100,7 +99,7 @@ class Pace:
         except BaseException:
             turn.give_back()
             raise
-        asyncio.get_running_loop().call_soon(turn.start)  # comes after the first step of what follows
+        asyncio.get_running_loop().call_soon(turn.started)  # comes after the first step of what follows
 
 
 class Turn:
@@ -124,7 +123,7 @@ class Turn:
     def soonest(self) -> float:
         """Seconds until it is worth asking again."""
         now = self._pace._clock()
-        return self._pace._period if self._slot is None else max(self._slot - now, 0.0)
+        return self._pace.seconds if self._slot is None else max(self._slot - now, 0.0)
 
     def give_back(self) -> None:
         """Gives the slot back as it was where the call did not start."""
@@ -140,14 +139,20 @@ class Turn:
             if self._slot is None:
                 self._slot = self._take()
             if self._slot is None:
-                return pace._period  # all slots are held by turns that start from now on, so none is free sooner
+                return pace.seconds  # all slots are held by turns that start from now on, so none is free sooner
             return max(self._slot - pace._clock(), 0.0)
 
     def start(self) -> None:
-        """Counts the call as started now, at the latest."""
-        pace = self._pace
-        with pace._lock:
-            heapq.heappush(pace._free, pace._clock() + pace._period)
+        """Counts a call that is about to start."""
+        self._count(self._pace.seconds * (1 + MARGIN))
+
+    def started(self) -> None:
+        """Counts a call that has started."""
+        self._count(self._pace.seconds)
+
+    def _count(self, period: float) -> None:
+        with self._pace._lock:
+            heapq.heappush(self._pace._free, self._pace._clock() + period)
             self._slot = None
 
     def _take(self) -> float | None:
