@@ -116,7 +116,7 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
         ({"truth": ["1"], "predictions": [1]}, SpecError, "truth holds text and predictions integers"),
         ({"truth": "abc", "predictions": ["a"]}, SpecError, "truth is a str; give a list"),
         ({"truth": np.zeros((2, 2)), "predictions": [1, 2]}, SpecError, "truth has 2 dimensions"),
-        ({"truth": [1.5], "predictions": [2.5]}, SpecError, "accuracy reads 'value', which the table lacks"),
+        ({"truth": [1.5], "predictions": [2.5]}, SpecError, "accuracy: real numbers are hardly ever equal"),
         ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1.0 is no finite number"),
         ({"truth": [1], "predictions": [1], "weight": ["x"]}, SpecError, "weight holds text; give numbers"),
         ({"truth": [1], "predictions": [1], "by": {"truth": [1]}}, SpecError, "by: 'truth' is a name of our own"),
@@ -137,6 +137,26 @@ def test_numbers_are_read_by_metrics_of_their_own() -> None:
     result = evaluate([1.5, 2.5, math.inf], [1.0, math.nan, 2.0], metrics=Mean(column="prediction"))
     row = result["mean"]
     assert (row.value, row.n_scored, row.n_failed, row.n_abstained) == (1.0, 1, 1, 1)
+
+
+@pytest.mark.parametrize("metrics", ["mean", "accuracy", "mae", ["rmse"], "mean_absolute_error", "r2", Mean()])
+def test_what_a_metric_of_real_numbers_lacks_is_told_with_calls_that_work(metrics: Any) -> None:
+    truth, predictions = [1.5, 2.5, None, 4.5], [1.0, 2.0, 3.0, math.nan]
+    with pytest.raises(SpecError) as raised:
+        evaluate(truth, predictions, metrics=metrics)
+    truth, predictions = np.array(truth, float), np.array(predictions)
+    calls = [line for line in str(raised.value).splitlines() if line.startswith("    evaluate(")]
+    scope = {"evaluate": evaluate, "Mean": Mean, "np": np, "truth": truth, "predictions": predictions}
+    error, mean = (eval(call, scope)["mean"] for call in calls)
+    assert (error.value, error.n_scored, error.n_abstained) == (0.5, 2, 2)
+    assert (mean.value, mean.n_scored, mean.n_abstained) == (1.5, 2, 2)
+
+
+def test_an_unknown_metric_of_text_says_nothing_of_numbers() -> None:
+    with pytest.raises(SpecError) as raised:
+        evaluate(["a"], ["a"], metrics="mae")
+    assert str(raised.value).startswith("no metric is called 'mae'; known: accuracy,")
+    assert "numbers" not in str(raised.value)
 
 
 def test_saved_arrays_are_a_run_as_any_other(tmp_path: Path) -> None:

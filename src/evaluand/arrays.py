@@ -58,7 +58,9 @@ def evaluate(
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like.
         predictions: n values of the same type.
-        metrics: names or metrics that read the columns of the scorer `prediction`.
+        metrics: names or metrics that read the columns of the scorer `prediction`: `truth`, `prediction`,
+            `confidence`, `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real
+            numbers have no `value`; their metrics name the column, as in `Mean(column="prediction")`.
         by: what to group by: one array, a mapping name → array, or a pandas frame; each name is one grouping.
         weight: n weights of 0 or more; every metric that can then weighs by them.
         confidence: n confidences of the predictions.
@@ -76,7 +78,7 @@ def evaluate(
         [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
     """
     columns = _Columns.of(truth, predictions, by, weight, confidence, cluster)
-    chosen = tuple(_metric(metric, weighted=weight is not None) for metric in _listed(metrics))
+    chosen = tuple(_metric(metric, columns.kind, weighted=weight is not None) for metric in _listed(metrics))
     measures = tuple(Measure(SCORER, metric, tuple(columns.by)) for metric in chosen)
     check_measures(measures, {SCORER: columns.scorer.readable}, columns.roles)
     table = columns.graded()
@@ -315,20 +317,32 @@ def _listed(metrics: Any) -> Sequence[Any]:
     return found
 
 
-def _metric(given: Any, *, weighted: bool) -> Metric:
-    metric = _by_name(given) if isinstance(given, str) else given
+def _metric(given: Any, kind: str, *, weighted: bool) -> Metric:
+    metric = _by_name(given, kind) if isinstance(given, str) else given
     if not isinstance(metric, Metric):
         raise SpecError(f"a metric is a name or such as Accuracy(), and not {metric!r}")
+    if kind == "number" and VALUE in metric.columns:
+        raise SpecError(f"{metric.kind}: real numbers are hardly ever equal, so none is right or wrong; {_OF_NUMBERS}")
     can_weigh = any(field.name == "weighted" for field in fields(metric))
     return _weighted(metric) if weighted and can_weigh else metric
 
 
-def _by_name(name: str) -> Any:
-    kind = registry.find("metrics", name)
+_OF_NUMBERS = """give each row a number of its own and say which column to read. The mean absolute error is
+    evaluate(truth, np.abs(np.subtract(truth, predictions)), metrics=Mean(column="prediction", direction="lower"))
+and the mean of the predictions
+    evaluate(truth, predictions, metrics=Mean(column="prediction"))"""
+
+
+def _by_name(name: str, kind: str) -> Any:
     try:
-        return kind()
+        found = registry.find("metrics", name)
+    except SpecError as error:
+        of_numbers = kind in ("integer", "number") and not registry.nearest(name, registry.names("metrics"))
+        raise SpecError(f"{error}; for errors of numbers, {_OF_NUMBERS}" if of_numbers else str(error)) from None
+    try:
+        return found()
     except TypeError:
-        raise SpecError(f"the metric {name} has parameters that must be given; use {kind.__name__}(…)") from None
+        raise SpecError(f"the metric {name} has parameters that must be given; use {found.__name__}(…)") from None
 
 
 def _weighted(metric: Any) -> Any:
