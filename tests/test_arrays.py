@@ -97,10 +97,30 @@ def test_the_result_prints_and_converts() -> None:
     assert "&lt;b&gt;=&lt;i&gt;" in page
     assert "<i>" not in page
     frame = result.to_pandas()
-    assert list(frame["<b>"].fillna("all")) == ["all", "<i>", "x", "y"]
+    assert list(frame["group"].fillna("all")) == ["all", "<i>", "x", "y"]
     assert json.loads(result.to_json())[0]["n_abstained"] == 1
     with pytest.raises(KeyError, match="'f1' was not asked for; there are accuracy"):
         result["f1"]
+
+
+def test_the_whole_is_told_from_the_group_without_a_value() -> None:
+    by = {"size": ["none", None, "s"], "value": ["a", "a", None]}
+    result = evaluate([1, 1, 1], [1, 0, 1], by=by)
+    frame = result.to_pandas()
+    assert list(frame.columns[:3]) == ["metric", "by", "group"]
+    found = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame[["by", "group", "n"]].to_numpy()]
+    assert found == [
+        (None, None, 3),
+        ("size", "none", 1),
+        ("size", "s", 1),
+        ("size", None, 1),
+        ("value", "a", 2),
+        ("value", None, 1),
+    ]
+    assert frame["value"][0] == 2 / 3
+    assert [row["by"] for row in result.to_dict()][:2] == [{}, {"size": "none"}]
+    for shown in (str(result), result._repr_html_()):
+        assert [line in shown for line in ("size=none", "size=s", "without size", "without value")] == [True] * 4
 
 
 def test_empty_arrays_give_undefined_values_with_a_reason() -> None:

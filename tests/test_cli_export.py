@@ -191,6 +191,14 @@ def test_an_aggregation_gives_a_column_for_each_attribute() -> None:
     ]
 
 
+def test_the_value_over_all_rows_is_told_from_that_of_rows_without_an_attribute() -> None:
+    data = Dataset.from_rows([{"input": "a", "expected": "a", "topic": t} for t in ("x", None)], attributes=["topic"])
+    evaluation = Evaluator().evaluate(Runner().run(str.strip, data), {"same": "exact_match"})
+    aggregation = Aggregator().aggregate([evaluation], [Measure("same", Accuracy(), by="topic")])
+    found = [(row["by"], row["attribute.topic"], row["n"]) for row in rows(aggregation)]
+    assert found == [("[]", None, 2), ('["topic"]', "x", 1), ('["topic"]', None, 1)]
+
+
 def test_a_dataset_gives_its_columns_and_makes_the_same_dataset_again(tmp_path: Path) -> None:
     stored = DATA.save(DirectoryStore(tmp_path / "store"))
     path = tmp_path / "again.parquet"

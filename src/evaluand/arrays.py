@@ -25,6 +25,7 @@ from evaluand.fingerprint import Identity
 from evaluand.groups import MetricRow, summarise
 from evaluand.metric import CLUSTER, VALUE, WEIGHT, Metric
 from evaluand.report.facts import Facts
+from evaluand.report.text import group_name
 from evaluand.rows import INDEX, SHARD_ROWS
 from evaluand.scorer import Scorer
 from evaluand.store import Store
@@ -122,7 +123,10 @@ class ArrayEvaluation:
         return ids.encode(self.to_dict(), indent=True).decode()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Every value as a row of a frame, with a column for each attribute.
+        """Every value as a row of a frame.
+
+        `by` names what the row is grouped by and is missing for the value over all rows; `group` is the group, and is
+        missing for the rows that have no value there.
 
         Raises:
             SpecError: pandas is not installed.
@@ -131,11 +135,11 @@ class ArrayEvaluation:
             import pandas as pd
         except ImportError:
             raise SpecError("to_pandas needs pandas: pip install 'evaluand[pandas]'") from None
-        records = [{k: v for k, v in row.items() if k != "by"} | row["by"] for row in self.to_dict()]
-        names = list(self.columns.by)
-        return pd.DataFrame(
-            records, columns=["metric", *names, *(f for f in MetricRow._fields if f not in ("metric", "by"))]
-        )
+        records = self.to_dict()
+        for record in records:
+            [(record["by"], record["group"])] = record["by"].items() or [(None, None)]
+        others = (name for name in MetricRow._fields if name not in ("metric", "by"))
+        return pd.DataFrame(records, columns=["metric", "by", "group", *others])
 
     def save(self, store: Store, name: str) -> Results:
         """Keeps it in a store: as a dataset, a run of given predictions, its evaluation and its aggregation.
@@ -172,8 +176,7 @@ class ArrayEvaluation:
         head = "".join(f"<th>{name}</th>" for name in ("metric", "group", *names))
         body = []
         for row in self.rows:
-            group = ", ".join(f"{key}={'none' if value is None else value}" for key, value in row.by.items())
-            cells = [row.metric, group, *(_figure(getattr(row, name)) for name in names)]
+            cells = [row.metric, group_name(row.by), *(_figure(getattr(row, name)) for name in names)]
             body.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
         rows = "".join(f"<tr>{cells}</tr>" for cells in body)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

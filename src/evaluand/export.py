@@ -4,7 +4,7 @@ Each artifact gives a stream of Arrow batches with plain columns, so that memory
 
     run           one row per call: `_index_`, id, replication, status, response, error, the example, usage
     evaluation    one row per score: the key, status, value, the scorer's own columns, the example, the response
-    aggregation   one row per value, with a column for each attribute that is grouped by
+    aggregation   one row per value; `by` lists what it is grouped by, nothing for the value over all rows
     dataset       one row per example, under the columns' own names
 
 What the roles of a dataset name stands under `input`, `expected`, `attribute.NAME`, `weight`, `cluster` and
@@ -278,6 +278,7 @@ def _metrics(aggregation: Aggregation) -> pa.RecordBatch:
         "evaluation": (text, pa.array([evaluations[n] for n in number], pa.string())),
     }
     _keep(found, batch, "scorer", "metric", "target")
+    found["by"] = rows.json_field("by"), pa.array([ids.encode(list(by)).decode() for by in groups], pa.string())
     for name in attributes:
         found[f"attribute.{name}"] = text, pa.array([by.get(name) for by in groups], pa.string())
     _keep(found, batch, *(n for n in rows.METRICS.names if n not in ("evaluation", "scorer", "metric", "target", "by")))

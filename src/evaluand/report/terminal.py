@@ -17,7 +17,17 @@ from rich.text import Text
 from evaluand.report.cells import CELL, LINES, count_text, long_text, name_values, plain_table
 from evaluand.report.comparison import comparison_parts
 from evaluand.report.facts import Facts
-from evaluand.report.text import SHORT_ID, metric_labels, minute, number_format, numbers, safe, seconds, took
+from evaluand.report.text import (
+    SHORT_ID,
+    group_name,
+    metric_labels,
+    minute,
+    number_format,
+    numbers,
+    safe,
+    seconds,
+    took,
+)
 from evaluand.store import Manifest
 from evaluand.trace import STATUSES, Trace
 
@@ -165,8 +175,7 @@ class _Metrics:
         if not row["by"]:
             label = self._labels[row["scorer"], row["signature"]]
             return Text(f"  {label}" + (f" · {target}" if target else ""))
-        groups = (f"{safe(k, CELL)}={'none' if v is None else safe(v, CELL)}" for k, v in row["by"].items())
-        return Text("    " + ", ".join([*([target] if target else []), *groups]))
+        return Text("    " + ", ".join([*([target] if target else []), group_name(row["by"])]))
 
 
 def _row_counts(row: Facts, skipped: bool) -> list[Text]:
