@@ -123,6 +123,31 @@ def test_the_whole_is_told_from_the_group_without_a_value() -> None:
         assert [line in shown for line in ("size=none", "size=s", "without size", "without value")] == [True] * 4
 
 
+def test_a_list_of_series_groups_by_their_names() -> None:
+    size, colour = pd.Series(["s", "l"], name="size"), pd.Series(["red", "red"], name="colour")
+    result = evaluate([1, 1], [1, 0], by=[size, colour])
+    assert [row.by for row in result.rows] == [{}, {"size": "l"}, {"size": "s"}, {"colour": "red"}]
+
+
+@pytest.mark.parametrize("column", [[1, 2], np.array([1, 2]), pd.Series([1, 2])], ids=["list", "numpy", "series"])
+def test_a_list_of_arrays_without_names_is_refused_with_what_to_give(column: Any) -> None:
+    with pytest.raises(SpecError, match=r"^by: the arrays of a list have no names; give a mapping, such as by={'size'"):
+        evaluate([1, 1], [1, 0], by=[column, column])
+
+
+@pytest.mark.parametrize("made", [list, np.array, pd.Series, pa.array], ids=["list", "numpy", "series", "arrow"])
+def test_weights_that_are_none_are_told_as_they_were_given(made: Any) -> None:
+    with pytest.raises(DataError) as raised:
+        evaluate([1] * 5, [1] * 5, weight=made([1.0, math.nan, 2.0, -1.0, math.nan]))
+    assert str(raised.value).splitlines() == [
+        "weight, row 1: NaN is no finite number of 0 or more",
+        "weight, row 3: -1.0 is no finite number of 0 or more",
+        "weight, row 4: NaN is no finite number of 0 or more",
+    ]
+    with pytest.raises(DataError, match=r"^weight, row 0: None is no finite number of 0 or more$"):
+        evaluate([1, 1], [1, 1], weight=[None, 1])
+
+
 def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
     row = evaluate([], [])["accuracy"]
     assert math.isnan(row.value)
@@ -137,7 +162,7 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
         ({"truth": "abc", "predictions": ["a"]}, SpecError, "truth is a str; give a list"),
         ({"truth": np.zeros((2, 2)), "predictions": [1, 2]}, SpecError, "truth has 2 dimensions"),
         ({"truth": [1.5], "predictions": [2.5]}, SpecError, "accuracy: real numbers are hardly ever equal"),
-        ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1.0 is no finite number"),
+        ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1 is no finite number"),
         ({"truth": [1], "predictions": [1], "weight": ["x"]}, SpecError, "weight holds text; give numbers"),
         ({"truth": [1], "predictions": [1], "by": {"truth": [1]}}, SpecError, "by: 'truth' is a name of our own"),
         ({"truth": [1], "predictions": [1], "metrics": "acuracy"}, SpecError, "did you mean 'accuracy'"),

@@ -8,7 +8,7 @@ becomes a Python object, except where values are lists, objects or of mixed type
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +62,8 @@ def evaluate(
         metrics: names or metrics that read the columns of the scorer `prediction`: `truth`, `prediction`,
             `confidence`, `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real
             numbers have no `value`; their metrics name the column, as in `Mean(column="prediction")`.
-        by: what to group by: one array, a mapping name → array, or a pandas frame; each name is one grouping.
+        by: what to group by: one array, a mapping name → array, a pandas frame or a list of named series; each name is
+            one grouping.
         weight: n weights of 0 or more; every metric that can then weighs by them.
         confidence: n confidences of the predictions.
         cluster: n values; rows with the same one are not independent of each other.
@@ -225,7 +226,7 @@ class _Columns:
             _typed(columns["truth"], kind),
             _typed(columns["predictions"], kind),
             attributes,
-            _weights(columns["weight"]) if "weight" in columns else None,
+            _weights(weight, columns["weight"]) if "weight" in columns else None,
             _numbers("confidence", columns["confidence"]) if "confidence" in columns else None,
             columns.get("cluster"),
         )
@@ -353,16 +354,31 @@ def _weighted(metric: Any) -> Any:
 
 
 def _attributes(by: Any) -> Iterator[tuple[str, Any]]:
-    if by is None:
-        return
-    pairs = by.items() if hasattr(by, "items") and not hasattr(by, "to_frame") else [(getattr(by, "name", None), by)]
-    if isinstance(by, pa.Table):
-        pairs = zip(by.column_names, by.columns, strict=True)
-    for name, column in pairs:
+    for name, column in _groupings(by):
         told = "group" if name is None else str(name)
         if told in _OWN or told.startswith("_"):
             raise SpecError(f"by: {told!r} is a name of our own; call it otherwise")
         yield told, column
+
+
+def _groupings(by: Any) -> Iterable[tuple[Any, Any]]:
+    """Name → array, the name None where it has none."""
+    if by is None:
+        return []
+    if isinstance(by, pa.Table):
+        return zip(by.column_names, by.columns, strict=True)
+    if hasattr(by, "items") and not hasattr(by, "to_frame"):
+        return by.items()  # type: ignore[no-any-return]
+    if isinstance(by, list | tuple) and any(map(_is_array, by)):
+        if all(getattr(column, "name", None) is not None for column in by):
+            return [(column.name, column) for column in by]
+        raise SpecError("by: the arrays of a list have no names; give a mapping, such as by={'size': [...], ...}")
+    return [(getattr(by, "name", None), by)]
+
+
+def _is_array(value: Any) -> bool:
+    """Whether a value of a list is a column and no value to group by."""
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
 
 def _check_one_index(given: Mapping[str, Any]) -> None:
@@ -467,16 +483,21 @@ def _numbers(name: str, column: pa.Array) -> pa.Array:
     return column.cast(pa.float64())
 
 
-def _weights(column: pa.Array) -> pa.Array:
+def _weights(given: Any, column: pa.Array) -> pa.Array:
     weights = _numbers("weight", column)
     bad = pc.invert(pc.and_(pc.is_finite(weights), pc.greater_equal(weights, 0.0))).fill_null(True)
-    rows = np.flatnonzero(np.asarray(bad))
-    if len(rows):
-        raise DataError(
-            Fault(f"weight, row {row}", f"{weights[row].as_py()} is no finite number of 0 or more")
-            for row in rows.tolist()
+    rows = np.flatnonzero(np.asarray(bad)).tolist()
+    if rows:
+        values = np.asarray(given, object)  # as they were given: NaN and None are both null in the column
+        faults = (
+            Fault(f"weight, row {row}", f"{_called(values[row])} is no finite number of 0 or more") for row in rows
         )
+        raise DataError(faults)
     return weights
+
+
+def _called(value: Any) -> str:
+    return "NaN" if value != value else str(value)
 
 
 def _plain(value: Any) -> Any:
