@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from commands import Folder
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -227,6 +228,21 @@ def test_saved_arrays_are_a_run_as_any_other(tmp_path: Path) -> None:
     assert run.digest == door.run.digest
     evaluation = Evaluator().evaluate(run, {"prediction": Prediction()})
     assert evaluation.digest == door.evaluation.digest
+
+
+def test_commands_show_compare_and_report_what_was_saved(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    truth = ["cat", "dog"] * 10
+    for name, predictions in {"old": ["cat"] * 20, "new": ["cat", "dog"] * 10}.items():
+        evaluate(truth, predictions).save(DirectoryStore(tmp_path / "store"), name)
+    [row] = folder.json("show", "old")["metrics"]
+    assert (row["value"], row["n"]) == (0.5, 20)
+    wrong = folder.json("show", "old/predictions", "--below", "1", "--examples", "1")["rows"]["prediction"]
+    assert [(row["_index_"], row["expected"], row["responses"]) for row in wrong] == [(1, "dog", ["cat"])]
+    [pair] = folder.json("compare", "old", "new")["pairs"]
+    assert (pair["difference"], pair["won"], pair["lost"]) == (0.5, 10, 0)
+    folder.done("report", "new", "-o", tmp_path / "new.html")
+    assert "new/predictions" in (tmp_path / "new.html").read_text()
 
 
 VALUES = {

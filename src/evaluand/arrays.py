@@ -145,7 +145,11 @@ class ArrayEvaluation:
     def save(self, store: Store, name: str) -> Results:
         """Keeps it in a store: as a dataset, a run of given predictions, its evaluation and its aggregation.
 
-        `DirectoryStore(".evaluand")` is that of the command line.
+        Run and evaluation are called `NAME/predictions`, the aggregation `NAME`. What is there already stays.
+
+        Args:
+            store: where; `DirectoryStore()` is that of the command line.
+            name: what it is called there.
 
         Example:
             >>> from evaluand.store import MemoryStore
