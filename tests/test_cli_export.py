@@ -99,6 +99,23 @@ def test_only_rows_of_a_status_are_given_when_asked() -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "table", "choices"),
+    [
+        ("doubling/mine", "responses", "completed, failed, skipped"),
+        ("doubling/mine", "spans", "unset, ok, error"),
+        ("doubling/mine", "tidy", "scored, failed, abstained, skipped"),
+        ("doubling/mine", "number", "scored, failed, abstained, skipped"),
+    ],
+)
+def test_a_status_that_no_row_can_have_is_refused_with_the_choices(
+    folder: Folder, name: str, table: str, choices: str
+) -> None:
+    said = folder.refused("export", name, "--table", table, "--status", "failde")
+    hint = " (did you mean 'failed'?)" if "failed" in choices else ""
+    assert said == f"error: no row of {table} is 'failde'{hint}; there are {choices}\n"
+
+
+@pytest.mark.parametrize(
     ("given", "type"),
     [
         (["a", '"', ""], pa.string()),

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.report.cells import CELL, long_text, name_values, plain_table
+from evaluand.report.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, numbers, safe
 from evaluand.verdict import measured, unit
 
@@ -166,9 +166,8 @@ def _flips(pair: Facts, flips: Sequence[Facts]) -> RenderableType:
 
 
 def _flip(flip: Facts, a: str, b: str) -> RenderableType:
-    named = "" if flip["id"] is None else f" {safe(flip['id'], CELL)}"
     before, after = numbers(flip["value_a"], flip["value_b"])
-    head = Text(f"_index_ {flip['index_a']}{named}: {before} → {after}")
+    head = Text(f"{example_name(flip['index_a'], flip['id'])}: {before} → {after}")
     told = [(name, long_text(flip[name])) for name in ("input", "expected") if flip[name] is not None]
     told += [(a, long_text(answer)) for answer in flip["responses_a"] or ()]
     told += [(b, long_text(answer)) for answer in flip["responses_b"] or ()]
