@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import decimal
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +25,10 @@ from rich.console import Console
 import evaluand
 from evaluand.cli import main
 from evaluand.cli.progress import Display
+from evaluand.dataset import Dataset
+from evaluand.evaluation import Evaluator
 from evaluand.run import Runner
+from evaluand.scorer import Score
 from evaluand.stores.directory import DirectoryStore
 from evaluand.work import Tally
 
@@ -466,6 +471,59 @@ def test_an_aggregation_shows_its_values_with_counts_and_signature(ran: Place) -
     assert "doubling/mine" in out
     assert "accuracy v1 missing=leave_out" in out
     assert any(line.split()[-4:] == ["6", "4", "1", "1"] for line in out.splitlines())
+
+
+@pytest.fixture
+def graded(place: Place) -> Place:
+    """Two examples with ids of their own, asked twice and graded by two scorers."""
+    store = DirectoryStore(place.folder / "store")
+    rows = [{"id": "first", "input": float("nan")}, {"id": "second", "input": 5}]
+    run = Runner(store).run(lambda x: {"given": x, "raw": b"xx"}, Dataset.from_rows(rows), name="r", replications=2)
+    scorers = {
+        "sure": lambda output: Score(0.5, data={"odds": [float("inf"), decimal.Decimal("0.10")]}),
+        "odd": lambda output: 0 if output["given"] == 5 else Score.abstained("none"),
+    }
+    Evaluator().evaluate(run, scorers, name="r")
+    return place
+
+
+def test_values_are_shown_as_people_write_them(graded: Place) -> None:
+    for arguments in (("r", "--examples", "9"), ("r", "--below", "1"), (graded.id("datasets"),)):
+        out = graded.done("show", *arguments)
+        assert '"$' not in out
+        assert re.search(r"input +NaN\n", out)
+    out = graded.done("show", "r", "--below", "1")
+    assert 'response  {"given":NaN,"raw":"base64:eHg="}' in out
+    assert 'data      {"odds":[Infinity,0.10]}' in out
+    [row, *_] = graded.json("show", "r", "--below", "1", "--examples", "1")["rows"]["sure"]
+    assert row["data"] == {"odds": [{"$float": "Infinity"}, {"$decimal": "0.10"}]}
+
+
+def test_every_row_shown_is_named_by_its_own_id_and_its_replication(graded: Place) -> None:
+    run, scores = graded.done("show", "r"), graded.done("show", "r", "--below", "1", "--examples", "9")
+    assert "_index_ 0 first, replication 0: completed" in run
+    assert "_index_ 0 first, replication 0: scored 0.500" in scores
+    assert "_index_ 1 second, replication 1: scored 0.500" in scores
+
+
+def test_one_scorer_is_shown_alone(graded: Place) -> None:
+    facts = graded.json("show", "r", "--scorer", "odd", "--failed")
+    assert facts["kind"] == "evaluations"
+    assert [(s, [row["_index_"] for row in rows]) for s, rows in facts["rows"].items()] == [("odd", [0, 0])]
+    assert [reason["scorer"] for reason in facts["missing"]] == ["odd"]
+    assert "\nodd" not in graded.done("show", "r", "--scorer", "sure").split("\nscorer  rows")[1]
+    assert set(graded.json("show", "r", "--scorer", "odd", "--scorer", "sure")["rows"]) == {"odd", "sure"}
+    result = graded.call("show", "r", "--scorer", "suer")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "no scorer is called 'suer' (did you mean 'sure'?); there are odd, sure" in result.stderr
+    assert graded.call("show", "r", "--scorer", "odd", "--index", "0").exit_code == 2
+
+
+def test_an_index_that_no_example_has_is_refused_with_those_there_are(ran: Place) -> None:
+    result = ran.call("show", "doubling/mine", "--index", "6")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"error: run {ran.id('runs')[:12]} has no _index_ 6; there are 6 examples, from 0 to 5\n"
+    assert ran.json("show", "doubling/mine", "--index", "5")["rows"][0]["_index_"] == 5
 
 
 def test_a_name_nobody_knows_is_an_error(ran: Place) -> None:

@@ -240,7 +240,7 @@ def test_the_detectable_difference_is_found_in_four_of_five_cases() -> None:
 
 
 def test_where_no_row_differs_there_is_still_an_interval() -> None:
-    pair = two([1, 0, 1, 1], [1, 0, 1, 1])
+    pair = two([1, 0, 1, 1], [1.0, 0, 1, 1])  # other responses with the same grades
     assert (pair["difference"], pair["p"], pair["won"], pair["tied"], pair["lost"]) == (0, 1, 0, 4, 0)
     assert pair["low"] == -pair["high"] < 0
     assert pair["detectable"] is None

@@ -29,7 +29,7 @@ from evaluand import (
     SpecError,
 )
 from evaluand.cli import main
-from evaluand.comparison import Gate, GateResult, check_gates
+from evaluand.comparison import Gate, GateResult, check_gates, find_evaluations
 from evaluand.intervals import paired_score, wilson
 from evaluand.report.junit import junit_xml
 from evaluand.scorer import Score
@@ -331,6 +331,34 @@ def test_wrong_use_is_told_without_a_traceback(folder: Path) -> None:
         assert (done.exit_code, done.stdout) == (code, "")
         assert message in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_a_run_without_grades_is_told_with_a_command_there_and_with_a_call_in_python(folder: Path) -> None:
+    store = DirectoryStore(folder / "store")
+    data = Dataset.from_rows([{"input": 1}])
+    Runner(store).run(str, data, name="plain")
+    Runner(store).run(repr, data, name="filed", origin={"experiment": "my file.yaml"})
+    for name, command in (("plain", "evaluand run FILE"), ("filed", "grade it: evaluand run 'my file.yaml'")):
+        for arguments in ((name, "exp/mine"), ("exp", "--gate", f"accuracy better than {name}")):
+            done = call(folder, "compare", *arguments)
+            assert (done.exit_code, "Evaluator" in done.stderr) == (1, False)
+            assert done.stderr.endswith(f"{command}\n")
+        with pytest.raises(SpecError, match=r"was not evaluated yet; see Evaluator\.evaluate$"):
+            find_evaluations(store, name)
+
+
+def test_an_evaluation_beside_itself_is_told_so_and_not_by_zeros(folder: Path) -> None:
+    store = DirectoryStore(folder / "store")
+    same = find_evaluations(store, "exp/base")[0].id
+    store.refer("other", "evaluations", same)
+    done = call(folder, "compare", "exp/base", "other", "--gate", "accuracy >= 0.7")
+    assert done.exit_code == 0
+    said = f"nothing to compare: exp/base and other are the same evaluation {same[:12]}"
+    assert said in " ".join(done.stdout.split())
+    assert "interval" not in done.stdout.split("passed")[0]
+    facts = json.loads(call(folder, "compare", "exp/base", "other", "exp/mine", "--json").stdout)
+    assert [said in pair["verdict"] for pair in facts["pairs"]] == [True, False, False]
+    assert "B → C" in call(folder, "compare", "exp/base", "other", "exp/mine").stdout
 
 
 def test_a_stored_comparison_is_listed_shown_and_verified(folder: Path) -> None:

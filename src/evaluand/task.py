@@ -246,6 +246,12 @@ def as_task(value: Any) -> Task[Any, Any]:
         raise SpecError(f"{value.__name__} is a class; give an instance of it: {value.__name__}(…)")
     if hasattr(value, "do_run"):
         return _DuckTask(value)
+    if hasattr(value, "predict") and (isinstance(value, type) or not callable(value)):
+        name = value.__name__ if isinstance(value, type) else type(value).__name__
+        raise SpecError(
+            f"{with_article(name)} is an estimator: give EstimatorTask({name}(…), Split(folds=5)) to cross-validate it,"
+            " or EstimatorTask(model) where it is fitted already"
+        )
     if callable(value):
         return FunctionTask(value)
     raise SpecError(

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.run import Run
 from evaluand.store import FORMAT, Store, check_name, drafted, exists, now, resolve
-from evaluand.verdict import is_shown, printable, verdict
+from evaluand.verdict import is_shown, printable, same, verdict
 from evaluand.work import Receipt
 
 METHOD = 1
@@ -87,9 +88,9 @@ class Comparison:
     @property
     def pairs(self) -> list[dict[str, Any]]:
         """Every two evaluations by every metric: the columns of `rows.PAIRS`, and the `verdict` in one sentence."""
-        found, labels = self._rows("pairs"), self.labels
+        found = self._rows("pairs")
         family = sum(pair["p"] is not None for pair in found)
-        return [pair | {"verdict": verdict(pair, labels, self.confidence, family)} for pair in found]
+        return [pair | {"verdict": self._verdict(pair, family)} for pair in found]
 
     @property
     def ranking(self) -> list[dict[str, Any]]:
@@ -125,6 +126,10 @@ class Comparison:
             "ranking": self.ranking,
             "flips": self.flips(),
         }
+
+    def _verdict(self, pair: Mapping[str, Any], family: int) -> str:
+        a, b = self.evaluations[pair["a"]], self.evaluations[pair["b"]]
+        return same(pair, self.labels, a) if a == b else verdict(pair, self.labels, self.confidence, family)
 
     def _rows(self, table: str) -> list[dict[str, Any]]:
         return pa.Table.from_batches(  # type: ignore[no-any-return]
@@ -229,12 +234,22 @@ def _evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
         made = (Evaluation(store, e) for e in store.ids("evaluations") if store.is_sealed("evaluations", e))
         of_run = [e for e in made if e.manifest["provenance"]["run"] == id]
         if not of_run:
-            raise SpecError(f"run {id[:12]} was not evaluated yet; see Evaluator.evaluate")
+            file = (store.manifest(kind, id)["provenance"].get("origin") or {}).get("experiment")
+            how = "grade it:" if file else "grade it by an experiment file that has its task and scorers:"
+            raise SpecError(
+                f"run {id[:12]} was not evaluated yet",
+                python="see Evaluator.evaluate",
+                command=f"{how} evaluand run {quote(file) if file else 'FILE'}",
+            )
         return [max(of_run, key=lambda e: str(e.manifest["created"]))]
     found = [id] if kind == "evaluations" else store.manifest(kind, id)["provenance"]["evaluations"]
     for e in found:
         if not store.is_sealed("evaluations", e):
-            raise SpecError(f"evaluation {e[:12]} is not finished; resume it before it is compared")
+            raise SpecError(
+                f"evaluation {e[:12]} is not finished",
+                python="resume it before it is compared",
+                command=f"go on with: evaluand resume {e[:12]}",
+            )
     return [Evaluation(store, e) for e in found]
 
 

@@ -7,17 +7,35 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-import orjson
 from orjson import Fragment
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.report.cells import CELL, LINES, count_text, long_text, name_values, plain_table
+from evaluand.report.cells import (
+    CELL,
+    LINES,
+    count_text,
+    example_name,
+    legible,
+    long_text,
+    name_values,
+    plain_table,
+)
 from evaluand.report.comparison import comparison_parts
 from evaluand.report.facts import Facts
-from evaluand.report.text import SHORT_ID, metric_labels, minute, number_format, numbers, safe, seconds, took
+from evaluand.report.text import (
+    SHORT_ID,
+    group_name,
+    metric_labels,
+    minute,
+    number_format,
+    numbers,
+    safe,
+    seconds,
+    took,
+)
 from evaluand.store import Manifest
 from evaluand.trace import STATUSES, Trace
 
@@ -165,8 +183,7 @@ class _Metrics:
         if not row["by"]:
             label = self._labels[row["scorer"], row["signature"]]
             return Text(f"  {label}" + (f" · {target}" if target else ""))
-        groups = (f"{safe(k, CELL)}={'none' if v is None else safe(v, CELL)}" for k, v in row["by"].items())
-        return Text("    " + ", ".join([*([target] if target else []), *groups]))
+        return Text("    " + ", ".join([*([target] if target else []), group_name(row["by"])]))
 
 
 def _row_counts(row: Facts, skipped: bool) -> list[Text]:
@@ -272,7 +289,9 @@ def _run_body(facts: Facts) -> Iterator[RenderableType]:
 def _response(row: Facts, repeated: bool) -> RenderableType:
     replication = f", replication {row['replication']}" if repeated else ""
     attempts = f" in {row['attempts']} attempts" if row["attempts"] > 1 else ""
-    head = Text.assemble((f"_index_ {row['_index_']}", "bold"), f"{replication}: ", _status(row["status"]))
+    head = Text.assemble(
+        (example_name(row["_index_"], row.get("id")), "bold"), f"{replication}: ", _status(row["status"])
+    )
     head.append(f"{attempts}, {seconds(row['duration'])}")
     pairs: list[tuple[str, str | Text]] = [
         (n, long_text(row[n])) for n in ("input", "expected") if row.get(n) is not None
@@ -304,7 +323,7 @@ def _tree(row: Facts) -> str:
 
 
 def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
-    counts = facts["manifest"]["counts"]
+    counts = {scorer: facts["manifest"]["counts"][scorer] for scorer in facts["rows"]}
     table = plain_table("scorer")
     statuses = ("scored", "failed", "abstained", "skipped")
     for status in ("rows", *statuses):
@@ -316,20 +335,22 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
     for scorer, rows in facts["rows"].items():
-        yield from _scores(scorer, rows) if rows else ()
+        yield from _scores(scorer, rows, facts["replications"] != 1) if rows else ()
 
 
-def _scores(scorer: str, rows: Sequence[Facts]) -> Iterator[RenderableType]:
+def _scores(scorer: str, rows: Sequence[Facts], repeated: bool) -> Iterator[RenderableType]:
     yield Text(safe(scorer, CELL), "bold")
     for row in rows:
-        yield _score(row)
+        yield _score(row, repeated)
 
 
-def _score(row: Facts) -> RenderableType:
+def _score(row: Facts, repeated: bool) -> RenderableType:
     """One graded row: its key and grade, what was asked and answered, and what the scorer says."""
-    key = [f"{n} {row[n]}" for n in ("replication", "_response_index_") if row[n]]
+    key = [f"replication {row['replication']}"] if repeated else []
+    key += [f"_response_index_ {row['_response_index_']}"] if row["_response_index_"] else []
     key += [f"target {safe(row['target'], CELL)}"] if row["target"] is not None else []
-    head = Text.assemble((f"_index_ {row['_index_']}", "bold"), "".join(f", {part}" for part in key), ": ")
+    name = example_name(row["_index_"], row.get("id"))
+    head = Text.assemble((name, "bold"), "".join(f", {part}" for part in key), ": ")
     head.append(_status(row["status"])).append("" if row["value"] is None else f" {numbers(row['value'])[0]}")
     pairs: list[tuple[str, str | Text]] = [
         (n, long_text(row[n])) for n in ("input", "expected") if row.get(n) is not None
@@ -388,4 +409,4 @@ def _place(status: str) -> int:
 
 
 def _json(value: Any) -> str:
-    return safe(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode(), 4 * CELL)
+    return safe(legible(value), 4 * CELL)

@@ -56,6 +56,19 @@ def number_format(values: Iterable[float | None]) -> str:
     return f",.{min(max(3 - digits, 1), 3) if digits >= -1 else 2 - digits}f"
 
 
+def group_name(by: Mapping[str, str | None]) -> str:
+    """The group of a value; one without a value is written so that no value looks like it.
+
+    Example:
+        >>> group_name({"topic": "sums", "language": None}), group_name({"language": "none"})
+        ('topic=sums, without language', 'language=none')
+    """
+    return ", ".join(
+        f"without {safe(name, LABEL)}" if value is None else f"{safe(name, LABEL)}={safe(value, LABEL)}"
+        for name, value in by.items()
+    )
+
+
 def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """(scorer, signature) → the metric's label; numbered where two metrics would have the same."""
     keys = dict.fromkeys((row["scorer"], row["signature"], row["metric"]) for row in rows)
