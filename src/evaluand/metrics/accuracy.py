@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from evaluand.intervals import cluster_variance, clustered_wilson, count_rows, wilson
 from evaluand.metric import NO_ROWS, VALUE, Columns, Reduce, State, Values
-from evaluand.metrics.averaging import Averaging, zeros_and_ones
+from evaluand.metrics.averaging import Averaging, quotient, unweighable, zeros_and_ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +57,7 @@ class Accuracy(Averaging):
     def compute(self, state: State) -> Values:
         n, correct = state["n"], state["correct"]
         right, of = (state["weight_value"], state["weight"]) if self.weighted else (correct, n)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = right / np.where((of > 0) & np.isfinite(of), of, np.nan)
+        value = quotient(right, of)
         clusters: list[int | None] = [None] * len(n)
         if "cluster_key" in state:
             spread = cluster_variance(state, value)
@@ -74,11 +72,7 @@ class Accuracy(Averaging):
 def _reason(n: int, correct: int, weight: float, clusters: int | None) -> str | None:
     if n == 0:
         return NO_ROWS
-    if weight == 0:
-        return "all weights are 0"
-    if not math.isfinite(weight):
-        return "the weights are too large to be summed"
-    return "one cluster has no interval" if clusters == 1 else None
+    return unweighable(weight) or ("one cluster has no interval" if clusters == 1 else None)
 
 
 def _data(n: int, correct: int, weight: float, clusters: int | None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -86,6 +87,19 @@ class Averaging(Metric):
             return low, high
         ends = bootstrap(state, value, self.confidence, self.bootstrap)
         return tuple(np.where(np.isnan(end), other, end) for end, other in zip(ends, (low, high), strict=True))
+
+
+def quotient(total: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The mean of each group; NaN for a sum of weights to which `unweighable` objects."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(total / np.where((weight > 0) & np.isfinite(weight), weight, np.nan))
+
+
+def unweighable(weight: float) -> str | None:
+    """Why rows whose weights have this sum have no mean; None where they have."""
+    if weight == 0:
+        return "all weights are 0"
+    return None if math.isfinite(weight) else "the weights are too large to be summed"
 
 
 def zeros_and_ones(columns: Columns, name: str, kind: str, remedy: str = "") -> np.ndarray:

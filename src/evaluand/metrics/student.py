@@ -11,7 +11,7 @@ import numpy as np
 
 from evaluand.intervals import Spread, cluster_variance, clustered_wilson, merge_moments, moments, t_quantile
 from evaluand.metric import NO_ROWS, State, Values
-from evaluand.metrics.averaging import Averaging
+from evaluand.metrics.averaging import Averaging, quotient, unweighable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,20 +33,18 @@ class Student(Averaging):
         value = self._value(state)
         with np.errstate(over="ignore", invalid="ignore"):
             low, high, independent = self._interval(state, value, variance)
-        weightless = (state["weight"] == 0 if self.weighted else n < 0).tolist()
-        known, bounded = np.isfinite(value).tolist(), np.isfinite(low).tolist()
-        each = zip(
-            n.tolist(), weightless, known, bounded, independent.tolist(), np.isfinite(variance).tolist(), strict=True
-        )
+        weight = state["weight"] if self.weighted else n
+        told = (n, weight, np.isfinite(value), np.isfinite(low), independent, np.isfinite(variance))
+        reasons = [_reason(*group) for group in zip(*(array.tolist() for array in told), strict=True)]
         data = [_data(*group) for group in zip(n.tolist(), np.sqrt(variance).tolist(), strict=True)]
         if "cluster_key" in state:
-            data = [told | {"clusters": found} for told, found in zip(data, independent.tolist(), strict=True)]
-        return Values(value, low, high, [_reason(*group) for group in each], data)
+            data = [one | {"clusters": found} for one, found in zip(data, independent.tolist(), strict=True)]
+        return Values(value, low, high, reasons, data)
 
     def _value(self, state: State) -> np.ndarray:
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            if self.weighted:
-                return np.asarray(state["weight_value"] / state["weight"])
+        if self.weighted:
+            return quotient(state["weight_value"], state["weight"])
+        with np.errstate(over="ignore", invalid="ignore"):
             return np.where(state["n"] > 0, state["mean"] + state["rest"], np.nan)
 
     def _interval(self, state: State, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -70,11 +68,11 @@ class Student(Averaging):
         return least + low * (most - least), least + high * (most - least)
 
 
-def _reason(n: int, weightless: bool, has_value: bool, has_interval: bool, independent: int, near: bool) -> str | None:
+def _reason(n: int, weight: float, has_value: bool, has_interval: bool, independent: int, near: bool) -> str | None:
     if n == 0:
         return NO_ROWS
     if not has_value:
-        return "all weights are 0" if weightless else "the values are too large to be averaged"
+        return unweighable(weight) or "the values are too large to be averaged"
     if independent == 1:
         return "one scored row has no interval" if n == 1 else "one cluster has no interval"
     if has_interval:
