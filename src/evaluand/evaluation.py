@@ -26,13 +26,14 @@ from evaluand.engine import Engine, InlineEngine, LocalEngine, Outcome, Policy, 
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
-from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
-from evaluand.run import BATCH_CHARACTERS, Response, Rows, Run, Wanted, canonical_text, message_of, place_of
+from evaluand.responses import Response, message_of, place_of
+from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED, Rows
+from evaluand.run import Run
 from evaluand.scorer import Score, Scorer, as_scorer
 from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, journalled, now
+from evaluand.wanted import Wanted
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
-BATCH = 4096
 GATHER = 256
 NEWEST = 3
 _REASON = 500
@@ -311,44 +312,33 @@ class _Job:
     def _seal_scorer(self, draft: Any, lane: Lane, table: str, schema: pa.Schema) -> tuple[dict[str, int], bytes]:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
-        gathered, held = Rows(schema), 0
+        gathered = Rows(schema)
         own = [(field.name, rows.is_json(field)) for field in schema][_OWN:]
         for (_, digest, scores), (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
             for number, target, status, reason, value, label, data, explanation, columns in scores:
                 cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
-                text = None if data is None else canonical_text(data)
+                text = None if data is None else ids.canonical_text(data)
                 row = (index, replication, fold, number, target, bytes.fromhex(digest), status, reason, value, label)
                 row = (*row, text, explanation, *cells)
                 state.update(row_digest(row))
                 counts[status] = counts.get(status, 0) + 1
-                gathered.add(row)
-                held += len(text or "") + len(explanation or "") + sum(len(c) for c in cells if isinstance(c, str))
-            if len(gathered) >= BATCH or held >= BATCH_CHARACTERS:
-                held = 0
+                texts = (text, explanation, *cells)
+                gathered.add(row, sum(len(c) for c in texts if isinstance(c, str)))
+            if gathered.is_full:
                 gathered.flush(draft, table)
         gathered.flush(draft, table)
         return counts, state.digest()
 
     def _reuse(self, lane: Lane, work: str, tally: Tally, quick: bool) -> None:
         """Takes over the scores that earlier evaluations by the same scorer found for the same rows."""
-        sources = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
-        if quick:
-            sources = sources[:NEWEST]  # grading is cheaper than looking far
+        found = [id for id in self.store.find("evaluations", work) if id != self.manifest["id"]]
+        sources = found[:NEWEST] if quick else found  # grading is cheaper than looking far
         if not sources:
             return
         wanted = Wanted((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
-        for source in sources:
-            if not wanted.left:
-                break
-            for digest, scores in _found_scores(self.store, source, work):
-                try:
-                    rest = orjson.dumps([digest.hex(), scores])
-                except TypeError:  # nested more deeply than orjson writes with what is around it: grade it again
-                    continue
-                slot = wanted.take(digest)
-                if slot is not None:
-                    lane.append(b"[%d,%b\n" % (slot, rest[1:]))
-                    tally.reused += 1
+        for line in wanted.filled(_found_scores(self.store, source, work) for source in sources):
+            lane.append(line)
+            tally.reused += 1
         lane.refresh()
 
 
@@ -603,7 +593,7 @@ def _batched(units: Iterator[_Unit], lane: Lane) -> Iterator[_Unit]:
 
 
 def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, list[Any]]]:
-    """(digest, journalled scores) of every row that an evaluation's scorers of that work could grade."""
+    """(digest, journal record without its slot) of every row that an evaluation's scorers of that work could grade."""
     manifest = store.manifest("evaluations", id)
     for number, (name, spec) in enumerate(manifest["spec"]["scorers"].items()):
         if _work(spec) != work:
@@ -617,7 +607,7 @@ def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, lis
             lane.refresh()
             for _, digest, scores in lane.records():
                 if all(row[2] != FAILED for row in scores):
-                    yield bytes.fromhex(digest), scores
+                    yield bytes.fromhex(digest), [digest, scores]
         finally:
             lane.close()
 
@@ -632,7 +622,7 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
         for i in range(batch.num_rows):
             if (columns[INDEX][i], columns["replication"][i]) != key:
                 if key is not None and all(row[2] != FAILED for row in scores):
-                    yield digest, scores
+                    yield digest, [digest.hex(), scores]
                 key, scores = (columns[INDEX][i], columns["replication"][i]), []
             digest = columns["digest"][i]
             row = [columns[c][i] for c in ("_response_index_", "target", "status", "reason", "value", "label")]
@@ -646,7 +636,7 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
                 ]
             )
     if key is not None and all(row[2] != FAILED for row in scores):
-        yield digest, scores
+        yield digest, [digest.hex(), scores]
 
 
 def _written(name: str, value: Any, texts: set[str]) -> Any:
@@ -659,7 +649,7 @@ def _targets(run: Run) -> list[str] | None:
 
 
 def _cell(value: Any, is_json: bool) -> Any:
-    return canonical_text(value) if is_json and value is not None else value
+    return ids.canonical_text(value) if is_json and value is not None else value
 
 
 def _work(scorer: Mapping[str, Any]) -> str:

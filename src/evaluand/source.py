@@ -27,9 +27,8 @@ import pyarrow as pa
 from evaluand import ids, rows
 from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.registry import nearest
+from evaluand.rows import BATCH_CHARACTERS, BATCH_ROWS
 
-BATCH_ROWS = 4096
-BATCH_CHARACTERS = 16 << 20  # of text in a batch, so that long texts fill no memory
 MAX_FAULTS = 1000
 FORMATS = ("csv", "tsv", "jsonl", "ndjson", "json", "parquet", "arrow", "feather")
 _BINARY = ("parquet", "arrow", "feather")
