@@ -410,7 +410,8 @@ def test_what_code_cannot_be_pinned_by_or_found_under_is_told_by_line(tmp_path: 
     (tmp_path / "app.py").write_text("def answer(text):\n    return text\n")
     file = tmp_path / "e.yaml"
     file.write_text(
-        f"name: e\ndataset: {{path: data.jsonl}}\ntasks:\n  t: {task}\nscorers: {{s: exact_match}}\nmetrics: [accuracy]\n"
+        f"name: e\ndataset: {{path: data.jsonl}}\ntasks:\n  t: {task}\n"
+        "scorers: {s: exact_match}\nmetrics: [accuracy]\n"
     )
     with pytest.raises(SpecError, match=told):
         Experiment.from_file(file)

@@ -28,34 +28,23 @@ from evaluand.run import Run
 from evaluand.scorer import Scorer, as_scorer
 from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, journalled, now
 from evaluand.wanted import Wanted
-from evaluand.work import KeyedWork, Progress, Receipt, Tally
+from evaluand.work import Artifact, KeyedWork, Progress, Receipt, Tally
 
 NEWEST = 3
 _OWN = 12  # the columns of a scorer's own begin here
 
 
-class Evaluation:
+class Evaluation(Artifact):
     """An evaluation in a store.
 
     Attributes:
         receipt: what had to be done for it, when it was just made.
     """
 
-    def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
-        self.store, self.id, self.receipt = store, id, receipt
-        self.manifest = store.manifest("evaluations", id)
+    kind = "evaluations"
 
     def __repr__(self) -> str:
         return f"Evaluation({self.id[:12]}, {', '.join(self.scorers)})"
-
-    @property
-    def name(self) -> str | None:
-        return self.manifest["name"]  # type: ignore[no-any-return]
-
-    @property
-    def digest(self) -> str:
-        """32 hexadecimal digits that stand for every score."""
-        return str(self.manifest["digest"])
 
     @property
     def scorers(self) -> list[str]:

@@ -26,32 +26,21 @@ from evaluand.rows import FAILED
 from evaluand.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
 from evaluand.task import Runnable
 from evaluand.trace import TaskSpan, Trace
-from evaluand.work import KeyedWork, Progress, Receipt, Tally
+from evaluand.work import Artifact, KeyedWork, Progress, Receipt, Tally
 
 
-class Run:
+class Run(Artifact):
     """A run in a store.
 
     Attributes:
         receipt: what had to be done for it, when it was just made.
     """
 
-    def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
-        self.store, self.id, self.receipt = store, id, receipt
-        self.manifest = store.manifest("runs", id)
+    kind = "runs"
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {word}" for word, n in self.counts.items())
         return f"Run({self.id[:12]}, {self.name or 'unnamed'}: {counts})"
-
-    @property
-    def name(self) -> str | None:
-        return self.manifest["name"]  # type: ignore[no-any-return]
-
-    @property
-    def digest(self) -> str:
-        """32 hexadecimal digits that stand for every response, without times and costs."""
-        return str(self.manifest["digest"])
 
     @property
     def counts(self) -> dict[str, int]:
