@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids, rows
-from evaluand.dataset import Dataset, Roles
+from evaluand.dataset import Dataset
 from evaluand.errors import DataError, Fault, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
@@ -26,6 +26,7 @@ from evaluand.intervals import scrambled
 from evaluand.metric import CLUSTER, WEIGHT, Metric
 from evaluand.provenance import provenance
 from evaluand.registry import nearest
+from evaluand.roles import Roles
 from evaluand.rows import INDEX, SHARD_ROWS
 from evaluand.store import FORMAT, Store, check_name, drafted, now
 from evaluand.work import Artifact, Receipt
