@@ -396,29 +396,22 @@ def test_a_value_stands_beside_the_task_it_was_asked_for(tmp_path: Path) -> None
     assert labelled("{one: 'app.py:good', two: 'app.py:good'}") == [("one", 1.0), ("two", 1.0)]
 
 
-def test_an_empty_version_pins_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ("{function: 'app.py:answer', version: ''}", r"e\.yaml:4: tasks\.t\.version"),
+        ("{function: 'app.py:answer', files: [nope.txt]}", r"e\.yaml:4: tasks\.t: .*nope\.txt does not exist"),
+        ("'..:answer'", r"e\.yaml:4: tasks\.t: '\.\.' is neither a file nor a module"),
+    ],
+    ids=["empty version", "file", "module"],
+)
+def test_what_code_cannot_be_pinned_by_or_found_under_is_told_by_line(tmp_path: Path, task: str, told: str) -> None:
     (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n')
     (tmp_path / "app.py").write_text("def answer(text):\n    return text\n")
     file = tmp_path / "e.yaml"
     file.write_text(
-        "name: e\ndataset: {path: data.jsonl}\ntasks:\n  t: {function: 'app.py:answer', version: ''}\n"
+        f"name: e\ndataset: {{path: data.jsonl}}\ntasks:\n  t: {task}\n"
         "scorers: {s: exact_match}\nmetrics: [accuracy]\n"
     )
-    with pytest.raises(SpecError, match=r"e\.yaml:4: tasks\.t\.version"):
-        Experiment.from_file(file)
-
-
-def test_files_and_modules_that_are_not_there_are_told_by_line(tmp_path: Path) -> None:
-    (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n')
-    (tmp_path / "app.py").write_text("def answer(text):\n    return text\n")
-    file = tmp_path / "e.yaml"
-    file.write_text(
-        "name: e\ndataset: {path: data.jsonl}\ntasks:\n  t: {function: 'app.py:answer', files: [nope.txt]}\n"
-        "  u: '..:answer'\nscorers: {s: exact_match}\nmetrics: [accuracy]\n"
-    )
-    with pytest.raises(SpecError) as raised:
-        Experiment.from_file(file)
-    assert "e.yaml:5: tasks.u: '..' is neither a file nor a module" in str(raised.value)
-    file.write_text(file.read_text().replace("  u: '..:answer'\n", ""))
-    with pytest.raises(SpecError, match=r"e\.yaml:4: tasks\.t: .*nope\.txt does not exist"):
+    with pytest.raises(SpecError, match=told):
         Experiment.from_file(file)

@@ -144,8 +144,16 @@ def test_units_are_taken_only_when_a_call_can_be_made() -> None:
 
 
 def test_nothing_to_do_starts_no_process() -> None:
-    wire = Wire[int](lambda unit: b"", int)
-    ProcessMap(iter(()), print, lambda unit, outcome: (b"", 0), wire, print, TWO).run()
+    forks: list[int] = []
+    os.register_at_fork(before=lambda: forks.append(os.getpid()))
+    wire = Wire[int](lambda unit: b"%d" % unit, int)
+
+    def started(units: list[int]) -> int:
+        forks.clear()
+        ProcessMap(iter(units), abs, lambda unit, outcome: (b"", 0), wire, lambda unit, line, failed: None, TWO).run()
+        return len(forks)
+
+    assert [started([]), started([1])] == [0, 1]
 
 
 def test_what_a_megabyte_long_answer_says_comes_whole() -> None:

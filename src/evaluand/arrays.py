@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from evaluand import ids, registry
 from evaluand.aggregation import Measure, check_measures, cluster_keys, held_as, told_as
-from evaluand.dataset import Dataset, Roles
+from evaluand.dataset import Dataset
 from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.experiment import Experiment, Results
 from evaluand.fingerprint import Identity
@@ -26,6 +26,7 @@ from evaluand.groups import MetricRow, summarise
 from evaluand.metric import CLUSTER, VALUE, WEIGHT, Metric
 from evaluand.report.facts import Facts
 from evaluand.report.text import group_name
+from evaluand.roles import Roles
 from evaluand.rows import INDEX, SHARD_ROWS
 from evaluand.scorer import Scorer
 from evaluand.store import Store

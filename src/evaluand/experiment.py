@@ -33,13 +33,14 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evaluand import registry
 from evaluand.aggregation import Aggregation, Aggregator, Measure, check_measures
-from evaluand.dataset import Dataset, RoleError
+from evaluand.dataset import Dataset
 from evaluand.document import Document, Place
 from evaluand.engine import TRANSIENT, Policy
 from evaluand.errors import DataError, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.ids import encode
 from evaluand.metric import Metric
+from evaluand.roles import RoleError
 from evaluand.run import Run, Runner
 from evaluand.scorer import FunctionScorer, Scorer, as_scorer
 from evaluand.source import kind_of

@@ -11,11 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from evaluand.engine import Engine, LocalEngine, Outcome, Policy, Wire
 from evaluand.errors import EngineError
 from evaluand.journal import SHARD_SLOTS, Lane
+from evaluand.store import Store
 
 _PATIENCE = 0.5
 
@@ -83,6 +84,29 @@ class Receipt:
         more = ((self.kept, "kept"), (self.reused, "reused"), (self.skipped, "skipped"))
         parts += [f"{n:,} {word}" for n, word in more if n]
         return ", ".join(parts) + (f" ({self.why})" if self.why else "")
+
+
+class Artifact:
+    """What a step has left in a store.
+
+    Attributes:
+        receipt: what had to be done for it, when it was just made.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
+        self.store, self.id, self.receipt = store, id, receipt
+        self.manifest = store.manifest(self.kind, id)
+
+    @property
+    def name(self) -> str | None:
+        return self.manifest["name"]  # type: ignore[no-any-return]
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits that stand for every row, without times and costs."""
+        return str(self.manifest["digest"])
 
 
 class Progress(Protocol):

@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 import click
+from click.types import StringParamType
 
 COMPLETE = "_EVALUAND_COMPLETE"
 """The variable in which a shell asks for completions."""
@@ -34,7 +35,7 @@ def variable(command: str, option: click.Option) -> str:
     return f"EVALUAND_{command}_{flag}".upper().replace("-", "_")
 
 
-class _Line(type(click.STRING)):  # type: ignore[misc]
+class _Line(StringParamType):
     """Text of which a variable holds one on each line, where the option may be given several times."""
 
     envvar_list_splitter = "\n"

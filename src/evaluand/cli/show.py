@@ -20,7 +20,8 @@ from evaluand.provenance import origins
 from evaluand.report.facts import Facts, Names, dataset_facts, evaluation_facts, metrics_facts, run_facts
 from evaluand.report.terminal import artifact_table
 from evaluand.report.text import SHORT_ID
-from evaluand.run import LANE, Run
+from evaluand.responses import LANE
+from evaluand.run import Run
 from evaluand.store import Manifest, resolve
 from evaluand.stores.directory import DirectoryStore
 
