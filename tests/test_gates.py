@@ -223,6 +223,7 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
         ("acuracy >= 1", r"no metric is called 'acuracy' \(did you mean 'accuracy'\?\)"),
         ("accuracy(scor) >= 1", r"no scorer is called 'scor' \(did you mean 'score'\?\)"),
         ("accuracy better than bse", r"no baseline is called 'bse' \(did you mean 'base'\?\)"),
+        ("accuracy better than ba", r"no baseline is called 'ba' \(did you mean 'base'\?\)"),
         ("count better than base", "count is no mean of one number per row|count has no direction"),
         ("quantile >= 1 at 95%", "parameters|interval|"),
     ],
@@ -230,6 +231,37 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
 def test_names_that_mean_nothing_are_told(store: MemoryStore, base: Evaluation, gate: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         one(evaluated(store, "mine", {}), gate, base)
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("accuracy >= 90", r"accuracy lies between 0 and 1, never at 90; did you mean 0\.9\?$"),
+        ("accuracy <= -0.1", r"accuracy lies between 0 and 1, never at -0\.1$"),
+        ("accuracy > 900", r"never at 900$"),
+        (
+            "accuracy not worse than base by 2",
+            r"values of accuracy differ by at most 1, never by 2; did you mean 0\.02\?$",
+        ),
+        ("mean >= 11", r"mean lies between -10 and 10, never at 11$"),
+        ("mean not worse than base by 21", r"values of mean differ by at most 20, never by 21$"),
+    ],
+)
+def test_a_number_that_no_value_can_reach_is_refused(base: Evaluation, gate: str, message: str) -> None:
+    measures = [Measure("score", Mean(range=(-10, 10)))]
+    with pytest.raises(SpecError, match=message):
+        one(base, gate, base, measures=measures)
+    for sound in ("accuracy >= 1", "accuracy > 0", "mean > -10", "mean not worse than base by 20"):
+        one(base, sound, base, measures=measures)
+    one(base, "mean >= 1000", base)  # whose range is not known
+
+
+@pytest.mark.parametrize("name", ["bas", "baselin", "Baseline"])
+def test_a_baseline_whose_name_is_nearly_right_is_hinted_at(store: MemoryStore, name: str) -> None:
+    evaluated(store, "baseline", {1: 0})
+    evaluated(store, "other", {2: 0})
+    with pytest.raises(SpecError, match=rf"no baseline is called '{name}' \(did you mean 'baseline'\?\)"):
+        one(evaluated(store, "mine", {}), f"accuracy not worse than {name} by 0.02")
 
 
 def test_an_evaluation_is_not_held_against_itself(base: Evaluation) -> None:
