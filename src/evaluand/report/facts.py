@@ -53,13 +53,18 @@ class Part:
 
 
 def report_facts(
-    title: str, parts: Sequence[Part], metrics: Sequence[Facts], commands: Mapping[str, str] | None = None
+    title: str,
+    parts: Sequence[Part],
+    metrics: Sequence[Facts],
+    commands: Mapping[str, str] | None = None,
+    folder: str | None = None,
 ) -> Facts:
     """All that a report says but the examples: values, why rows are missing, how scores lie, and where all came from.
 
     Args:
         metrics: as `metrics_facts` gives them, by the tasks' names here.
         commands: what the reader can do → the command line for it.
+        folder: where these are to be run.
     """
     return {
         "title": title,
@@ -78,6 +83,7 @@ def report_facts(
         "metrics": list(metrics),
         "scores": scores_facts(parts),
         "commands": dict(commands or {}),
+        "folder": folder,
     }
 
 

@@ -413,7 +413,8 @@ def _provenance(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
             f"<dt>{_text(what)}</dt><dd><pre><code>{_text(command)}</code></pre></dd>"
             for what, command in facts["commands"].items()
         )
-        parts.append(f'<h3>Commands</h3>\n<dl class="commands">{commands}</dl>')
+        where = f'<p class="note">To be run in <code>{_text(facts["folder"])}</code></p>' if facts["folder"] else ""
+        parts.append(f'<h3>Commands</h3>\n{where}<dl class="commands">{commands}</dl>')
     signatures = "".join(
         f'<tr><th scope="row">{escape(label)}</th><td class="text long"><code>{_text(key[1])}</code></td></tr>'
         for key, label in labels.items()
@@ -481,7 +482,8 @@ _BROWSER = """<noscript><p>To look through the examples, allow this page its scr
 <div id="search-progress" hidden><progress id="progress" max="1" value="0" aria-label="Search"></progress>
 <button type="button" id="cancel">Stop the search</button></div>
 <p id="count" role="status" aria-live="polite"></p>
-<ol id="rows"></ol>
+<p id="heads"><span>Outcome</span><span>Example</span><span>Input</span><span>Response</span><span>Scores</span></p>
+<ol id="rows" aria-label="Rows" aria-describedby="heads"></ol>
 <nav id="pages" aria-label="Pages of examples">
 <button type="button" id="first">First</button><button type="button" id="previous">Previous</button>
 <label for="page">Page</label><input id="page" type="number" min="1" inputmode="numeric"><span id="of"></span>
