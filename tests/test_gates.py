@@ -369,6 +369,7 @@ def test_a_stored_comparison_is_listed_shown_and_verified(folder: Path) -> None:
     call(folder, "compare", "exp")
     [entry] = json.loads(call(folder, "list", "comparisons", "--json").stdout)
     assert entry["counts"] == {"pairs": 1, "ranking": 0, "flips": 4}
+    assert "1 pair compared, 4 examples" in call(folder, "list", "comparisons").stdout
     shown = call(folder, "show", entry["id"])
     assert "mine is better" in shown.stdout
     assert shown.stdout.count("made from  evaluation") == 1

@@ -398,3 +398,21 @@ def test_what_is_not_sealed_has_no_duration() -> None:
 def described(kind: str, made: Any, facts: dict[str, Any]) -> dict[str, Any]:
     head = {"kind": kind, "id": made.id, "names": [], "status": "sealed", "manifest": made.manifest}
     return head | facts
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [
+        ({"examples": 1}, "1 example"),
+        ({"examples": 0}, "0 examples"),
+        ({"metrics": 1}, "1 value"),
+        ({"metrics": 1200}, "1,200 values"),
+        ({"flips": 0, "pairs": 1, "ranking": 0}, "1 pair compared"),
+        ({"flips": 1, "pairs": 3, "ranking": 3}, "3 pairs compared, 3 places ranked, 1 example listed"),
+        ({"failed": 1, "completed": 2}, "2 completed, 1 failed"),
+        ({"pairs": {"scored": 1}}, "pairs: 1 scored"),
+    ],
+)
+def test_the_list_counts_in_words(counts: Any, told: str) -> None:
+    entry = {"kind": "comparisons", "id": "f" * 32, "name": "x", "names": ["x"], "created": "", "status": "sealed"}
+    assert shown(listing_table([entry | {"counts": counts}]), 120).splitlines()[1].endswith(f"  x     {told}")

@@ -156,7 +156,7 @@ def _flips(pair: Facts, flips: Sequence[Facts]) -> RenderableType:
 
 
 def _flip(flip: Facts, a: str, b: str) -> RenderableType:
-    named = "" if flip["id"] is None else f" {safe(flip['id'], CELL)}"
+    named = "" if flip["id"] in (None, str(flip["index_a"])) else f", id {safe(flip['id'], CELL)}"
     before, after = numbers(flip["value_a"], flip["value_b"])
     head = Text(f"_index_ {flip['index_a']}{named}: {before} → {after}")
     told = [(name, long_text(flip[name])) for name in ("input", "expected") if flip[name] is not None]

@@ -24,7 +24,14 @@ from evaluand.trace import STATUSES, Trace
 _WIDE = 104
 _REASONS = 3
 _NUMBERS = ("value", "low", "high", "worst", "best")
-_ORDER = ("completed", "scored", "failed", "abstained", "skipped")
+_ORDER = ("completed", "scored", "failed", "abstained", "skipped", "pairs", "ranking", "flips")
+_COUNTED = {  # rows of tables, one and several of them
+    "examples": ("example", "examples"),
+    "metrics": ("value", "values"),
+    "pairs": ("pair compared", "pairs compared"),
+    "ranking": ("place ranked", "places ranked"),
+    "flips": ("example listed", "examples listed"),
+}
 
 
 def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
@@ -373,13 +380,14 @@ def _status(status: str) -> Text:
 
 
 def _counts(counts: Mapping[str, Any]) -> str:
-    """`7 scored, 3 failed`, by scorer where there are several statuses for each."""
+    """`7 scored, 3 failed`, by scorer where there are several statuses for each; or how many rows of which table."""
     told = []
     for name, count in sorted(counts.items(), key=lambda item: _place(item[0])):
         if isinstance(count, Mapping):
             told.append(f"{safe(name, CELL)}: {_counts(count)}")
-        else:
-            told.append(f"{count:,} {safe(name, CELL)}")
+        elif count or name not in ("ranking", "flips"):
+            one, several = _COUNTED.get(name, (name, name))
+            told.append(f"{count:,} {safe(one if count == 1 else several, CELL)}")
     return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(told)
 
 
