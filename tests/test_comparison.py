@@ -341,6 +341,32 @@ def test_declared_clusters_bind_examples() -> None:
     )
 
 
+def test_a_comparison_says_what_is_not_independent() -> None:
+    def told(store: Store, **roles: Any) -> tuple[Any, Any, str]:
+        rows = [{"input": f"q{i}", "page": i // 2, "w": 1.0 + i} for i in range(6)]
+        a = evaluated(store, "a", scores([0] * 6), rows, input="input", **roles)
+        b = evaluated(store, "b", scores([1, 1, 0, 0, 1, 0]), rows, input="input", **roles)
+        made = compare(a, b, metrics=Accuracy(weighted="weight" in roles)).to_dict()
+        file = io.StringIO()
+        Console(file=file, width=120, markup=False, highlight=False).print(comparison_table(made))
+        return made["pairs"][0]["clusters"], made["pairs"][0]["clustered_by"], file.getvalue()
+
+    *declared, text = told(MemoryStore(), cluster="page")
+    assert declared == [3, "page"]
+    assert "interval and test go by 3 clusters (page): rows of the same are not independent" in text
+    for roles in ({}, {"weight": "w"}):
+        *none, text = told(MemoryStore(), **roles)
+        assert none == [None, None]
+        assert "go by" not in text
+    store = MemoryStore()
+    a = evaluated(store, "a", {"x": [1, 0], "y": [0, 0]}, replications=2)
+    made = compare(a, evaluated(store, "b", {"x": [1, 1], "y": [1, 0]}, replications=2)).to_dict()
+    file = io.StringIO()
+    Console(file=file, width=120, markup=False, highlight=False).print(comparison_table(made))
+    assert (made["pairs"][0]["clusters"], made["pairs"][0]["clustered_by"]) == (2, None)
+    assert "interval and test go by 2 examples: rows" in file.getvalue()
+
+
 def test_weights_count() -> None:
     rows = [{"input": f"q{i}", "weight": w} for i, w in enumerate([1.0, 3.0, 4.0])]
     store = MemoryStore()

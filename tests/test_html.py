@@ -320,6 +320,19 @@ def test_an_axis_holds_its_values_between_round_ends(values: list[float], low: f
     assert axis.place(axis.high) == "100.00%"
 
 
+def test_what_intervals_go_by_is_told_beside_the_signatures_and_differences() -> None:
+    data = Dataset.from_rows([{"input": str(i), "page": i // 2} for i in range(6)], input="input", cluster="page")
+    run = Runner().run(str.upper, data)
+    evaluation = Evaluator().evaluate(run, {"low": lambda output: int(output) < 3})
+    aggregation = Aggregator().aggregate([evaluation], [Measure("low", Accuracy())], labels=["mine"])
+    row = {"a": "old", "b": "new", "metric": "accuracy", "difference": 0.05, "low": -0.01, "high": 0.11, "p": 0.0931}
+    row |= {"won": 7, "lost": 2, "n": 100, "verdict": "undecided", "clusters": 12, "clustered_by": "<page>"}
+    text = page([Part("mine", run, evaluation)], metrics_facts(aggregation), comparisons=[row])
+    told = "".join(Page(text).texts)
+    assert told.count("interval=wilson 95%, by 3 clusters (page)") == 2
+    assert "Interval and test go by 12 clusters (<page>)." in told
+
+
 def test_charts_say_in_words_what_they_show() -> None:
     dot = Dot(0.5, 0.25, 0.75, 0.4, 0.6, label='a "b"')
     text = strip([dot, Dot(None, None, None, None, None)], Axis.over(dot.numbers))

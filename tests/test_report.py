@@ -17,6 +17,7 @@ from evaluand.dataset import Dataset
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
+from evaluand.metrics.quantile import Quantile
 from evaluand.report.facts import Names, dataset_facts, evaluation_facts, metrics_facts, results_facts, run_facts
 from evaluand.report.terminal import artifact_table, listing_table, metrics_table, missing_table, results_table
 from evaluand.report.text import minute, number_format, numbers, safe, seconds, took
@@ -318,6 +319,25 @@ def test_skipped_rows_get_a_column_only_where_there_are_some(made: Made) -> None
     rows[0]["n_skipped"] = 77
     assert "skipped" in shown(metrics_table(rows))
     assert "77" in shown(metrics_table(rows))
+
+
+def test_what_intervals_go_by_stands_beside_the_signature() -> None:
+    def told(replications: int, weighted: bool = False, **roles: Any) -> tuple[Any, Any, str]:
+        records = [{"input": str(i), "page": i // 2, "w": 1.0 + i} for i in range(6)]
+        run = Runner().run(str.upper, Dataset.from_rows(records, input="input", **roles), replications=replications)
+        evaluation = Evaluator().evaluate(run, {"low": lambda output: int(output) < 3})
+        measures = [Measure("low", Accuracy(weighted=weighted)), Measure("low", Quantile(q=0.5))]
+        rows = metrics_facts(Aggregator().aggregate([evaluation], measures))
+        lines = [line for line in shown(metrics_table(rows), 200).splitlines() if "interval=" in line]
+        ends = {line.partition("95%")[2].rstrip() for line in lines}
+        assert len(lines) == 2
+        assert len({(row["clusters"], row["clustered_by"]) for row in rows}) == len(ends) == 1
+        return rows[0]["clusters"], rows[0]["clustered_by"], ends.pop()
+
+    assert told(1) == (None, None, "")
+    assert told(1, weighted=True, weight="w") == (None, None, "")
+    assert told(2) == (6, None, ", by 6 examples")
+    assert told(2, cluster="page") == (3, "page", ", by 3 clusters (page)")
 
 
 def test_the_list_keeps_ids_and_times_whole_however_long_the_names() -> None:

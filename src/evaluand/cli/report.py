@@ -154,7 +154,10 @@ def _compared(parts: Sequence[Part]) -> list[Facts]:
             "a": names[pair["a"]],
             "b": names[pair["b"]],
             "metric": " · ".join(str(part) for part in (pair["metric"], pair["scorer"], pair["target"]) if part),
-            **{name: pair[name] for name in ("difference", "low", "high", "won", "lost", "verdict")},
+            **{
+                name: pair[name]
+                for name in ("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by")
+            },
             "p": pair["p_holm"],
             "n": pair["n_used"],
             "flips": [{"id": flip["id"], "index": flip["index_b"]} for flip in told["flips"] if flip["pair"] == number],

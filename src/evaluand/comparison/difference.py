@@ -130,7 +130,7 @@ def difference(rows: Rows, a: int, b: int, metric: Metric, confidence: float) ->
     empty = counts["n_used"] == 0 or math.isnan(sample.value)
     return Difference(
         **counts,
-        clusters=None if sample.independent else sample.clusters,
+        clusters=None if rows.cluster is None and sample.clusters == len(sample.apart) else sample.clusters,
         binary=sample.binary,
         value_a=sample.mean(rows.value[a, used]),
         value_b=sample.mean(rows.value[b, used]),

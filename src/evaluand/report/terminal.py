@@ -17,7 +17,17 @@ from rich.text import Text
 from evaluand.report.cells import CELL, LINES, count_text, long_text, name_values, plain_table
 from evaluand.report.comparison import comparison_parts
 from evaluand.report.facts import Facts
-from evaluand.report.text import SHORT_ID, metric_labels, minute, number_format, numbers, safe, seconds, took
+from evaluand.report.text import (
+    SHORT_ID,
+    clusters_text,
+    metric_labels,
+    minute,
+    number_format,
+    numbers,
+    safe,
+    seconds,
+    took,
+)
 from evaluand.store import Manifest
 from evaluand.trace import STATUSES, Trace
 
@@ -53,7 +63,8 @@ def metrics_table(rows: Sequence[Facts]) -> RenderableType:
     signatures.add_column(overflow="fold")
     signatures.add_column(overflow="fold", style="dim")
     for key, label in labels.items():
-        signatures.add_row(Text(label), Text(safe(key[1])))
+        clusters = clusters_text(row for row in rows if not row["by"] and (row["scorer"], row["signature"]) == key)
+        signatures.add_row(Text(label), Text(f"{safe(key[1])}{f', by {clusters}' if clusters else ''}"))
     return Group(_Metrics(rows, labels), "", signatures)
 
 
