@@ -204,6 +204,19 @@ def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> No
     assert one(b, "mean better than base", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
 
 
+def test_agreement_on_numbers_is_no_certainty_that_nothing_is_worse(store: MemoryStore) -> None:
+    a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
+    b = evaluated(store, "b", {i: 2.0 + i % 3 for i in range(N)} | {99: 0})
+    half = -paired_score(0, 0, 40, 0.9, correction=0.5)[0]
+    for measures, span in (((), 2), ([Measure("score", Mean(range=(0, 10)))], 10)):
+        assert one(b, f"mean not worse than a by {half * span + 1e-6}", a, measures=measures).passed
+        assert not one(b, f"mean not worse than a by {half * span - 1e-6}", a, measures=measures).passed
+    same = evaluated(store, "same", dict.fromkeys(range(N), 5.0))
+    held = one(same, "mean not worse than same by 0.01", same)
+    assert not held.passed
+    assert held.message.startswith("undefined: the difference has no interval")
+
+
 def test_what_is_undefined_fails_with_the_reason(store: MemoryStore) -> None:
     nothing = evaluated(store, "nothing", dict.fromkeys(range(N), "abstain"))
     found = one(nothing, "accuracy >= 0")
