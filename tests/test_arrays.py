@@ -53,6 +53,11 @@ def test_every_kind_of_array_gives_the_same_numbers(made: Any) -> None:
     assert (row.worst, row.best) == (0.5, 0.75)
 
 
+def test_clusters_are_told_beside_the_signature() -> None:
+    result = evaluate([1, 1, 0, 0], [1, 0, 0, 0], metrics="accuracy", cluster=["a", "a", "b", "b"])
+    assert "interval=wilson 95%, by 2 clusters (cluster)" in " ".join(str(result).split())
+
+
 @pytest.mark.parametrize(
     ("truth", "predictions", "value"),
     [

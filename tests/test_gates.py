@@ -204,6 +204,19 @@ def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> No
     assert one(b, "mean better than base", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
 
 
+def test_agreement_on_numbers_is_no_certainty_that_nothing_is_worse(store: MemoryStore) -> None:
+    a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
+    b = evaluated(store, "b", {i: 2.0 + i % 3 for i in range(N)} | {99: 0})
+    half = -paired_score(0, 0, 40, 0.9, correction=0.5)[0]
+    for measures, span in (((), 2), ([Measure("score", Mean(range=(0, 10)))], 10)):
+        assert one(b, f"mean not worse than a by {half * span + 1e-6}", a, measures=measures).passed
+        assert not one(b, f"mean not worse than a by {half * span - 1e-6}", a, measures=measures).passed
+    same = evaluated(store, "same", dict.fromkeys(range(N), 5.0))
+    held = one(same, "mean not worse than same by 0.01", same)
+    assert not held.passed
+    assert held.message.startswith("undefined: the difference has no interval")
+
+
 def test_what_is_undefined_fails_with_the_reason(store: MemoryStore) -> None:
     nothing = evaluated(store, "nothing", dict.fromkeys(range(N), "abstain"))
     found = one(nothing, "accuracy >= 0")
@@ -223,6 +236,7 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
         ("acuracy >= 1", r"no metric is called 'acuracy' \(did you mean 'accuracy'\?\)"),
         ("accuracy(scor) >= 1", r"no scorer is called 'scor' \(did you mean 'score'\?\)"),
         ("accuracy better than bse", r"no baseline is called 'bse' \(did you mean 'base'\?\)"),
+        ("accuracy better than ba", r"no baseline is called 'ba' \(did you mean 'base'\?\)"),
         ("count better than base", "count is no mean of one number per row|count has no direction"),
         ("quantile >= 1 at 95%", "parameters|interval|"),
     ],
@@ -230,6 +244,37 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
 def test_names_that_mean_nothing_are_told(store: MemoryStore, base: Evaluation, gate: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         one(evaluated(store, "mine", {}), gate, base)
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("accuracy >= 90", r"accuracy lies between 0 and 1, never at 90; did you mean 0\.9\?$"),
+        ("accuracy <= -0.1", r"accuracy lies between 0 and 1, never at -0\.1$"),
+        ("accuracy > 900", r"never at 900$"),
+        (
+            "accuracy not worse than base by 2",
+            r"values of accuracy differ by at most 1, never by 2; did you mean 0\.02\?$",
+        ),
+        ("mean >= 11", r"mean lies between -10 and 10, never at 11$"),
+        ("mean not worse than base by 21", r"values of mean differ by at most 20, never by 21$"),
+    ],
+)
+def test_a_number_that_no_value_can_reach_is_refused(base: Evaluation, gate: str, message: str) -> None:
+    measures = [Measure("score", Mean(range=(-10, 10)))]
+    with pytest.raises(SpecError, match=message):
+        one(base, gate, base, measures=measures)
+    for sound in ("accuracy >= 1", "accuracy > 0", "mean > -10", "mean not worse than base by 20"):
+        one(base, sound, base, measures=measures)
+    one(base, "mean >= 1000", base)  # whose range is not known
+
+
+@pytest.mark.parametrize("name", ["bas", "baselin", "Baseline"])
+def test_a_baseline_whose_name_is_nearly_right_is_hinted_at(store: MemoryStore, name: str) -> None:
+    evaluated(store, "baseline", {1: 0})
+    evaluated(store, "other", {2: 0})
+    with pytest.raises(SpecError, match=rf"no baseline is called '{name}' \(did you mean 'baseline'\?\)"):
+        one(evaluated(store, "mine", {}), f"accuracy not worse than {name} by 0.02")
 
 
 def test_an_evaluation_is_not_held_against_itself(base: Evaluation) -> None:
@@ -365,6 +410,7 @@ def test_a_stored_comparison_is_listed_shown_and_verified(folder: Path) -> None:
     call(folder, "compare", "exp")
     [entry] = json.loads(call(folder, "list", "comparisons", "--json").stdout)
     assert entry["counts"] == {"pairs": 1, "ranking": 0, "flips": 4}
+    assert "1 pair compared, 4 examples" in call(folder, "list", "comparisons").stdout
     shown = call(folder, "show", entry["id"])
     assert "mine is better" in shown.stdout
     assert shown.stdout.count("made from  evaluation") == 1

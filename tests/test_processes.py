@@ -204,6 +204,22 @@ def test_a_call_that_takes_too_long_is_ended_and_costs_one_example(tmp_path: Pat
     check_all_end(pids(tmp_path))
 
 
+def test_what_a_call_has_started_ends_with_it_when_it_takes_too_long(tmp_path: Path) -> None:
+    def starts(value: int) -> int:
+        if value == 3:
+            helper = subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE)
+            assert helper.stdout is not None
+            for pid in (helper.pid, int(helper.stdout.readline())):
+                (tmp_path / str(pid)).touch()
+            helper.wait()
+        return value
+
+    run = Runner(policy=replace(TWO, timeout=1.0)).run(starts, data(6))
+    assert failures(run) == {3: ("TaskTimeout", "timeout")}
+    assert len(pids(tmp_path)) == 2
+    check_all_end(pids(tmp_path))
+
+
 def test_whatever_a_task_raises_costs_one_example() -> None:
     class Quit(BaseException):
         def __str__(self) -> str:

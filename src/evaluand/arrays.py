@@ -188,7 +188,10 @@ class ArrayEvaluation:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
     def _facts(self) -> list[Facts]:
-        return [{"task": TASK, "scorer": SCORER} | row for row in self.to_dict()]
+        from evaluand.report.facts import clustering
+
+        declared = self.columns.roles.cluster
+        return [{"task": TASK, "scorer": SCORER} | row | clustering(row["data"], declared) for row in self.to_dict()]
 
 
 @dataclass(frozen=True)

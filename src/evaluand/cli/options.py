@@ -44,9 +44,13 @@ class _Line(StringParamType):
 LINE = _Line()
 
 
-def suggested(command: str, what: str, folder: Path) -> str:
-    """A command line that can be copied: quoted, and with the store where it is not the one that is taken anyway."""
-    usual = Path(os.environ.get(_VARIABLE) or _DEFAULT)
+def suggested(command: str, what: str, folder: Path, *, elsewhere: bool = False) -> str:
+    """A command line that can be copied: quoted, and with the store where it is not the one that is taken anyway.
+
+    Args:
+        elsewhere: for another time and shell, whose environment is not known.
+    """
+    usual = Path((not elsewhere and os.environ.get(_VARIABLE)) or _DEFAULT)
     store = "" if folder == usual else f" --store {quote(str(folder))}"
     return f"evaluand {command} {quote(what)}{store}"
 

@@ -75,7 +75,10 @@ def command(
     with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(file)
         rules = [Gate.parse(gate) for gate in gates]
-        check_fit(rules, [*experiment.scorers], experiment.measures, experiment.dataset.roles.attributes)
+        tasks = [task] if task else [*experiment.tasks]
+        baselines = [*tasks, *map(experiment.run_name, tasks)]
+        roles = experiment.dataset.roles
+        check_fit(rules, [*experiment.scorers], experiment.measures, roles.attributes, baselines, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
         evaluations = {result.task: result.evaluation for result in results.tasks}

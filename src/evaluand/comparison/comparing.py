@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids, registry, rows
-from evaluand.aggregation import Measure
+from evaluand.aggregation import Measure, dataset_of
 from evaluand.comparison.difference import difference, mean_of, only
 from evaluand.comparison.pairing import Rows, paired
 from evaluand.comparison.ranking import letters
@@ -34,7 +34,7 @@ from evaluand.store import FORMAT, Store, check_name, drafted, exists, now, reso
 from evaluand.verdict import is_shown, printable, same, verdict
 from evaluand.work import Receipt
 
-METHOD = 1
+METHOD = 2
 """Raised whenever the same evaluations and parameters would give other numbers."""
 
 SHOWN_IDS = 5
@@ -87,10 +87,18 @@ class Comparison:
 
     @property
     def pairs(self) -> list[dict[str, Any]]:
-        """Every two evaluations by every metric: the columns of `rows.PAIRS`, and the `verdict` in one sentence."""
-        found = self._rows("pairs")
+        """Every two evaluations by every metric: the columns of `rows.PAIRS`, and the `verdict` in one sentence.
+
+        `clustered_by` is the column that tells the `clusters`; where it is None, they are the examples.
+        """
+        found, column = self._rows("pairs"), self._cluster_column()
         family = sum(pair["p"] is not None for pair in found)
-        return [pair | {"verdict": self._verdict(pair, family)} for pair in found]
+        return [
+            pair
+            | {"clustered_by": None if pair["clusters"] is None else column}
+            | {"verdict": self._verdict(pair, family)}
+            for pair in found
+        ]
 
     @property
     def ranking(self) -> list[dict[str, Any]]:
@@ -135,6 +143,15 @@ class Comparison:
         return pa.Table.from_batches(  # type: ignore[no-any-return]
             self.store.read("comparisons", self.id, table), _TABLES[table]
         ).to_pylist()
+
+    def _cluster_column(self) -> str | None:
+        """What the evaluations' datasets call the clusters; None unless all declare some."""
+        try:
+            datasets = [dataset_of(Evaluation(self.store, id)) for id in self.evaluations]
+        except NotFound:
+            return None
+        names = [dataset.roles.cluster for dataset in datasets]
+        return None if None in names else " and ".join(dict.fromkeys(filter(None, names)))
 
     def _asked(self, evaluation: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
         try:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.report.cells import CELL, example_name, long_text, name_values, plain_table
-from evaluand.report.text import SHORT_ID, numbers, safe
+from evaluand.report.text import SHORT_ID, clusters_text, numbers, safe
 from evaluand.verdict import measured, unit
 
 Facts = Mapping[str, Any]
@@ -137,8 +137,8 @@ def _counts(pair: Facts) -> Iterator[str]:
             yield f"{pair[f'n_only_{name}']:,} rows only in {side}, such as {ids}"
     if pair["n_skipped"]:
         yield f"{pair['n_skipped']:,} rows were never asked of one of them"
-    if pair["clusters"] is not None:
-        yield f"the interval is by {pair['clusters']:,} clusters"
+    if clusters := clusters_text([pair]):
+        yield f"interval and test go by {clusters}: rows of the same are not independent"
 
 
 def _ranking(facts: Facts) -> RenderableType:

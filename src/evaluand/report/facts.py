@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from evaluand.dataset import Dataset
     from evaluand.evaluation import Evaluation
     from evaluand.run import Run
-    from evaluand.store import Manifest, Ref
+    from evaluand.store import Manifest, Ref, Store
     from evaluand.work import Receipt
 
 Facts = dict[str, Any]
@@ -55,13 +55,18 @@ class Part:
 
 
 def report_facts(
-    title: str, parts: Sequence[Part], metrics: Sequence[Facts], commands: Mapping[str, str] | None = None
+    title: str,
+    parts: Sequence[Part],
+    metrics: Sequence[Facts],
+    commands: Mapping[str, str] | None = None,
+    folder: str | None = None,
 ) -> Facts:
     """All that a report says but the examples: values, why rows are missing, how scores lie, and where all came from.
 
     Args:
         metrics: as `metrics_facts` gives them, by the tasks' names here.
         commands: what the reader can do → the command line for it.
+        folder: where these are to be run.
     """
     return {
         "title": title,
@@ -80,6 +85,7 @@ def report_facts(
         "metrics": list(metrics),
         "scores": scores_facts(parts),
         "commands": dict(commands or {}),
+        "folder": folder,
     }
 
 
@@ -125,14 +131,33 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Fact
 
 
 def metrics_facts(aggregation: Aggregation) -> list[Facts]:
-    """Every value of an aggregation, beside what its evaluation is called."""
+    """Every value of an aggregation, beside what its evaluation is called and what its interval rests on."""
     tasks = aggregation.labels
-    return [
-        {"task": tasks[row.pop("evaluation")]}
-        | row
-        | {"by": dict(row["by"]), "data": None if row["data"] is None else orjson.loads(row["data"])}
-        for row in aggregation.table().to_pylist()
-    ]
+    columns = [_cluster_column(aggregation.store, id) for id in aggregation.manifest["spec"]["datasets"]]
+    found = []
+    for row in aggregation.table().to_pylist():
+        number, data = row.pop("evaluation"), None if row["data"] is None else orjson.loads(row["data"])
+        beside = {"by": dict(row["by"]), "data": data} | clustering(data, columns[number])
+        found.append({"task": tasks[number]} | row | beside)
+    return found
+
+
+def _cluster_column(store: Store, dataset: str) -> str | None:
+    try:
+        return plain(store.manifest("datasets", dataset)["spec"]["roles"]).get("cluster")  # type: ignore[no-any-return]
+    except NotFound:
+        return None
+
+
+def clustering(data: Mapping[str, Any] | None, declared: str | None) -> Facts:
+    """`clusters`, how many independent observations an interval rests on where these are not the rows, and
+    `clustered_by`, the column that tells them; None where they are examples with several rows.
+    """
+    told = data or {}
+    used = "clusters" in told and (declared is not None or told["clusters"] < told["n"])
+    return (
+        {"clusters": told["clusters"], "clustered_by": declared} if used else {"clusters": None, "clustered_by": None}
+    )
 
 
 def missing_facts(run: Run | None, evaluation: Evaluation | None) -> list[Facts]:

@@ -27,6 +27,7 @@ from evaluand.report.comparison import comparison_parts
 from evaluand.report.facts import Facts
 from evaluand.report.text import (
     SHORT_ID,
+    clusters_text,
     group_name,
     metric_labels,
     minute,
@@ -42,7 +43,14 @@ from evaluand.trace import STATUSES, Trace
 _WIDE = 104
 _REASONS = 3
 _NUMBERS = ("value", "low", "high", "worst", "best")
-_ORDER = ("completed", "scored", "failed", "abstained", "skipped")
+_ORDER = ("completed", "scored", "failed", "abstained", "skipped", "pairs", "ranking", "flips")
+_COUNTED = {  # rows of tables, one and several of them
+    "examples": ("example", "examples"),
+    "metrics": ("value", "values"),
+    "pairs": ("pair compared", "pairs compared"),
+    "ranking": ("place ranked", "places ranked"),
+    "flips": ("example listed", "examples listed"),
+}
 
 
 def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
@@ -64,7 +72,8 @@ def metrics_table(rows: Sequence[Facts]) -> RenderableType:
     signatures.add_column(overflow="fold")
     signatures.add_column(overflow="fold", style="dim")
     for key, label in labels.items():
-        signatures.add_row(Text(label), Text(safe(key[1])))
+        clusters = clusters_text(row for row in rows if not row["by"] and (row["scorer"], row["signature"]) == key)
+        signatures.add_row(Text(label), Text(f"{safe(key[1])}{f', by {clusters}' if clusters else ''}"))
     return Group(_Metrics(rows, labels), "", signatures)
 
 
@@ -394,13 +403,14 @@ def _status(status: str) -> Text:
 
 
 def _counts(counts: Mapping[str, Any]) -> str:
-    """`7 scored, 3 failed`, by scorer where there are several statuses for each."""
+    """`7 scored, 3 failed`, by scorer where there are several statuses for each; or how many rows of which table."""
     told = []
     for name, count in sorted(counts.items(), key=lambda item: _place(item[0])):
         if isinstance(count, Mapping):
             told.append(f"{safe(name, CELL)}: {_counts(count)}")
-        else:
-            told.append(f"{count:,} {safe(name, CELL)}")
+        elif count or name not in ("ranking", "flips"):
+            one, several = _COUNTED.get(name, (name, name))
+            told.append(f"{count:,} {safe(one if count == 1 else several, CELL)}")
     return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(told)
 
 

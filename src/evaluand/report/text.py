@@ -82,6 +82,31 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
     return labels
 
 
+def clusters_text(rows: Iterable[Mapping[str, Any]]) -> str:
+    """What intervals rest on where rows are not independent of each other; nothing where they are.
+
+    Args:
+        rows: with `clusters`, how many there are or None, and `clustered_by`, the column that tells them; without one
+            they are examples with all their rows.
+
+    Example:
+        >>> clusters_text([{"clusters": 12, "clustered_by": "page"}, {"clusters": 9, "clustered_by": "page"}])
+        '9 to 12 clusters (page)'
+        >>> clusters_text([{"clusters": 1, "clustered_by": None}]), clusters_text([{"clusters": None}])
+        ('1 example', '')
+    """
+    counts: dict[str | None, list[int]] = {}
+    for row in rows:
+        if row.get("clusters") is not None:
+            counts.setdefault(row["clustered_by"], []).append(row["clusters"])
+    told = []
+    for column, found in counts.items():
+        number = " to ".join(f"{n:,}" for n in dict.fromkeys((min(found), max(found))))
+        what = f"{'example' if column is None else 'cluster'}{'s'[: max(found) != 1]}"
+        told.append(f"{number} {what}" if column is None else f"{number} {what} ({safe(column, LABEL)})")
+    return " and ".join(told)
+
+
 def minute(time: str | None) -> str:
     """The minute of a time as manifests write it.
 

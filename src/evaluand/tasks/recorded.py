@@ -73,6 +73,16 @@ class RecordedTask(Task[Any, Any]):
         return Path(self.path).stem
 
     @property
+    def repeats(self) -> int:
+        """How many repeats the file has: one more than the largest number of one.
+
+        Raises:
+            SpecError: places are not in the file.
+            DataError: rows break their rules.
+        """
+        return 1 + max((key[1] for key in self._outputs.rows if isinstance(key, tuple)), default=0)
+
+    @property
     def is_async(self) -> bool:
         """Looking up waits for nothing, so the event loop does it quicker than threads would."""
         return True
