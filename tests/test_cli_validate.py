@@ -152,6 +152,15 @@ def test_an_unpinned_task_is_planned_as_new(folder: Folder) -> None:
     assert any(note.startswith("task mine is unpinned, so every run calls it anew: ") for note in facts["notes"])
 
 
+def test_a_scorer_that_can_grade_nothing_is_a_fault_and_stops_a_run_before_its_first_call(folder: Folder) -> None:
+    text = WHOLE.replace("same: exact_match", "same: {{kind: prediction, type: integer}}")
+    path = folder.experiment("chance.py:touch", text=text)
+    told = "e.yaml:7: scorers.same: no example can be graded: the truth is the text '2', not an integer"
+    assert told in folder.call("validate", path).stdout
+    assert told in folder.refused("run", path)
+    assert not (folder.path / "called").exists()
+
+
 def test_a_file_that_is_none_is_told(folder: Folder) -> None:
     result = folder.call("validate", "gone.yaml")
     assert (result.exit_code, "gone.yaml: no such file" in result.stdout) == (1, True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,101 @@ def test_metrics_that_do_not_fit_are_told_before_anything_is_called(place: Place
     assert told.startswith("12: metrics.0: accuracy: 'topc' is no attribute of the dataset (did you mean 'topic'?)")
     [told] = place.told((", by: topic", ", scorer: sane"))
     assert told == "12: metrics.0: no scorer is called 'sane' (did you mean 'same'?); there are same"
+
+
+PAIR = "{kind: recorded, path: theirs.jsonl, response: {prediction: text, confidence: sure}}"
+ONE = "{kind: recorded, path: theirs.jsonl, response: text}"
+
+
+@pytest.mark.parametrize(
+    ("answers", "texts", "task", "scorer", "told"),
+    [
+        (
+            ["a", "b"],
+            ["a", "b"],
+            "app.py:answer",
+            "{kind: prediction, type: boolean}",
+            "no example can be graded: the truth is the text 'a', not true or false; "
+            "set the scorer's type to what the data are, or convert them",
+        ),
+        (
+            [1, 2],
+            ["1", "2"],
+            ONE,
+            "{kind: prediction, type: integer}",
+            "no output of task 'mine' can be graded: the prediction is the text '1', not an integer; "
+            "set the scorer's type to what the data are, or convert them",
+        ),
+        (
+            ["a", "b"],
+            ["a", "b"],
+            PAIR,
+            "exact_match",
+            "no output of task 'mine' can be graded: the output is an object and the expected answer the text 'a', "
+            "which are never equal; name the part of the output that is the answer",
+        ),
+        (
+            [["a"], ["b"]],
+            ["a", "c"],
+            ONE,
+            "exact_match",
+            "no output of task 'mine' can be graded: the output is the text 'a' and the expected answer a list, "
+            "which are never equal; use json_equality for JSON, or any_of for a list of answers",
+        ),
+        (
+            [1, 2],
+            ["x", "y"],
+            ONE,
+            "exact_match",
+            "no output of task 'mine' can be graded: the output is the text 'x' and the expected answer the integer 1, "
+            "which are never equal; give both the same type, or use numeric_answer",
+        ),
+        ([1, 2], [1, 2], ONE, "includes", "no example can be graded: the expected value is the integer 1; "),
+        (["a", "b"], ["a"] * 2, ONE, "numeric_answer", "no example can be graded: the expected value is the text 'a'"),
+        (["a", "b"], ["a"] * 2, ONE, "json_equality", "no example can be graded: the expected value is the text 'a'"),
+        (
+            [1, 2],
+            ["a"] * 2,
+            ONE,
+            "{kind: pattern, pattern: (a), group: 1}",
+            "no example can be graded: the expected value is the integer 1; pattern compares text",
+        ),
+    ],
+)
+def test_a_scorer_that_can_grade_no_row_is_told_before_anything_is_called(
+    place: Place, answers: list[Any], texts: list[Any], task: str, scorer: str, told: str
+) -> None:
+    recorded(place, answers, texts)
+    found = place.told(
+        ("rows.csv", "rows.jsonl"),
+        ("{function: app.py:answer}", task),
+        ("{kind: exact_match}", scorer),
+        (", by: topic", ""),
+    )
+    assert found[0].startswith(f"10: scorers.same: {told}")
+    assert len(found) == 1
+
+
+def test_a_scorer_that_can_grade_some_row_of_every_task_is_no_fault(place: Place) -> None:
+    recorded(place, [None, 1, "b", "c"], ["a", "1", None, "c"])
+    experiment = place.experiment(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE))
+    assert experiment.run().tasks[0].evaluation.counts == {"same": {"abstained": 2, "failed": 1, "scored": 1}}
+
+
+def test_every_target_must_be_gradable(place: Place) -> None:
+    recorded(place, [1, 2], [{"a": 1, "b": 1}, {"a": 2, "b": "2"}])
+    targets = (": answer\n", ": {a: answer, b: topic}\n")
+    scorer = ("{kind: exact_match}", "{kind: prediction, type: integer, prediction_key: null}")
+    [told] = place.told(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), targets, scorer)
+    assert told.startswith("10: scorers.same: no example can be graded for target 'b': the truth is the text 'x'")
+
+
+def recorded(place: Place, answers: list[Any], texts: list[Any]) -> None:
+    """A dataset with expected answers, and a file of recorded texts."""
+    rows = [{"question": "q", "answer": answer, "topic": "x"} for answer in answers]
+    outputs = [{"_index_": i, "text": text, "sure": 0.5} for i, text in enumerate(texts)]
+    for name, lines in (("rows", rows), ("theirs", outputs)):
+        (place.folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 # Code

@@ -241,6 +241,11 @@ def _has_failures(store: Store, id: str, run: Run) -> bool:
     return any(tally.get(FAILED, 0) > run.counts.get(FAILED, 0) for tally in counts.values())
 
 
+def part_of(value: Any, target: str | None) -> Any:
+    """What an output, or a mapping of expected values, holds for a target; all of it where there is none."""
+    return value.get(target) if target is not None and isinstance(value, Mapping) else value
+
+
 def row_digest(row: Sequence[Any]) -> bytes:
     """What one row of a scorer's table adds to the table's digest: all but its key and how a failure was worded."""
     *key, _, status, reason = row[:8]
@@ -432,7 +437,7 @@ class _Grader:
         if self.targets is None:
             return [_Piece(n, None, output, expected) for n, output in enumerate(responses)]
         return [
-            _Piece(n, target, output.get(target) if isinstance(output, Mapping) else output, expected[target])
+            _Piece(n, target, part_of(output, target), expected[target])
             for n, output in enumerate(responses)
             for target in self.targets
         ]

@@ -38,6 +38,7 @@ from evaluand.document import Document, Place
 from evaluand.engine import TRANSIENT, Policy
 from evaluand.errors import DataError, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.gradable import check_gradable
 from evaluand.ids import encode
 from evaluand.metric import Metric
 from evaluand.run import Run, Runner
@@ -458,14 +459,17 @@ def _check_fit(
 
     A class of the user's own is left to the runner: to prepare it may load a model.
     """
+    prepared: dict[str, Task[Any, Any]] = {}
     for name, task in tasks.items():
         with document.at("tasks", name):
             task.identify()
             if isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask):
                 task.prepare(dataset)
+                prepared[name] = task
     for name, scorer in scorers.items():
         with document.at("scorers", name):
             scorer.identify()
+            check_gradable(scorer, dataset, prepared, spec.run.replications)
     for i, measure in measures.items():
         if measure.scorer in scorers:
             with document.at("metrics", i):

@@ -121,6 +121,13 @@ class Task(ABC, Generic[Input, Output]):
         """
         return False
 
+    def known(self, index: int, id: str, replication: int) -> Sequence[Any] | None:
+        """The output for an example where it is known before anything is called: empty where there is none.
+
+        None where the task has to be called for it.
+        """
+        return None
+
     def call(self, request: Request) -> Any:
         """One call, as the runner makes it; a coroutine where the task is async."""
         return self.do_run(request.input, request.task_span)
