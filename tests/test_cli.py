@@ -63,6 +63,17 @@ def slow(question):
             time.sleep(0.02)
     return question
 
+def gives(question):
+    if question == "3":
+        raise ValueError("three")
+    return None if question == "4" else question
+
+def fails_from(output):
+    raise ValueError("no")
+
+def fails_at_0(output):
+    return 1 / int(output) > 0
+
 def slow_grade(output, expected):
     return slow(output) == expected
 """
@@ -242,6 +253,25 @@ def test_one_task_that_fails_throughout_beside_others_is_an_error(place: Place) 
     result = place.call("run", str(path), "--limit", "1")
     assert result.exit_code == 1
     assert result.stderr == "error: the one call of task 'other' failed: ConnectionError: nobody there\n"
+
+
+def test_a_scorer_that_failed_on_every_row_it_was_asked_about_is_an_error(place: Place) -> None:
+    path = place.experiment("gives", scorer="{function: app.py:fails_from}")
+    result = place.call("run", str(path))
+    assert result.exit_code == 1
+    told = "error: scorer 'number' failed on all 4 rows of task 'mine': ValueError: no (app.py:"
+    assert result.stderr.startswith(told)
+    steps = [line.split() for line in result.stdout.splitlines()[:2]]
+    assert steps[0][3:] == ["6", "done", "now;", "1", "failed"]
+    assert steps[1][2:] == ["6", "done", "now;", "4", "failed"]
+    facts = json.loads(place.call("run", str(path), "--json").stdout)
+    assert facts["tasks"][0]["evaluation"]["counts"] == {"number": {"failed": 5, "abstained": 1}}
+
+
+def test_a_scorer_that_failed_on_some_rows_is_counted_in_the_receipt_and_is_no_error(place: Place) -> None:
+    facts = place.json("run", str(place.experiment("gives", scorer="{function: app.py:fails_at_0}")))
+    assert facts["tasks"][0]["run"]["receipt"]["failed"] == 1
+    assert facts["tasks"][0]["evaluation"]["receipt"]["failed"] == 1
 
 
 def test_rows_of_recorded_outputs_that_no_example_has_are_noted_once(place: Place) -> None:

@@ -35,6 +35,7 @@ from evaluand.work import KeyedWork, Progress, Receipt, Tally
 BATCH = 4096
 GATHER = 256
 NEWEST = 3
+NO_ANSWER = "the task gave no answer"
 _REASON = 500
 _OWN = 12  # the columns of a scorer's own begin here
 
@@ -232,7 +233,9 @@ class Evaluator:
         finally:
             job.close()
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
-        return Evaluation(store, manifest["id"], Receipt(total, job.called, job.reused, job.kept, why))
+        return Evaluation(
+            store, manifest["id"], Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
+        )
 
 
 def _has_failures(store: Store, id: str, run: Run) -> bool:
@@ -258,7 +261,7 @@ class _Job:
     def __init__(self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest) -> None:
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
         self.lanes: list[Lane] = []
-        self.called = self.reused = self.kept = 0
+        self.called = self.reused = self.kept = self.failed = 0
 
     def grade(self, number: int, name: str, scorer: Scorer, work: str | None) -> None:
         """Grades every row of the run by one scorer."""
@@ -290,6 +293,7 @@ class _Job:
         self.called += tally.called
         self.reused += tally.reused
         self.kept += tally.kept
+        self.failed += tally.failed
 
     def is_sealed(self) -> bool:
         return self.store.is_sealed("evaluations", self.manifest["id"])
@@ -408,7 +412,7 @@ class _Grader:
         for u in (unit, *unit.rest):
             u.pieces = u.pieces or self._pieces(u)  # where the process that made the call is gone
             scores = self._rows(u, results, outcome.error)
-            failed += any(row[2] == FAILED for row in scores)
+            failed += u.response.status != FAILED and any(row[2] == FAILED for row in scores)
             lines.append(_line(u, scores))
         return b"".join(lines), failed
 
@@ -427,7 +431,7 @@ class _Grader:
         if response.status == SKIPPED:
             return SKIPPED, "the task was not asked"
         if not response.responses:
-            return ABSTAINED, "the task gave no answer"
+            return ABSTAINED, NO_ANSWER
         return None, None
 
     def _pieces(self, unit: _Unit) -> list[_Piece]:

@@ -392,7 +392,9 @@ class _Job:
             self.task.close()
             self.lane.close()
         tally = self.tally
-        return Receipt(self.lane.slots, tally.called, tally.reused, tally.kept, skipped=tally.skipped)
+        return Receipt(
+            self.lane.slots, tally.called, tally.reused, tally.kept, skipped=tally.skipped, failed=tally.failed
+        )
 
     def is_sealed(self) -> bool:
         return self.store.is_sealed("runs", self.id)
