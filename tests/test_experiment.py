@@ -390,6 +390,36 @@ def test_code_that_was_broken_can_be_mended(place: Place) -> None:
     assert place.experiment().run().tasks[0].run.counts == {"completed": 2}
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ConectionError", "no error class is called 'ConectionError' (did you mean 'ConnectionError'?); "),
+        ("TooBussy", "no error class is called 'TooBussy' (did you mean 'TooBusy'?); name one of your code, or say "),
+        ("json.JSONDecodeEror", "json has no 'JSONDecodeEror' (did you mean 'JSONDecodeError'?)"),
+        ("nowhere_at_all.Busy", "nowhere_at_all cannot be imported: ModuleNotFoundError: "),
+        ("json.loads", "json.loads is a function, not an error class"),
+        ("str", "str is a type, not an error class"),
+    ],
+)
+def test_an_error_worth_a_retry_that_is_none_is_told_at_its_line(place: Place, name: str, told: str) -> None:
+    (place.folder / "app.py").write_text(f"{CODE}\n\nclass TooBusy(Exception):\n    pass\n")
+    [found] = place.told((": 2", f": 2\n  transient:\n    - OSError\n    - {name}"))
+    assert found.startswith(f"17: run.transient.1: {told}")
+
+
+def test_errors_worth_a_retry_are_those_of_the_code_of_python_and_of_modules(place: Place) -> None:
+    (place.folder / "app.py").write_text(f"{CODE}\n\nclass TooBusy(Exception):\n    pass\n")
+    names = "[TransientError, TooBusy, IOError, json.JSONDecodeError, WorkerDied]"
+    made = place.experiment((": 2", f": 2\n  transient: {names}"))
+    assert made.policy.transient == ("TransientError", "TooBusy", "OSError", "JSONDecodeError", "WorkerDied")
+
+
+def test_a_program_may_name_its_errors_as_it_likes(place: Place) -> None:
+    program = ("{function: app.py:answer}", "{kind: program, command: [cat]}")
+    made = place.experiment(program, (": 2", ": 2\n  transient: [OfTheProgram]"))
+    assert made.policy.transient == ("OfTheProgram",)
+
+
 # Python
 
 GIVEN: dict[str, Any] = {

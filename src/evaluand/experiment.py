@@ -15,6 +15,7 @@ Paths are relative to the file. Code is imported only from where the file says.
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import importlib
 import importlib.util
@@ -124,15 +125,17 @@ class RunSpec(BaseModel):
     timeout: float | None = Field(None, gt=0, description="seconds per call")
     retries: int = Field(0, ge=0, description="further attempts after an error worth a retry")
     backoff: float = Field(1.0, ge=0, description="seconds before the first retry; doubles")
-    transient: list[str] = Field(default=list(TRANSIENT), description="error classes worth a retry, by name")
+    transient: list[str] = Field(
+        default=list(TRANSIENT), description="error classes worth a retry, by name or module.name"
+    )
     rate: str | None = Field(None, description="how many calls may start in a period: 60/min, 10/s, 5000/h")
     processes: bool = Field(False, description="each call has a process of its own: for tasks that compute")
     abort_on_error: bool = Field(False, description="stop at the first call that fails")
 
-    @property
-    def policy(self) -> Policy:
+    def policy(self, transient: Sequence[str]) -> Policy:
+        """How calls are made, with the names of errors as they are called where they are defined."""
         chosen = self.model_dump(exclude={"replications", "seed", "transient"}, exclude_none=True)
-        return Policy(transient=tuple(self.transient), **chosen)
+        return Policy(transient=tuple(transient), **chosen)
 
 
 def _branch(entry: Any) -> str | None:
@@ -241,8 +244,11 @@ class Experiment:
         for i, metric in enumerate(spec.metrics):
             with document.at("metrics", i):
                 measures[i] = _measure(metric, spec)
+        transient = list(TRANSIENT)
+        if len(tasks) == len(spec.tasks):  # or classes that code defines would be missed
+            transient = _transient(spec.run, folder, document, any(task.names_errors for task in tasks.values()))
         with document.at("run"):
-            policy = spec.run.policy
+            policy = spec.run.policy(transient)
         dataset = _dataset(spec, folder, document)
         if dataset is not None:
             _check_fit(spec, document, dataset, tasks, scorers, measures)
@@ -592,6 +598,47 @@ def _referred(spec: CodeSpec, folder: Path) -> Any:
             raise SpecError(f"{place} has no {part!r}{registry.nearest(part, known)}")
         value = getattr(value, part)
     return value
+
+
+def _transient(spec: RunSpec, folder: Path, document: Document, any_name: bool) -> list[str]:
+    """What the error classes worth a retry are called where they are defined; notes those that are none."""
+    names = []
+    for i, name in enumerate(spec.transient):
+        with document.at("run", "transient", i):
+            names.append(_error_class(name, folder, any_name))
+    return names
+
+
+def _error_class(name: str, folder: Path, any_name: bool) -> str:
+    if name in TRANSIENT:
+        return name
+    importlib.import_module("evaluand.processes")  # has errors of its own
+    loaded = _loaded_errors()
+    if "." in name:
+        module, _, last = name.rpartition(".")
+        given = _referred(CodeSpec(function=f"{module}:{last}"), folder)
+    else:
+        given = loaded.get(name) or getattr(builtins, name, None)
+    if given is None and any_name:
+        return name
+    if given is None:
+        hint = registry.nearest(name, loaded)
+        raise SpecError(f"no error class is called {name!r}{hint}; name one of your code, or say module.{name}")
+    if not isinstance(given, type) or not issubclass(given, BaseException):
+        raise SpecError(f"{name} is {kind_of(given)}, not an error class")
+    return given.__name__
+
+
+def _loaded_errors() -> dict[str, type[BaseException]]:
+    """Every class of errors that is defined by now, by its name."""
+    found: dict[type[BaseException], None] = {}
+    left: list[type[BaseException]] = [BaseException]
+    while left:
+        error = left.pop()
+        if error not in found:
+            found[error] = None
+            left += error.__subclasses__()
+    return {error.__name__: error for error in found}
 
 
 def _home(made: type, folder: Path) -> str:
