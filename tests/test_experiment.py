@@ -372,6 +372,26 @@ def test_an_object_that_cannot_be_made_is_told_with_the_place_of_its_class(place
     assert place.told(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: {told}"]
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("LIMIT", "a number cannot"), ("os", "a module cannot"), ("Plain", "a Plain cannot"), ("WORDS", "a list cannot")],
+)
+def test_what_cannot_be_called_is_no_task_and_no_scorer(place: Place, name: str, told: str) -> None:
+    (place.folder / "app.py").write_text(f"{CODE}\n\nclass Plain:\n    pass\n\n\nLIMIT = 5\nWORDS = ['a']\n")
+    hint = "be called; name a function, or a class whose objects can be called"
+    assert place.told(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: app.py:{name}: {told} {hint}"]
+    entry = ("{kind: exact_match}", f"app.py:{name}")
+    assert place.told(entry) == [f"10: scorers.same: app.py:{name}: {told} {hint}"]
+
+
+def test_a_class_of_scorers_is_pinned_by_its_own_version(place: Place) -> None:
+    code = "from evaluand import Scorer\n\n\nclass Same(Scorer):\n    def score(self, output, expected):\n"
+    code += "        return 1\n"
+    (place.folder / "grading.py").write_text(code)
+    [told] = place.told(("{kind: exact_match}", "{function: grading.py:Same, version: '1'}"))
+    assert told.startswith("10: scorers.same: grading.py:Same is a class of scorers, which declares its version itself")
+
+
 def test_code_that_imports_broken_code_is_told_with_the_place_of_the_break(place: Place) -> None:
     (place.folder / "app.py").write_text("answer = foo\n")
     (place.folder / "other.py").write_text("import app\n\nanswer = app.answer\n")

@@ -499,7 +499,7 @@ def _task(spec: TaskCodeSpec | KindSpec, folder: Path) -> Task[Any, Any]:
         if spec.items:
             made.items = True
         return made
-    return FunctionTask(code, version=version, items=spec.items, files=files)
+    return FunctionTask(_callable(code, spec), version=version, items=spec.items, files=files)
 
 
 def _placed(spec: KindSpec, folder: Path) -> dict[str, Any]:
@@ -523,8 +523,17 @@ def _scorer(spec: ScorerCodeSpec | KindSpec, folder: Path) -> Scorer:
     files = tuple(str(folder / file) for file in spec.files)
     if isinstance(code, Scorer) and not (spec.version or files or spec.batch):
         return code
+    if isinstance(code, Scorer) and not isinstance(code, FunctionScorer):
+        raise SpecError(f"{spec.function} is a class of scorers, which declares its version itself and takes no batch")
     function = code.function if isinstance(code, FunctionScorer) else code
-    return FunctionScorer(function, version=_version(spec), files=files, batch=spec.batch)
+    return FunctionScorer(_callable(function, spec), version=_version(spec), files=files, batch=spec.batch)
+
+
+def _callable(code: Any, spec: CodeSpec) -> Any:
+    if not callable(code):
+        what = f"{spec.function}: {kind_of(code)} cannot be called"
+        raise SpecError(f"{what}; name a function, or a class whose objects can be called")
+    return code
 
 
 def _version(spec: CodeSpec) -> str | None:
