@@ -147,6 +147,56 @@ def test_unknown_missing_and_empty_keys_are_told_all_at_once_in_the_order_of_the
     ]
 
 
+def test_faults_of_form_hide_none_of_data_code_and_pace(place: Place) -> None:
+    (place.folder / "theirs.csv").write_text("_index_,text\n0,a\n1,c\n")
+    changes = [
+        ("  path: rows.csv\n  input: question\n", "  path: rows.csv\n  inptu: question\n"),
+        (": topic\n", ": topc\n"),
+        ("{function: app.py:answer}", "{kind: recorded, path: gone.csv, response: text}\n  other: {}"),
+        ("{kind: exact_match}", "{kind: exact_mach}\n  empty:"),
+        ("{kind: accuracy, by: topic}", "{kind: acuracy, scorer: empty}\n  - {scorer: same, by: 3}"),
+        (": 2", ": two\n  rate: 10/x\n  transient: [OSEror]\n  retries: few"),
+    ]
+    told = [":".join(line.split(":")[:2]) for line in place.told(*changes)]
+    assert told == [
+        "4: dataset.inptu",
+        "6: dataset.attributes",
+        "8: tasks.mine",
+        "9: tasks.other",
+        "11: scorers.same",
+        "12: scorers.empty",
+        "14: metrics.0",
+        "15: metrics.1.kind",
+        "15: metrics.1.by",
+        "17: run.concurrency",
+        "18: run.rate",
+        "20: run.retries",
+    ]
+    without_other = ("{function: app.py:answer}", "{kind: recorded, path: gone.csv, response: text}")
+    told = [":".join(line.split(":")[:2]) for line in place.told(without_other, *changes[3:])]
+    assert told[0] == "8: tasks.mine"
+    assert "18: run.transient.0" in told  # which the faulty task might have defined
+
+
+def test_a_dataset_with_faulty_keys_is_opened_all_the_same(place: Place) -> None:
+    told = place.told(("rows.csv", "gone.csv"), (": topic\n", ": {}\n"))
+    assert told == [
+        "3: dataset.path: gone.csv: no such file",
+        "6: dataset.attributes: is empty; give text or a list",
+    ]
+
+
+def test_scorers_that_are_missing_make_no_fault_of_every_metric(place: Place) -> None:
+    assert place.told(("scorers:\n  same: {kind: exact_match}\n", "")) == ["1: scorers: is missing"]
+
+
+def test_a_key_that_stands_twice_hides_no_other_fault(place: Place) -> None:
+    twice = (": topic\n", ": topic\n  input: qestion\n")
+    [first, second] = place.told(twice)
+    assert first == "7: dataset.input: stands here a second time; give each entry a name of its own"
+    assert second.startswith("7: dataset.input: no column is called 'qestion'")
+
+
 def test_parameters_of_a_kind_are_told_at_their_own_lines(place: Place) -> None:
     block = "\n    kind: exact_match\n    normalise: case\n    any_of: 5"
     assert place.told(("{kind: exact_match}", block)) == [

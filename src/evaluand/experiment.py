@@ -23,11 +23,11 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -51,6 +51,7 @@ from evaluand.work import Progress
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _OPEN = ConfigDict(extra="allow", frozen=True)
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class DatasetSpec(BaseModel):
@@ -145,7 +146,12 @@ def _branch(entry: Any) -> str | None:
     return "a kind" if "kind" in entry else "code"
 
 
-_Kind = Annotated[KindSpec, Tag("a kind")]
+_TaskEntry = Annotated[
+    Annotated[TaskCodeSpec, Tag("code")] | Annotated[KindSpec, Tag("a kind")], Discriminator(_branch)
+]
+_ScorerEntry = Annotated[
+    Annotated[ScorerCodeSpec, Tag("code")] | Annotated[KindSpec, Tag("a kind")], Discriminator(_branch)
+]
 
 
 class ExperimentSpec(BaseModel):
@@ -154,14 +160,33 @@ class ExperimentSpec(BaseModel):
     model_config = _STRICT
     name: str = Field(min_length=1)
     dataset: DatasetSpec
-    tasks: dict[str, Annotated[Annotated[TaskCodeSpec, Tag("code")] | _Kind, Discriminator(_branch)]] = Field(
-        min_length=1
-    )
-    scorers: dict[str, Annotated[Annotated[ScorerCodeSpec, Tag("code")] | _Kind, Discriminator(_branch)]] = Field(
-        min_length=1
-    )
+    tasks: dict[str, _TaskEntry] = Field(min_length=1)
+    scorers: dict[str, _ScorerEntry] = Field(min_length=1)
     metrics: list[MetricSpec] = Field(min_length=1)
     run: RunSpec = RunSpec()
+
+
+@dataclass(frozen=True)
+class _Sound:
+    """What of an experiment file is sound; it may refer to the rest, whose faults have been noted.
+
+    Attributes:
+        dataset: without its faulty keys; None where there is no path.
+        whole: whether the dataset has no faulty keys.
+        metrics: by their place in the list.
+        n_tasks: how many there are with the faulty ones.
+        scorer_names: those of the faulty ones too.
+    """
+
+    name: str | None
+    dataset: DatasetSpec | None
+    whole: bool
+    tasks: dict[str, TaskCodeSpec | KindSpec]
+    scorers: dict[str, ScorerCodeSpec | KindSpec]
+    metrics: dict[int, MetricSpec]
+    run: RunSpec
+    n_tasks: int
+    scorer_names: list[str]
 
 
 @dataclass(frozen=True)
@@ -241,18 +266,17 @@ class Experiment:
         for name, scorer in spec.scorers.items():
             with document.at("scorers", name):
                 scorers[check_name(name)] = _scorer(scorer, folder)
-        for i, metric in enumerate(spec.metrics):
+        for i, metric in spec.metrics.items():
             with document.at("metrics", i):
-                measures[i] = _measure(metric, spec)
-        transient = list(TRANSIENT)
-        if len(tasks) == len(spec.tasks):  # or classes that code defines would be missed
-            transient = _transient(spec.run, folder, document, any(task.names_errors for task in tasks.values()))
-        with document.at("run"):
+                measures[i] = _measure(metric, spec.scorer_names)
+        any_name = len(tasks) < spec.n_tasks or any(task.names_errors for task in tasks.values())
+        transient = _transient(spec.run, folder, document, any_name)
+        with document.at("run", "rate"):
             policy = spec.run.policy(transient)
         dataset = _dataset(spec, folder, document)
-        if dataset is not None:
-            _check_fit(spec, document, dataset, tasks, scorers, measures)
+        _check_fit(spec, document, dataset if spec.whole else None, tasks, scorers, measures)
         document.check()
+        assert spec.name is not None
         assert dataset is not None
         return cls(
             spec.name,
@@ -402,7 +426,8 @@ def _kind_schema(group: str, name: str, definitions: dict[str, Any]) -> dict[str
     return made
 
 
-def _read(path: Path) -> tuple[ExperimentSpec, Document]:
+def _read(path: Path) -> tuple[_Sound, Document]:
+    """What is sound of a file, and the document in which the faults of its form have been noted."""
     document = Document(path)
     if not isinstance(document.value, dict):
         raise SpecError(f"{path}:1: an experiment is a mapping with name, dataset, tasks, scorers and metrics")
@@ -413,11 +438,47 @@ def _read(path: Path) -> tuple[ExperimentSpec, Document]:
     if isinstance(value.get("metrics"), list):
         value["metrics"] = [{"kind": s} if isinstance(s, str) else s for s in value["metrics"]]
     try:
-        return ExperimentSpec.model_validate(value), document
+        ExperimentSpec.model_validate(value)
     except ValidationError as error:
         document.add_all(error, known=_known_names)
-    document.check()
-    raise AssertionError("a validation error without faults")
+    return _sound(value), document
+
+
+def _sound(value: Mapping[str, Any]) -> _Sound:
+    tasks, scorers = (value[g] if isinstance(value.get(g), dict) else {} for g in ("tasks", "scorers"))
+    metrics = value["metrics"] if isinstance(value.get("metrics"), list) else []
+    dataset, whole = _sound_keys(DatasetSpec, value.get("dataset"))
+    run, _ = _sound_keys(RunSpec, value.get("run"))
+    return _Sound(
+        (value.get("name") or None) if isinstance(value.get("name"), str) else None,
+        dataset,
+        whole,
+        _sound_entries(_TaskEntry, tasks.items()),
+        _sound_entries(_ScorerEntry, scorers.items()),
+        _sound_entries(MetricSpec, enumerate(metrics)),
+        run or RunSpec(),
+        len(tasks),
+        list(scorers),
+    )
+
+
+def _sound_entries(kind: Any, entries: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    found, adapter = {}, TypeAdapter(kind)
+    for name, entry in entries:
+        with suppress(ValidationError):
+            found[name] = adapter.validate_python(entry)
+    return found
+
+
+def _sound_keys(kind: type[_Model], entry: Any) -> tuple[_Model | None, bool]:
+    """An entry without its faulty keys, if it can do without them; and whether there are none."""
+    try:
+        return kind.model_validate(entry), True
+    except ValidationError as error:
+        faulty = {fault["loc"][0] for fault in error.errors() if fault["loc"]}
+    with suppress(ValidationError):
+        return kind.model_validate({k: v for k, v in entry.items() if k not in faulty}) if faulty else None, False
+    return None, False
 
 
 def _spelled_out(entry: Any) -> Any:
@@ -433,9 +494,11 @@ def _known_names(place: Place) -> list[str]:
     return list((models[place[0]] if place else ExperimentSpec).model_fields)
 
 
-def _dataset(spec: ExperimentSpec, folder: Path, document: Document) -> Dataset | None:
+def _dataset(spec: _Sound, folder: Path, document: Document) -> Dataset | None:
     """The dataset; None where it has faults, which are noted."""
     given = spec.dataset
+    if given is None:
+        return None
     roles = given.model_dump(exclude={"path", "format", "delimiter", "name"}, exclude_defaults=True)
     path = folder / given.path
     with document.at("dataset", "path"):
@@ -454,14 +517,14 @@ def _dataset(spec: ExperimentSpec, folder: Path, document: Document) -> Dataset 
 
 
 def _check_fit(
-    spec: ExperimentSpec,
+    spec: _Sound,
     document: Document,
-    dataset: Dataset,
+    dataset: Dataset | None,
     tasks: Mapping[str, Task[Any, Any]],
     scorers: Mapping[str, Scorer],
     measures: Mapping[int, Measure],
 ) -> None:
-    """Notes where tasks and metrics do not fit the dataset, before anything is called.
+    """Notes files that are missing and, where there is a dataset, what does not fit it, before anything is called.
 
     A class of the user's own is left to the runner: to prepare it may load a model.
     """
@@ -469,15 +532,16 @@ def _check_fit(
     for name, task in tasks.items():
         with document.at("tasks", name):
             task.identify()
-            if isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask):
+            if dataset is not None and (isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask)):
                 task.prepare(dataset)
                 prepared[name] = task
     for name, scorer in scorers.items():
         with document.at("scorers", name):
             scorer.identify()
-            check_gradable(scorer, dataset, prepared, spec.run.replications)
+            if dataset is not None:
+                check_gradable(scorer, dataset, prepared, spec.run.replications)
     for i, measure in measures.items():
-        if measure.scorer in scorers:
+        if dataset is not None and measure.scorer in scorers:
             with document.at("metrics", i):
                 check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
 
@@ -541,22 +605,22 @@ def _version(spec: CodeSpec) -> str | None:
     return None if spec.version is None else f"{spec.version} of {spec.function} {encode(spec.parameters).decode()}"
 
 
-def _measure(spec: MetricSpec, experiment: ExperimentSpec) -> Measure:
-    scorer = spec.scorer
-    if scorer is None:
-        if len(experiment.scorers) > 1:
-            raise SpecError(f"say which scorer it reads: scorer: {' | '.join(experiment.scorers)}")
-        scorer = next(iter(experiment.scorers))
-    _check_scorer(scorer, experiment.scorers)
+def _measure(spec: MetricSpec, scorers: Sequence[str]) -> Measure:
+    scorer = _scorer_read(spec.scorer, scorers) if scorers else ""
     metric: Metric = _made("metrics", spec.kind, spec.parameters)
     groupings = [spec.by] if isinstance(spec.by, str) else spec.by
     return Measure(scorer, metric, tuple((by,) if isinstance(by, str) else tuple(by) for by in groupings))
 
 
-def _check_scorer(name: str, scorers: Mapping[str, Any]) -> None:
+def _scorer_read(name: str | None, scorers: Sequence[str]) -> str:
+    if name is None and len(scorers) == 1:
+        return scorers[0]
+    if name is None:
+        raise SpecError(f"say which scorer it reads: scorer: {' | '.join(scorers)}")
     if name not in scorers:
         hint = registry.nearest(name, scorers)
         raise SpecError(f"no scorer is called {name!r}{hint}; there are {', '.join(scorers)}")
+    return name
 
 
 def _made(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
