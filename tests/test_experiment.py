@@ -207,6 +207,23 @@ def test_parameters_of_a_kind_are_told_at_their_own_lines(place: Place) -> None:
     assert place.told(("{kind: exact_match}", block.replace("any_of", "anyof"))) == [f"13: scorers.same.anyof: {known}"]
 
 
+@pytest.mark.parametrize("lax", ["yes", "'yes'", "1", "'true'", "0.0", "on", "'0'"])
+@pytest.mark.parametrize(
+    ("old", "new", "at"),
+    [
+        ("exact_match", "exact_match, any_of: LAX", "10: scorers.same.any_of"),
+        (", by: topic", ", weighted: LAX", "12: metrics.0.weighted"),
+        ("{function: app.py:answer}", "{kind: program, command: [cat], items: LAX}", "8: tasks.mine.items"),
+        ("app.py:answer", "app.py:answer, items: LAX", "8: tasks.mine.items"),
+        ("{kind: exact_match}", "{function: app.py:of_two, batch: LAX}", "10: scorers.same.batch"),
+        (": 2", ": 2\n  processes: LAX", "15: run.processes"),
+    ],
+)
+def test_only_true_and_false_are_true_or_false(place: Place, old: str, new: str, at: str, lax: str) -> None:
+    shown = {"yes": "'yes'", "on": "'on'"}.get(lax, lax)
+    assert f"{at}: is {shown}; give true or false" in place.told((old, new.replace("LAX", lax)))
+
+
 def test_a_file_that_is_not_utf_8_is_told_and_one_with_a_mark_is_read(place: Place) -> None:
     place.path.write_bytes(b"\xef\xbb\xbf" + EXPERIMENT.encode())
     assert Experiment.from_file(place.path).name == "sums"
@@ -562,6 +579,10 @@ def test_an_estimator_is_named_by_file_and_cross_validated(tmp_path: Path) -> No
         ("{kind: estimator, model: 'models.py:logistic', split: {fold: 4}}", "tasks.mine.split.fold: is no key here"),
         ("{kind: estimator, model: 'models.py:logistic', split: {folds: 1}}", "folds is 1; give a whole number"),
         ("{kind: estimator, model: 'models.py:MODELS'}", "models.py has no 'MODELS'"),
+        (
+            "{kind: estimator, model: 'models.py:logistic', split: {folds: 4, stratified: 1}}",
+            "tasks.mine.split.stratified: is 1; give true or false",
+        ),
     ],
 )
 def test_an_estimator_that_cannot_be_is_told_by_line(tmp_path: Path, task: str, message: str) -> None:

@@ -23,7 +23,7 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
@@ -84,13 +84,13 @@ class CodeSpec(BaseModel):
 class TaskCodeSpec(CodeSpec):
     """A task in code."""
 
-    items: bool = Field(False, description="the output is a list of items that together are the response")
+    items: bool = Field(False, strict=True, description="the output is a list of items that together are the response")
 
 
 class ScorerCodeSpec(CodeSpec):
     """A scorer in code."""
 
-    batch: bool = Field(False, description="the function takes and gives lists")
+    batch: bool = Field(False, strict=True, description="the function takes and gives lists")
 
 
 class KindSpec(BaseModel):
@@ -130,8 +130,10 @@ class RunSpec(BaseModel):
         default=list(TRANSIENT), description="error classes worth a retry, by name or module.name"
     )
     rate: str | None = Field(None, description="how many calls may start in a period: 60/min, 10/s, 5000/h")
-    processes: bool = Field(False, description="each call has a process of its own: for tasks that compute")
-    abort_on_error: bool = Field(False, description="stop at the first call that fails")
+    processes: bool = Field(
+        False, strict=True, description="each call has a process of its own: for tasks that compute"
+    )
+    abort_on_error: bool = Field(False, strict=True, description="stop at the first call that fails")
 
     def policy(self, transient: Sequence[str]) -> Policy:
         """How calls are made, with the names of errors as they are called where they are defined."""
@@ -634,12 +636,25 @@ def _made(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
     unknown = [name for name in parameters if name not in known]
     if unknown:
         raise ValidationError.from_exception_data(kind, [_unknown(kind, name, known) for name in unknown])
-    return TypeAdapter(registry.find(group, kind)).validate_python(dict(parameters))
+    made = TypeAdapter(registry.find(group, kind)).validate_python(dict(parameters))
+    if lax := list(_lax_flags(made, parameters)):
+        raise ValidationError.from_exception_data(kind, lax)
+    return made
 
 
 def _parameter_names(group: str, kind: str) -> list[str]:
     made = registry.find(group, kind)
     return [f.name for f in fields(made) if f.init] if is_dataclass(made) else []
+
+
+def _lax_flags(made: Any, given: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[InitErrorDetails]:
+    """What was read as true or false without being either: pydantic takes `yes`, 1 and much else."""
+    for name, value in given.items():
+        read = getattr(made, name, None)
+        if isinstance(read, bool) and not isinstance(value, bool):
+            yield InitErrorDetails(type="bool_type", loc=(*place, name), input=value)
+        elif isinstance(value, Mapping) and is_dataclass(read):
+            yield from _lax_flags(read, value, (*place, name))
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
