@@ -28,7 +28,7 @@ from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SCORED, SKIPPED
 from evaluand.run import BATCH_CHARACTERS, Response, Rows, Run, Wanted, canonical_text, message_of, place_of
-from evaluand.scorer import Score, Scorer, as_scorer
+from evaluand.scorer import FunctionScorer, Score, Scorer, as_scorer
 from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, journalled, now
 from evaluand.work import KeyedWork, Progress, Receipt, Tally
 
@@ -204,7 +204,11 @@ class Evaluator:
             "scorers": {n: identity.spec for n, identity in identities.items()},
         }
         pinned = all(identity.pinned for identity in identities.values())
-        unpinned = [f"{n}: {why}" for n, identity in identities.items() for why in identity.unpinned]
+        unpinned = [
+            f"{n}: {why}"
+            for n, identity in identities.items()
+            for why in identity.reasons(in_yaml="experiment" in (origin or {}) and isinstance(kinds[n], FunctionScorer))
+        ]
         parts = {n: dict(identity.parts) for n, identity in identities.items()}
         manifest = begin(
             store,

@@ -239,6 +239,7 @@ class Runner:
         if limit is not None and limit < 1:
             raise SpecError("limit must be at least 1")
         identity = task.identify()
+        unpinned = identity.reasons(in_yaml="experiment" in (origin or {}))
         stored = dataset.save(self.store)
         asked = min(limit or len(stored), len(stored))
         core = {"task": identity.spec, "seed": seed}
@@ -255,7 +256,7 @@ class Runner:
                 "pinned": identity.pinned,
                 "fresh": fresh,
                 "provenance": provenance(origin)
-                | {"parts": dict(identity.parts), "unpinned": list(identity.unpinned), "policy": _policy(self.policy)},
+                | {"parts": dict(identity.parts), "unpinned": unpinned, "policy": _policy(self.policy)},
             }
 
         manifest = begin(
@@ -274,7 +275,7 @@ class Runner:
         job = _Job(self, task, stored, manifest, asked, replications, seed)
         receipt = job.perform(reuse=identity.pinned and not manifest["fresh"])
         if not identity.pinned:
-            why = f"unpinned, so never reused: {'; '.join(identity.unpinned)}"
+            why = f"unpinned, so never reused: {'; '.join(unpinned)}"
         elif retry_failed and manifest["attempt"]:
             why = "failures tried again"
         else:
