@@ -339,7 +339,9 @@ def test_an_interrupted_run_says_how_far_it_is_and_can_be_resumed(place: Place) 
     err = interrupted(place, process)
     id = place.id("runs")
     assert process.returncode == 130
-    assert f"of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}" in err
+    finishing, stopped = err.splitlines()
+    assert finishing == "finishing 1 call; Ctrl-C again to stop at once"
+    assert stopped.endswith(f"of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}")
     assert "Traceback" not in err
     (entry,) = place.json("list", "runs")
     assert entry["status"] == "open"
@@ -348,6 +350,17 @@ def test_an_interrupted_run_says_how_far_it_is_and_can_be_resumed(place: Place) 
     assert f"{6 - kept} done now, {kept} kept" in place.done("resume", id[:12])
     assert place.id("runs") == id
     assert place.json("show", id)["manifest"]["counts"] == {"completed": 6}
+
+
+def test_a_second_interrupt_does_not_wait_for_calls_in_flight(place: Place) -> None:
+    process = place.process("run", str(place.experiment("slow")))
+    wait_for(lambda: (place.folder / "begun").exists())
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "finishing 1 call; Ctrl-C again to stop at once\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1].startswith("interrupted: 2 of 6 done")
+    assert process.returncode == 130
 
 
 def test_an_interrupted_evaluation_can_be_resumed_by_its_name(place: Place) -> None:

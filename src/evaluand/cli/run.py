@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -130,6 +131,7 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
     if only is not None and only not in experiment.tasks:
         known = ", ".join(experiment.tasks)
         raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
+    experiment.policy = replace(experiment.policy, finishing=_tell_finishing)
     try:
         return experiment.run(store, progress=progress, **options)
     except KeyboardInterrupt:
@@ -185,6 +187,10 @@ def _failed_scorers(task: Facts) -> Iterator[str]:
             every = f"all {failed:,} rows" if failed > 1 else "the one row"
             reason = told[0]["reason"].removeprefix("scorer: ")
             yield f"scorer {scorer!r} failed on {every} of task {task['task']!r}: {reason}"
+
+
+def _tell_finishing(calls: int) -> None:
+    click.echo(f"finishing {calls:,} call{'s' * (calls != 1)}; Ctrl-C again to stop at once", err=True)
 
 
 def _how_far(progress: Display) -> str:
