@@ -68,6 +68,17 @@ def slow(question):
             time.sleep(0.02)
     return question
 
+def gives(question):
+    if question == "3":
+        raise ValueError("three")
+    return None if question == "4" else question
+
+def fails_from(output):
+    raise ValueError("no")
+
+def fails_at_0(output):
+    return 1 / int(output) > 0
+
 def slow_grade(output, expected):
     return slow(output) == expected
 """
@@ -249,6 +260,25 @@ def test_one_task_that_fails_throughout_beside_others_is_an_error(place: Place) 
     assert result.stderr == "error: the one call of task 'other' failed: ConnectionError: nobody there\n"
 
 
+def test_a_scorer_that_failed_on_every_row_it_was_asked_about_is_an_error(place: Place) -> None:
+    path = place.experiment("gives", scorer="{function: app.py:fails_from}")
+    result = place.call("run", str(path))
+    assert result.exit_code == 1
+    told = "error: scorer 'number' failed on all 4 rows of task 'mine': ValueError: no (app.py:"
+    assert result.stderr.startswith(told)
+    steps = [line.split() for line in result.stdout.splitlines()[:2]]
+    assert steps[0][3:] == ["6", "done", "now;", "1", "failed"]
+    assert steps[1][2:] == ["6", "done", "now;", "4", "failed"]
+    facts = json.loads(place.call("run", str(path), "--json").stdout)
+    assert facts["tasks"][0]["evaluation"]["counts"] == {"number": {"failed": 5, "abstained": 1}}
+
+
+def test_a_scorer_that_failed_on_some_rows_is_counted_in_the_receipt_and_is_no_error(place: Place) -> None:
+    facts = place.json("run", str(place.experiment("gives", scorer="{function: app.py:fails_at_0}")))
+    assert facts["tasks"][0]["run"]["receipt"]["failed"] == 1
+    assert facts["tasks"][0]["evaluation"]["receipt"]["failed"] == 1
+
+
 def test_rows_of_recorded_outputs_that_no_example_has_are_noted_once(place: Place) -> None:
     outputs = [{"id": str(i), "text": "x"} for i in [*range(6), "x17", "x18"]]
     (place.folder / "theirs.jsonl").write_text("\n".join(map(json.dumps, outputs)))
@@ -314,7 +344,9 @@ def test_an_interrupted_run_says_how_far_it_is_and_can_be_resumed(place: Place) 
     err = interrupted(place, process)
     id = place.id("runs")
     assert process.returncode == 130
-    assert f"of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}" in err
+    finishing, stopped = err.splitlines()
+    assert finishing == "finishing 1 call; Ctrl-C again to stop at once"
+    assert stopped.endswith(f"of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}")
     assert "Traceback" not in err
     (entry,) = place.json("list", "runs")
     assert entry["status"] == "open"
@@ -323,6 +355,17 @@ def test_an_interrupted_run_says_how_far_it_is_and_can_be_resumed(place: Place) 
     assert f"{6 - kept} done now, {kept} kept" in place.done("resume", id[:12])
     assert place.id("runs") == id
     assert place.json("show", id)["manifest"]["counts"] == {"completed": 6}
+
+
+def test_a_second_interrupt_does_not_wait_for_calls_in_flight(place: Place) -> None:
+    process = place.process("run", str(place.experiment("slow")))
+    wait_for(lambda: (place.folder / "begun").exists())
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "finishing 1 call; Ctrl-C again to stop at once\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1].startswith("interrupted: 2 of 6 done")
+    assert process.returncode == 130
 
 
 def test_an_interrupted_evaluation_can_be_resumed_by_its_name(place: Place) -> None:

@@ -173,7 +173,7 @@ def test_an_exported_run_is_imported_as_the_same(folder: Folder, form: str, answ
 
 def test_parquet_keeps_numbers_of_two_types_apart(folder: Folder) -> None:
     (folder.path / "mixed.py").write_text("def half(q):\n    return int(q) // 2 if int(q) % 2 == 0 else int(q) / 2\n")
-    folder.done("run", folder.experiment("mixed.py:half"))
+    folder.call("run", folder.experiment("mixed.py:half"))  # the scorer of text fails throughout
     run = Run(folder.store, folder.id("runs"))
     folder.done("export", "doubling/mine", "-o", "b.parquet")
     assert imported(folder, "b.parquet", "--dataset", "doubling", "--response", "response").digest == run.digest

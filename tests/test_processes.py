@@ -451,6 +451,34 @@ def test_what_children_print_is_printed(tmp_path: Path) -> None:
     assert sorted(said.splitlines()[:5]) == [f"called {i}" for i in range(5)]
 
 
+def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for(tmp_path: Path) -> None:
+    counts: list[int] = []
+
+    @task(version="1")
+    def waits(number: int) -> int:
+        (tmp_path / f"begun{number}").touch()
+        while not (tmp_path / "go").exists():
+            time.sleep(0.01)
+        return number
+
+    def interrupt() -> None:
+        while not ((tmp_path / "begun0").exists() and (tmp_path / "begun1").exists()):
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def finishing(calls: int) -> None:
+        counts.append(calls)
+        (tmp_path / "go").touch()
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        Runner(policy=replace(TWO, finishing=finishing)).run(waits, data(5))
+    thread.join()
+    assert counts == [2]
+    assert len([*tmp_path.glob("begun*")]) == 2
+
+
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(tmp_path: Path, by: signal.Signals) -> None:
     whole = tmp_path / "whole"

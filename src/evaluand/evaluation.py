@@ -25,7 +25,7 @@ from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import FAILED, INDEX, Rows
 from evaluand.run import Run
-from evaluand.scorer import Scorer, as_scorer
+from evaluand.scorer import FunctionScorer, Scorer, as_scorer
 from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, journalled, now
 from evaluand.wanted import Wanted
 from evaluand.work import Artifact, KeyedWork, Progress, Receipt, Tally
@@ -140,7 +140,11 @@ class Evaluator:
             "scorers": {n: identity.spec for n, identity in identities.items()},
         }
         pinned = all(identity.pinned for identity in identities.values())
-        unpinned = [f"{n}: {why}" for n, identity in identities.items() for why in identity.unpinned]
+        unpinned = [
+            f"{n}: {why}"
+            for n, identity in identities.items()
+            for why in identity.reasons(in_yaml="experiment" in (origin or {}) and isinstance(kinds[n], FunctionScorer))
+        ]
         parts = {n: dict(identity.parts) for n, identity in identities.items()}
         manifest = begin(
             store,
@@ -169,7 +173,9 @@ class Evaluator:
         finally:
             job.close()
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
-        return Evaluation(store, manifest["id"], Receipt(total, job.called, job.reused, job.kept, why))
+        return Evaluation(
+            store, manifest["id"], Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
+        )
 
 
 def _has_failures(store: Store, id: str, run: Run) -> bool:
@@ -190,7 +196,7 @@ class _Job:
     def __init__(self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest) -> None:
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
         self.lanes: list[Lane] = []
-        self.called = self.reused = self.kept = 0
+        self.called = self.reused = self.kept = self.failed = 0
 
     def grade(self, number: int, name: str, scorer: Scorer, work: str | None) -> None:
         """Grades every row of the run by one scorer."""
@@ -222,6 +228,7 @@ class _Job:
         self.called += tally.called
         self.reused += tally.reused
         self.kept += tally.kept
+        self.failed += tally.failed
 
     def is_sealed(self) -> bool:
         return self.store.is_sealed("evaluations", self.manifest["id"])

@@ -28,6 +28,7 @@ from evaluand.run import Run
 from evaluand.scorer import Score, Scorer
 
 GATHER = 256
+NO_ANSWER = "the task gave no answer"
 _REASON = 500
 
 
@@ -48,6 +49,11 @@ class Unit:
 
     def __str__(self) -> str:
         return f"_index_ {self.response.index}, replication {self.response.replication}"
+
+
+def part_of(value: Any, target: str | None) -> Any:
+    """What an output, or a mapping of expected values, holds for a target; all of it where there is none."""
+    return value.get(target) if target is not None and isinstance(value, Mapping) else value
 
 
 def packed(unit: Unit) -> bytes:
@@ -181,7 +187,7 @@ class Grader:
         for u in (unit, *unit.rest):
             u.pieces = u.pieces or self._pieces(u)  # where the process that made the call is gone
             scores = self._rows(u, results, outcome.error)
-            failed += any(row[2] == FAILED for row in scores)
+            failed += u.response.status != FAILED and any(row[2] == FAILED for row in scores)
             lines.append(_line(u, scores))
         return b"".join(lines), failed
 
@@ -200,7 +206,7 @@ class Grader:
         if response.status == SKIPPED:
             return SKIPPED, "the task was not asked"
         if not response.responses:
-            return ABSTAINED, "the task gave no answer"
+            return ABSTAINED, NO_ANSWER
         return None, None
 
     def _pieces(self, unit: Unit) -> list[_Piece]:
@@ -210,7 +216,7 @@ class Grader:
         if self.targets is None:
             return [_Piece(n, None, output, expected) for n, output in enumerate(responses)]
         return [
-            _Piece(n, target, output.get(target) if isinstance(output, Mapping) else output, expected[target])
+            _Piece(n, target, part_of(output, target), expected[target])
             for n, output in enumerate(responses)
             for target in self.targets
         ]

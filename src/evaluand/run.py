@@ -7,7 +7,7 @@ when nothing is missing. A call that fails is a row, never the end of the run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -172,7 +172,8 @@ class Runner:
         """What the manifest says beside the spec, once the task has agreed to the dataset."""
         calls.task.prepare(calls.dataset)
         identity = calls.identity
-        told = {"parts": dict(identity.parts), "unpinned": list(identity.unpinned), "policy": _policy(self.policy)}
+        unpinned = identity.reasons(in_yaml="experiment" in (origin or {}))
+        told = {"parts": dict(identity.parts), "unpinned": unpinned, "policy": _policy(self.policy)}
         return {
             "work": [calls.work] if calls.work else [],
             "pinned": identity.pinned,
@@ -183,7 +184,7 @@ class Runner:
     def _why(self, identity: Identity, manifest: Manifest, before: str | None, retry_failed: bool) -> str:
         """Why there was something to do, in words."""
         if not identity.pinned:
-            return _unpinned(identity)
+            return _unpinned(manifest["provenance"]["unpinned"])
         if retry_failed and manifest["attempt"]:
             return "failures tried again"
         return self._changes(before, identity, manifest["id"])
@@ -204,7 +205,7 @@ class Runner:
         reused = sum(
             1 for _ in wanted.filled(completed(self.store, source) for source in _earlier(self.store, calls, last))
         )
-        why = "" if calls.identity.pinned else _unpinned(calls.identity)
+        why = "" if calls.identity.pinned else _unpinned(calls.identity.unpinned)
         return Receipt(calls.total, missing - reused, reused, kept, why, skipped=calls.total - kept - missing)
 
 
@@ -214,8 +215,8 @@ def _earlier(store: Store, calls: Calls, id: str | None) -> list[str]:
     return [source for source in found if source != id]
 
 
-def _unpinned(identity: Identity) -> str:
-    return f"unpinned, so never reused: {'; '.join(identity.unpinned)}"
+def _unpinned(reasons: Iterable[str]) -> str:
+    return f"unpinned, so never reused: {'; '.join(reasons)}"
 
 
 class _Job:
@@ -242,7 +243,7 @@ class _Job:
             self.task.close()
             self.lane.close()
         tally = self.tally
-        return Receipt(tally.total, tally.called, tally.reused, tally.kept, skipped=tally.skipped)
+        return Receipt(tally.total, tally.called, tally.reused, tally.kept, skipped=tally.skipped, failed=tally.failed)
 
     def _reuse(self) -> None:
         """Takes over the calls that earlier runs of the same work have completed, each for one row."""

@@ -69,6 +69,7 @@ class Receipt:
         reused: how many came from earlier work on the same key.
         kept: how many stood already in this artifact.
         skipped: how many needed no call, and were settled now.
+        failed: how many of those done now failed: calls of a run; of an evaluation, what a scorer failed on.
         why: a sentence.
     """
 
@@ -78,10 +79,11 @@ class Receipt:
     kept: int = 0
     why: str = ""
     skipped: int = 0
+    failed: int = 0
 
     def __str__(self) -> str:
         parts = [f"{self.called:,} of {self.total:,} done now"]
-        more = ((self.kept, "kept"), (self.reused, "reused"), (self.skipped, "skipped"))
+        more = ((self.failed, "failed"), (self.kept, "kept"), (self.reused, "reused"), (self.skipped, "skipped"))
         parts += [f"{n:,} {word}" for n, word in more if n]
         return ", ".join(parts) + (f" ({self.why})" if self.why else "")
 

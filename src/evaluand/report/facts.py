@@ -328,7 +328,7 @@ def _step(made: Run | Evaluation) -> Facts:
 
 
 def _receipt(receipt: Receipt) -> Facts:
-    return {name: getattr(receipt, name) for name in ("total", "called", "reused", "kept", "skipped", "why")}
+    return {name: getattr(receipt, name) for name in ("total", "called", "reused", "kept", "skipped", "failed", "why")}
 
 
 def _failures(run: Run) -> list[Facts]:

@@ -215,13 +215,15 @@ def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
     for entry in tasks:
         label = safe(entry["task"], CELL)
         for step in ("run", "evaluation"):
-            grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _did(entry[step]))
+            reasons = (m for m in entry["missing"] if (m["scorer"] is None) == (step == "run"))
+            failed = sum(reason["count"] for reason in reasons if reason["status"] == "failed")
+            grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _did(entry[step], failed))
             label = ""
     return grid
 
 
-def _did(step: Facts) -> Text:
-    """What one step had to do, in words."""
+def _did(step: Facts, failed: int) -> Text:
+    """What one step had to do, in words, and how many of all its calls or grades failed."""
     receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "why": ""}
     told = [f"{receipt['called']:,} done now"] if receipt["called"] else []
     told += [f"{receipt[name]:,} {name}" for name in ("reused", "kept", "skipped") if receipt[name]]
@@ -229,8 +231,7 @@ def _did(step: Facts) -> Text:
     if not receipt["called"] and not receipt["reused"]:
         told, why = [why or "nothing to do"], ""
     text = Text(", ".join(told))
-    failed = step["counts"].get("failed", 0)
-    if isinstance(failed, int) and failed:
+    if failed:
         text.append(f"; {failed:,} failed", "red")
     return text.append(f" ({why})" if why else "")
 

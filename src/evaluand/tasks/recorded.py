@@ -137,6 +137,11 @@ class RecordedTask(Task[Any, Any]):
             raise SpecError(f"{self.path} is joined by: id, but the dataset has no ids; name their column as its id")
         self._tell_unused(dataset)
 
+    def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
+        row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
+        output = None if row is None or row in self._outputs.lacking else ids.decode(self._outputs.text(row))
+        return () if output is None else (output,)
+
     async def call(self, request: Request) -> Any:
         key = request.id if self.by == "id" else request.index
         row = self._outputs.rows.get(_key(key, request.replication))
