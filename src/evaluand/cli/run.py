@@ -20,8 +20,8 @@ from evaluand.cli.progress import Display
 from evaluand.comparison import Gate, check_fit, check_gates
 from evaluand.engine import Aborted
 from evaluand.errors import EngineError, SpecError
-from evaluand.grading import NO_ANSWER
 from evaluand.experiment import Experiment, Results
+from evaluand.grading import NO_ANSWER
 from evaluand.registry import nearest
 from evaluand.report.comparison import gates_table
 from evaluand.report.facts import Facts, results_facts
