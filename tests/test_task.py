@@ -123,6 +123,11 @@ def test_a_decorated_function_is_still_called_as_a_function() -> None:
     assert isinstance(add, FunctionTask)
 
 
+def test_a_function_is_made_a_task_with_its_options_in_one_call() -> None:
+    made = task(len, name="length", version="2", items=True, files=["a.txt"])
+    assert (made.name, made.version, made.items, made.files) == ("length", "2", True, ["a.txt"])
+
+
 def test_a_task_is_its_own_task() -> None:
     given = task(shout)
     assert as_task(given) is given
