@@ -27,6 +27,7 @@ from evaluand import (
     MemoryStore,
     Runner,
     SpecError,
+    compare,
 )
 from evaluand.cli import main
 from evaluand.comparison import Gate, GateResult, check_gates, find_evaluations
@@ -200,7 +201,8 @@ def test_crashes_count_against_whoever_crashed(store: MemoryStore, base: Evaluat
 def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> None:
     a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
     b = evaluated(store, "b", {i: 9.0 + i % 2 for i in range(N)} | {0: "fail"})
-    assert one(b, "mean better than base", a).message.startswith("undefined: rows without a score have no worst value")
+    held = one(b, "mean better than base", a, measures=[Measure("score", Mean())])
+    assert held.message.startswith("undefined: rows without a score have no worst value")
     assert one(b, "mean better than base", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
 
 
@@ -208,11 +210,11 @@ def test_agreement_on_numbers_is_no_certainty_that_nothing_is_worse(store: Memor
     a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
     b = evaluated(store, "b", {i: 2.0 + i % 3 for i in range(N)} | {99: 0})
     half = -paired_score(0, 0, 40, 0.9, correction=0.5)[0]
-    for measures, span in (((), 2), ([Measure("score", Mean(range=(0, 10)))], 10)):
+    for measures, span in (([Measure("score", Mean())], 2), ([Measure("score", Mean(range=(0, 10)))], 10)):
         assert one(b, f"mean not worse than a by {half * span + 1e-6}", a, measures=measures).passed
         assert not one(b, f"mean not worse than a by {half * span - 1e-6}", a, measures=measures).passed
     same = evaluated(store, "same", dict.fromkeys(range(N), 5.0))
-    held = one(same, "mean not worse than same by 0.01", same)
+    held = one(same, "mean not worse than same by 0.01", same, measures=[Measure("score", Mean())])
     assert not held.passed
     assert held.message.startswith("undefined: the difference has no interval")
 
@@ -290,6 +292,84 @@ def test_runs_with_the_same_responses_are_as_good_as_each_other(store: MemorySto
 
 def test_a_baseline_may_be_anything_the_store_has_by_name(store: MemoryStore, base: Evaluation) -> None:
     assert one(evaluated(store, "mine", {}), "accuracy better than base").passed
+
+
+# What metrics mean: as the experiment declares them
+
+COSTS = """
+name: lat
+dataset: {path: rows.jsonl, input: x}
+tasks:
+  fast: {function: costs.py:fast}
+  slow: {function: costs.py:slow}
+scorers:
+  cost: {function: costs.py:cost}
+metrics:
+  - {kind: mean, scorer: cost, direction: lower}
+"""
+
+
+@pytest.fixture
+def costs(tmp_path: Path) -> Path:
+    """Where the slow task costs 3 or 4 more than the fast one, and less is better."""
+    (tmp_path / "rows.jsonl").write_text("".join(f'{{"x": {x}}}\n' for x in range(N)))
+    (tmp_path / "costs.py").write_text(
+        "def fast(x):\n    return x % 7\n\ndef slow(x):\n    return x % 7 + 3 + x % 2\n\n"
+        "def cost(output):\n    return float(output)\n"
+    )
+    (tmp_path / "e.yaml").write_text(COSTS)
+    return tmp_path
+
+
+def test_a_gate_means_the_same_where_it_runs_and_where_it_compares(costs: Path) -> None:
+    ran = call(costs, "run", str(costs / "e.yaml"), "--gate", "mean better than fast", "--gate", "mean >= 0")
+    assert (ran.exit_code, ran.stdout.count("FAILED")) == (3, 1)
+    for named in (["lat/fast", "lat/slow"], ["lat"]):
+        for metric in ([], ["--metric", "mean"]):
+            compared = call(costs, "compare", *named, *metric, "--gate", "mean better than baseline")
+            assert compared.exit_code == 3
+            assert "fast is better: slow − fast = +3.5" in compared.stdout
+            assert "direction=lower" in compared.stdout
+    assert call(costs, "compare", "lat/slow", "lat/fast", "--gate", "mean better than baseline").exit_code == 0
+    call(costs, "report", "lat", "-o", str(costs / "lat.html"))
+    assert "fast is better: slow − fast = +3.5" in (costs / "lat.html").read_text()
+
+
+def test_in_a_test_suite_a_gate_takes_metrics_as_they_were_declared(costs: Path) -> None:
+    call(costs, "run", str(costs / "e.yaml"))
+    fast, slow = (find_evaluations(DirectoryStore(costs / "store"), f"lat/{task}")[0] for task in ("fast", "slow"))
+    assert_gate(fast, "mean better than baseline", baseline=slow)
+    with pytest.raises(AssertionError):
+        assert_gate(slow, "mean better than baseline", baseline=fast)
+
+
+def test_an_experiment_that_is_declared_anew_means_what_it_says_now(costs: Path) -> None:
+    for direction in ("lower", "higher", "lower"):
+        (costs / "e.yaml").write_text(COSTS.replace("lower", direction))
+        call(costs, "run", str(costs / "e.yaml"))
+        better = {"lower": "fast", "higher": "slow"}[direction]
+        assert f"{better} is better" in call(costs, "compare", "lat/fast", "lat/slow").stdout
+
+
+def test_where_no_direction_is_known_nothing_is_better_and_a_gate_on_it_is_refused(store: MemoryStore) -> None:
+    a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
+    b = evaluated(store, "b", {i: 5.0 + i % 2 for i in range(N)})
+    assert str(compare(a, b)).startswith("mean · score: b is higher: b − a = ")
+    assert one(b, "mean >= 4").passed
+    for gate in ("mean better than a", "mean not worse than a by 1"):
+        with pytest.raises(SpecError, match="whether a higher or a lower mean of 'score' is better; name the metric"):
+            one(b, gate, a)
+    assert one(b, "mean better than a", a, measures=[Measure("score", Mean())]).passed
+
+
+def test_a_measure_that_not_all_evaluations_can_take_is_none_to_compare_them_by(store: MemoryStore) -> None:
+    rows = [{"input": i, "w": 1.0 + i} for i in range(N)]
+    runs = [Runner(store).run(lambda x: x % 5, Dataset.from_rows(rows, weight="w"), name="weighted")]
+    weighted = Evaluator().evaluate(runs[0], {"score": grade}, name="weighted")
+    Aggregator(store).aggregate([weighted], [Measure("score", Mean(weighted=True))])
+    assert compare(weighted, weighted).pairs[0]["signature"].split()[-2:] == ["range=(-inf,inf)", "direction=higher"]
+    plain = evaluated(store, "plain", {i: 2.0 + i % 3 for i in range(N)})
+    assert compare(weighted, plain).pairs[0]["direction"] is None
 
 
 # In tests and on the command line

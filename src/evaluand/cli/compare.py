@@ -8,10 +8,11 @@ from typing import get_args
 
 import click
 
+from evaluand.aggregation import Measure
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import LINE, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
-from evaluand.comparison import Comparison, check_gates, compare, find_evaluations
+from evaluand.comparison import Comparison, check_gates, compare, find_evaluations, find_measures
 from evaluand.evaluation import Evaluation
 from evaluand.metric import Missing
 from evaluand.report.comparison import comparison_table, gates_table
@@ -38,7 +39,14 @@ Examples:
     metavar="NAME",
     help="Whose scores; all that they share if not given.",
 )
-@click.option("--metric", "metrics", multiple=True, type=LINE, metavar="KIND", help="Such as accuracy, with defaults.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    type=LINE,
+    metavar="KIND",
+    help="Such as accuracy; as the experiment declares it.",
+)
 @click.option("--missing", type=click.Choice(get_args(Missing)), help="What happens to rows without a score.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Of the intervals.")
 @click.option(
@@ -67,6 +75,7 @@ def command(
     """
     store = DirectoryStore(folder)
     labels, evaluations = zip(*(found for text in artifacts for found in _named(store, text)), strict=True)
+    declared = find_measures(store, artifacts)
     require_gates(gates, junit)
     made = compare(
         *evaluations,
@@ -76,8 +85,9 @@ def command(
         confidence=confidence,
         flips=flips,
         labels=labels,
+        declared=declared,
     )
-    results = _results(made, evaluations, gates, scorers, missing)
+    results = _results(made, evaluations, gates, scorers, missing, declared)
     if as_json:
         print_json(made.to_dict() | {"gates": results})
     else:
@@ -105,6 +115,7 @@ def _results(
     gates: Sequence[str],
     scorers: Sequence[str],
     missing: Missing | None,
+    declared: Sequence[Measure] | None,
 ) -> list[Facts]:
     """The gates of all evaluations but the first, which is the baseline."""
     labelled = dict(zip(made.labels, evaluations, strict=True))
@@ -114,6 +125,7 @@ def _results(
             gates,
             {label: labelled[label] for label in others},
             {first: labelled[first]},
+            measures=declared,
             scorer=scorers[0] if len(scorers) == 1 else None,
             missing=missing,
         )
