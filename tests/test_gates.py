@@ -32,6 +32,7 @@ from evaluand import (
 from evaluand.cli import main
 from evaluand.comparison import Gate, GateResult, check_gates, find_evaluations
 from evaluand.intervals import paired_score, wilson
+from evaluand.metrics.quantile import Quantile
 from evaluand.report.junit import junit_xml
 from evaluand.scorer import Score
 from evaluand.store import Store
@@ -360,6 +361,13 @@ def test_where_no_direction_is_known_nothing_is_better_and_a_gate_on_it_is_refus
         with pytest.raises(SpecError, match="whether a higher or a lower mean of 'score' is better; name the metric"):
             one(b, gate, a)
     assert one(b, "mean better than a", a, measures=[Measure("score", Mean())]).passed
+
+
+def test_a_gate_does_not_choose_among_several_metrics_of_its_kind(base: Evaluation) -> None:
+    measures = [Measure("score", Quantile(q=q), by) for q, by in ((0.5, ()), (0.5, ("topic",)), (0.99, ()))]
+    with pytest.raises(SpecError, match=r"cannot tell which is meant: quantile .* q=0\.5 .*; quantile .* q=0\.99 "):
+        one(base, "quantile <= 7", measures=measures)
+    assert one(base, "quantile <= 7", measures=measures[:2]).passed
 
 
 def test_a_measure_that_not_all_evaluations_can_take_is_none_to_compare_them_by(store: MemoryStore) -> None:

@@ -328,9 +328,15 @@ def _scorer(gate: Gate, known: Sequence[str], usual: str | None) -> str:
 
 
 def _metric(gate: Gate, scorer: str, measures: Sequence[Measure]) -> Metric:
-    declared = [m.metric for m in measures if (m.scorer, m.metric.kind) == (scorer, gate.metric)]
+    own = [m.metric for m in measures if (m.scorer, m.metric.kind) == (scorer, gate.metric)]
+    declared = {metric.signature: metric for metric in own}
+    if len(declared) > 1:
+        raise SpecError(
+            f"gate {gate.text!r}: {gate.metric} of {scorer!r} is declared more than once, and a gate cannot tell which"
+            f" is meant: {'; '.join(declared)}; keep one of them"
+        )
     try:
-        metric = declared[0] if declared else metric_of(gate.metric)
+        metric = next(iter(declared.values())) if declared else metric_of(gate.metric)
     except SpecError as error:
         raise SpecError(f"gate {gate.text!r}: {error}") from None
     _check_number(gate, *metric.range)
