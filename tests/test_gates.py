@@ -30,7 +30,7 @@ from evaluand import (
     compare,
 )
 from evaluand.cli import main
-from evaluand.comparison import Gate, GateResult, check_gates, find_evaluations
+from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
 from evaluand.intervals import paired_score, wilson
 from evaluand.metrics.quantile import Quantile
 from evaluand.report.junit import junit_xml
@@ -153,7 +153,9 @@ def test_being_sure_takes_the_one_sided_bound(base: Evaluation) -> None:
 def test_a_group_may_be_asked_for(base: Evaluation) -> None:
     assert one(base, "accuracy[topic=algebra] >= 1").passed
     assert not one(base, "accuracy[topic=geometry] > 0.5").passed
-    assert one(base, "accuracy[topic=poetry] > 0.5").message == "there are no rows"
+    for gate in ("accuracy[topic=poetry] > 0.5", "accuracy[topic=poetry] better than base"):
+        found = one(base, gate, base)
+        assert (found.passed, found.message) == (False, "there are no rows")
     with pytest.raises(SpecError, match=r"'topc' is no attribute \(did you mean 'topic'\?\)"):
         one(base, "accuracy[topc=algebra] > 0.5")
 
@@ -241,7 +243,8 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
         ("accuracy better than bse", r"no baseline is called 'bse' \(did you mean 'base'\?\)"),
         ("accuracy better than ba", r"no baseline is called 'ba' \(did you mean 'base'\?\)"),
         ("count better than base", "count is no mean of one number per row|count has no direction"),
-        ("quantile >= 1 at 95%", "parameters|interval|"),
+        ("quantile >= 1 at 95%", "quantile needs parameters"),
+        ("count >= 3 at 95%", "count has no interval; leave out `at …`"),
     ],
 )
 def test_names_that_mean_nothing_are_told(store: MemoryStore, base: Evaluation, gate: str, message: str) -> None:
@@ -368,6 +371,46 @@ def test_a_gate_does_not_choose_among_several_metrics_of_its_kind(base: Evaluati
     with pytest.raises(SpecError, match=r"cannot tell which is meant: quantile .* q=0\.5 .*; quantile .* q=0\.99 "):
         one(base, "quantile <= 7", measures=measures)
     assert one(base, "quantile <= 7", measures=measures[:2]).passed
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("quantile better than base", "quantile is no mean of one number per row"),
+        ("count >= 3 at 95%", "count has no interval"),
+        ("mean better than base", "nothing says whether a higher or a lower mean"),
+        ("k_of_n better than base", "k_of_n needs parameters"),
+        ("accuracy better than other", "no scorer is called 'score'; there are cost"),
+        ("accuracy[topic=algebra] better than bare", "'topic' is no attribute"),
+    ],
+)
+def test_a_gate_that_nothing_can_decide_is_refused_before_anything_is_called(
+    store: MemoryStore, base: Evaluation, gate: str, message: str
+) -> None:
+    evaluated(store, "other", {1: 0}, scorer="cost")
+    bare = Runner(store).run(lambda number: 1, Dataset.from_rows([{"input": 1}]), name="bare")
+    Evaluator().evaluate(bare, {"score": grade}, name="bare")
+    with pytest.raises(SpecError, match=message):
+        check_fit([Gate.parse(gate)], ["score"], [Measure("score", Quantile(q=0.5))], ["topic"], [], store)
+
+
+def test_results_are_printed_even_where_a_gate_cannot_be_checked(costs: Path) -> None:
+    call(costs, "run", str(costs / "e.yaml"))
+    weighted = COSTS.replace("direction", "weighted: true, direction").replace("input: x", "input: x, weight: x")
+    (costs / "e.yaml").write_text(weighted.replace("lat", "heavy"))
+    ran = call(costs, "run", str(costs / "e.yaml"), "--gate", "mean better than lat/fast", "--json")
+    assert (ran.exit_code, len(json.loads(ran.stdout)["tasks"])) == (1, 2)
+    assert "needs weights" in ran.stderr
+
+
+def test_a_group_that_only_one_side_has_fails_a_gate(store: MemoryStore, base: Evaluation) -> None:
+    rows = [{"input": i, "topic": "poetry"} for i in range(N)]
+    run = Runner(store).run(lambda number: 1, Dataset.from_rows(rows, attributes="topic"), name="poet")
+    poet = Evaluator().evaluate(run, {"score": grade}, name="poet")
+    for gate in ("accuracy[topic=poetry] better than base", "accuracy[topic=algebra] better than base"):
+        found = one(poet, gate, base)
+        assert not found.passed
+        assert "0 pairs" in found.message
 
 
 def test_a_measure_that_not_all_evaluations_can_take_is_none_to_compare_them_by(store: MemoryStore) -> None:

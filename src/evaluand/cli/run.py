@@ -84,9 +84,13 @@ def command(
         check_fit(rules, [*experiment.scorers], experiment.measures, roles.attributes, baselines, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
-        evaluations = {result.task: result.evaluation for result in results.tasks}
-        checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
-    print_results(results, store, checked, as_json=as_json, quiet=quiet)
+    evaluations = {result.task: result.evaluation for result in results.tasks}
+    checked: list[Facts] = []
+    try:
+        with stdout_to_stderr(), notes():
+            checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
+    finally:
+        print_results(results, store, checked, as_json=as_json, quiet=quiet)
     conclude(checked, junit)
 
 

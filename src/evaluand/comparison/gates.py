@@ -171,13 +171,17 @@ def check_fit(
         baselines: what will be there to be held against, besides what the store has by name.
 
     Raises:
-        SpecError: a metric, scorer, attribute or baseline is not there, or a number can never be reached.
+        SpecError: a metric, scorer, attribute or baseline is not there, or the metric never has the number, bound or
+            difference that is asked for.
     """
     for gate in gates:
-        _metric(gate, _scorer(gate, scorers, None), measures)
+        scorer = _scorer(gate, scorers, None)
+        _metric(gate, scorer, measures)
         _check_attributes(gate, attributes)
         if gate.baseline is not None and gate.baseline not in baselines:
-            _stored(gate, gate.baseline, store, baselines)
+            base = _stored(gate, gate.baseline, store, baselines)
+            _scorer(dataclasses.replace(gate, scorer=scorer), base.scorers, None)
+            _check_attributes(gate, dataset_of(base).roles.attributes)
 
 
 def _check_attributes(gate: Gate, attributes: Sequence[str]) -> None:
@@ -245,14 +249,6 @@ def _values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> 
 
 def _differences(gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[_Found]:
     """A difference to the baseline against a margin, by target."""
-    if why := unpairable(metric):
-        raise SpecError(f"gate {gate.text!r}: {why}")
-    if metric.direction is None:
-        raise SpecError(
-            f"gate {gate.text!r}: nothing says whether a higher or a lower {metric.kind} of {scorer!r} is better; name"
-            f" the metric with its direction under metrics of the experiment and run it: {{kind: {metric.kind},"
-            f" scorer: {scorer}, direction: lower}}"
-        )
     rows = paired([base, evaluation], scorer, metric, dict(gate.where))
     level = gate.level or LEVEL
     for place, key in enumerate(rows.keys):
@@ -340,7 +336,24 @@ def _metric(gate: Gate, scorer: str, measures: Sequence[Measure]) -> Metric:
     except SpecError as error:
         raise SpecError(f"gate {gate.text!r}: {error}") from None
     _check_number(gate, *metric.range)
+    _check_decidable(gate, scorer, metric)
     return metric
+
+
+def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
+    """Stops at a difference or a bound that the metric never has."""
+    if gate.baseline is None:
+        if gate.level is not None:
+            _at(gate, metric)
+        return
+    if why := unpairable(metric):
+        raise SpecError(f"gate {gate.text!r}: {why}")
+    if metric.direction is None:
+        raise SpecError(
+            f"gate {gate.text!r}: nothing says whether a higher or a lower {metric.kind} of {scorer!r} is better; name"
+            f" the metric with its direction under metrics of the experiment and run it: {{kind: {metric.kind},"
+            f" scorer: {scorer}, direction: lower}}"
+        )
 
 
 def _check_number(gate: Gate, low: float, high: float) -> None:

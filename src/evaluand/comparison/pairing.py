@@ -232,9 +232,6 @@ _ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not i
 def _where(units: Units, values: tuple[str, ...]) -> Units:
     """The units whose attributes have these values, with the targets as their only groups."""
     wanted = [place for place, key in enumerate(units.keys) if key[1:] == values]
-    if values and not wanted:
-        found = ", ".join(dict.fromkeys(" · ".join(map(str, key[1:])) for key in units.keys[:_SHOWN]))
-        raise SpecError(f"no example has the attribute value {' · '.join(values)!r}; there are {found}")
     chosen = np.isin(units.group, wanted)
     place = np.zeros(len(units.keys), np.int64)
     place[wanted] = np.arange(len(wanted))
