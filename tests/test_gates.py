@@ -403,6 +403,17 @@ def test_results_are_printed_even_where_a_gate_cannot_be_checked(costs: Path) ->
     assert "needs weights" in ran.stderr
 
 
+def test_gates_are_written_for_a_build_server_even_where_every_call_failed(costs: Path) -> None:
+    (costs / "costs.py").write_text(
+        "def fast(x):\n    raise ValueError('no')\n\nslow = fast\n\ndef cost(output):\n    return 1.0\n"
+    )
+    report = costs / "gates.xml"
+    ran = call(costs, "run", str(costs / "e.yaml"), "--gate", "mean <= 1", "--junit", str(report))
+    assert ran.exit_code == 1
+    assert "calls of task 'fast' failed" in ran.stderr
+    assert ElementTree.parse(report).getroot().get("failures") == "2"
+
+
 def test_a_group_that_only_one_side_has_fails_a_gate(store: MemoryStore, base: Evaluation) -> None:
     rows = [{"input": i, "topic": "poetry"} for i in range(N)]
     run = Runner(store).run(lambda number: 1, Dataset.from_rows(rows, attributes="topic"), name="poet")

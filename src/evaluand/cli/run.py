@@ -90,8 +90,8 @@ def command(
         with stdout_to_stderr(), notes():
             checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
     finally:
-        print_results(results, store, checked, as_json=as_json, quiet=quiet)
-    conclude(checked, junit)
+        failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
+    conclude(checked, junit, failed=failed)
 
 
 class WatchedStore(DirectoryStore):
@@ -153,11 +153,11 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
 
 def print_results(
     results: Results, store: WatchedStore, gates: Sequence[Facts] = (), *, as_json: bool, quiet: bool = False
-) -> None:
+) -> bool:
     """Prints what an experiment came to, and whether gates hold.
 
-    Raises:
-        Exit: every call of a task failed, or a scorer on every row.
+    Returns:
+        Whether every call of a task failed, or a scorer on every row.
     """
     facts = results_facts(results.tasks, results.aggregation)
     if as_json:
@@ -174,8 +174,7 @@ def print_results(
     failures = [told for task in facts["tasks"] for told in (*_failed_calls(task), *_failed_scorers(task))]
     for told in failures:
         click.echo(f"error: {safe(told)}", err=True)
-    if failures:
-        raise Exit(1)
+    return bool(failures)
 
 
 def _failed_calls(task: Facts) -> Iterator[str]:
