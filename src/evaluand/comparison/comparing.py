@@ -25,7 +25,7 @@ from evaluand.comparison.significance import benjamini_hochberg, holm
 from evaluand.errors import NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.lookup import asked, examples_at
-from evaluand.metric import Metric, Missing, confidence_of
+from evaluand.metric import Metric, Missing, confidence_of, whole_of
 from evaluand.provenance import provenance
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
@@ -210,9 +210,12 @@ def compare(
         accuracy · right: b is better: b − a = +47.5 points [32.9, 62.5]; p < 0.0001
     """
     confidence_of("compare", confidence)
+    whole_of("compare", "flips", flips, 0)
     if name is not None:
         check_name(name)
     store = _one_store(evaluations)
+    if labels is not None:
+        _check_labels(labels, len(evaluations))
     measures = measures_of(evaluations, scorers, metrics, missing, declared)
     spec = {
         "method": METHOD,
@@ -306,14 +309,16 @@ def measures_of(
         SpecError: a scorer is not shared, or there is nothing to average.
     """
     shared = [s for s in evaluations[0].scorers if all(s in e.scorers for e in evaluations)]
-    wanted = [scorers] if isinstance(scorers, str) else list(scorers or shared)
+    wanted = _listed(scorers) or shared
     for scorer in wanted:
         if scorer not in shared:
+            if not isinstance(scorer, str):
+                raise SpecError(f"scorers must be the names of some, not {scorer!r}")
             raise SpecError(
                 f"scorer {scorer!r} is not in all evaluations{nearest(scorer, shared)};"
                 f" they share {', '.join(shared) or 'none'}"
             )
-    given = [metrics] if isinstance(metrics, str | Metric | Measure) else list(metrics or ())
+    given = _listed(metrics)
     if not wanted:
         raise SpecError("the evaluations share no scorer; evaluate both runs by the same scorers")
     known = declared_of(evaluations) if declared is None else declared
@@ -322,7 +327,15 @@ def measures_of(
         raise SpecError(f"no scorer gave numbers: {', '.join(wanted)}; name a metric that reads another column")
     if missing is not None:
         found = [dataclasses.replace(m, metric=dataclasses.replace(m.metric, missing=missing)) for m in found]
-    return list({(m.scorer, _definition(m.metric)): m for m in reversed(found)}.values())[::-1]
+    distinct: dict[tuple[str, str], Measure] = {}
+    for measure in found:  # the same test twice would count twice in its family
+        distinct.setdefault((measure.scorer, _definition(measure.metric)), measure)
+    return list(distinct.values())
+
+
+def _listed(given: Any) -> list[Any]:
+    """What was given, one or several."""
+    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
 
 
 def declared_of(evaluations: Iterable[Evaluation]) -> list[Measure]:
@@ -380,6 +393,11 @@ def _suits(measure: Measure, evaluations: Sequence[Evaluation]) -> bool:
     except SpecError:
         return False
     return unpairable(measure.metric) is None
+
+
+def _check_labels(labels: Any, n: int) -> None:
+    if not isinstance(labels, list | tuple) or len(labels) != n or not all(isinstance(one, str) for one in labels):
+        raise SpecError(f"labels must be a list of texts, one for each of the {n} evaluations, not {labels!r}")
 
 
 def _one_store(evaluations: Sequence[Evaluation]) -> Store:
