@@ -509,6 +509,7 @@ def test_gates_that_fail_exit_with_three(folder: Path) -> None:
 def test_wrong_use_is_told_without_a_traceback(folder: Path) -> None:
     for arguments, code, message in (
         (("exp/base",), 1, "needs two evaluations"),
+        (("exp/base", "--gate", "accuracy >= 1"), 1, "needs two evaluations"),
         (("exp/base", "nobody"), 1, "nothing is called 'nobody'"),
         (("exp", "--gate", "accuracy => 1"), 1, "at 10 stands '='"),
         (("exp", "--confidence", "95"), 1, "must lie between 0 and 1"),
@@ -518,6 +519,12 @@ def test_wrong_use_is_told_without_a_traceback(folder: Path) -> None:
         assert (done.exit_code, done.stdout) == (code, "")
         assert message in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_nothing_is_stored_where_a_gate_is_refused(folder: Path) -> None:
+    refused = call(folder, "compare", "exp", "--gate", "accuracy >= 90")
+    assert (refused.exit_code, "did you mean 0.9?" in refused.stderr) == (1, True)
+    assert list(DirectoryStore(folder / "store").ids("comparisons")) == []
 
 
 def test_a_run_without_grades_is_told_with_a_command_there_and_with_a_call_in_python(folder: Path) -> None:

@@ -12,7 +12,8 @@ from evaluand.aggregation import Measure
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import LINE, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
-from evaluand.comparison import Comparison, check_gates, compare, find_evaluations, find_measures
+from evaluand.comparison import check_gates, compare, find_evaluations, find_measures
+from evaluand.comparison.comparing import labels_of
 from evaluand.evaluation import Evaluation
 from evaluand.metric import Missing
 from evaluand.report.comparison import comparison_table, gates_table
@@ -77,6 +78,7 @@ def command(
     labels, evaluations = zip(*(found for text in artifacts for found in _named(store, text)), strict=True)
     declared = find_measures(store, artifacts)
     require_gates(gates, junit)
+    results = _results(labels, evaluations, gates, scorers, missing, declared)
     made = compare(
         *evaluations,
         scorers=scorers,
@@ -87,7 +89,6 @@ def command(
         labels=labels,
         declared=declared,
     )
-    results = _results(made, evaluations, gates, scorers, missing, declared)
     if as_json:
         print_json(made.to_dict() | {"gates": results})
     else:
@@ -110,7 +111,7 @@ def _named(store: DirectoryStore, text: str) -> list[tuple[str, Evaluation]]:
 
 
 def _results(
-    made: Comparison,
+    names: Sequence[str],
     evaluations: Sequence[Evaluation],
     gates: Sequence[str],
     scorers: Sequence[str],
@@ -118,8 +119,10 @@ def _results(
     declared: Sequence[Measure] | None,
 ) -> list[Facts]:
     """The gates of all evaluations but the first, which is the baseline."""
-    labelled = dict(zip(made.labels, evaluations, strict=True))
+    labelled = dict(zip(labels_of(names, [e.id for e in evaluations]), evaluations, strict=True))
     first, *others = labelled
+    if not others:  # there is nothing to compare, which says more than what a gate lacks
+        return []
     return gate_facts(
         check_gates(
             gates,
