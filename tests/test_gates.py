@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from evaluand import (
     Accuracy,
@@ -33,6 +35,7 @@ from evaluand.cli import main
 from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
 from evaluand.intervals import paired_score, wilson
 from evaluand.metrics.quantile import Quantile
+from evaluand.report.comparison import comparison_table
 from evaluand.report.junit import junit_xml
 from evaluand.scorer import Score
 from evaluand.store import Store
@@ -360,6 +363,11 @@ def test_where_no_direction_is_known_nothing_is_better_and_a_gate_on_it_is_refus
     b = evaluated(store, "b", {i: 5.0 + i % 2 for i in range(N)})
     assert str(compare(a, b)).startswith("mean · score: b is higher: b − a = ")
     assert one(b, "mean >= 4").passed
+    console = Console(file=io.StringIO(), width=200)
+    console.print(comparison_table(compare(a, b).to_dict()))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "40 higher; 3 of them:" in shown
+    assert not any(word in shown for word in ("better", "won", "lost"))
     for gate in ("mean better than a", "mean not worse than a by 1"):
         with pytest.raises(SpecError, match="whether a higher or a lower mean of 'score' is better; name the metric"):
             one(b, gate, a)
