@@ -595,6 +595,28 @@ def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
         compare(a, b, metrics="pass_at_k")
     with pytest.raises(SpecError, match="is no attribute"):
         paired([a, b], "score", Accuracy(), {"topic": "x"})
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({"labels": ["x"]}, r"labels must be a list of texts, one for each of the 2 evaluations, not \['x'\]"),
+        ({"labels": "ab"}, "labels must be a list of texts"),
+        ({"labels": [1, 2]}, "labels must be a list of texts"),
+        ({"metrics": 3}, r"a measure needs a metric, such as Accuracy\(\), and not 3"),
+        ({"metrics": ["accuracy", 3]}, "a measure needs a metric"),
+        ({"scorers": 3}, "scorers must be the names of some, not 3"),
+        ({"flips": "x"}, "flips='x' must be a whole number of at least 0"),
+        ({"flips": -1}, "flips=-1 must be a whole number of at least 0"),
+    ]
+    for options, message in wrong:
+        with pytest.raises(SpecError, match=message):
+            compare(a, b, **options)
+
+
+@pytest.mark.parametrize("again", [["accuracy"] * 2, [Accuracy(), Accuracy(bootstrap=2000)], ["accuracy", Accuracy()]])
+def test_a_measure_that_is_given_twice_counts_once_in_its_family(again: list[Any]) -> None:
+    store = MemoryStore()
+    three = [evaluated(store, name, scores([1] * n + [0] * (30 - n))) for n, name in ((10, "a"), (17, "b"), (28, "c"))]
+    once, twice = (compare(*three, metrics=metrics, scorers=["score"] * 2) for metrics in ("accuracy", again))
+    assert twice.pairs == once.pairs
+    assert len(twice.ranking) == 3
 
 
 def test_hostile_names_and_texts_do_nothing_to_a_terminal() -> None:

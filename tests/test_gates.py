@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,6 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from evaluand import (
     Accuracy,
@@ -27,10 +29,13 @@ from evaluand import (
     MemoryStore,
     Runner,
     SpecError,
+    compare,
 )
 from evaluand.cli import main
-from evaluand.comparison import Gate, GateResult, check_gates, find_evaluations
+from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
 from evaluand.intervals import paired_score, wilson
+from evaluand.metrics.quantile import Quantile
+from evaluand.report.comparison import comparison_table
 from evaluand.report.junit import junit_xml
 from evaluand.scorer import Score
 from evaluand.store import Store
@@ -151,7 +156,9 @@ def test_being_sure_takes_the_one_sided_bound(base: Evaluation) -> None:
 def test_a_group_may_be_asked_for(base: Evaluation) -> None:
     assert one(base, "accuracy[topic=algebra] >= 1").passed
     assert not one(base, "accuracy[topic=geometry] > 0.5").passed
-    assert one(base, "accuracy[topic=poetry] > 0.5").message == "there are no rows"
+    for gate in ("accuracy[topic=poetry] > 0.5", "accuracy[topic=poetry] better than base"):
+        found = one(base, gate, base)
+        assert (found.passed, found.message) == (False, "there are no rows")
     with pytest.raises(SpecError, match=r"'topc' is no attribute \(did you mean 'topic'\?\)"):
         one(base, "accuracy[topc=algebra] > 0.5")
 
@@ -200,7 +207,8 @@ def test_crashes_count_against_whoever_crashed(store: MemoryStore, base: Evaluat
 def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> None:
     a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
     b = evaluated(store, "b", {i: 9.0 + i % 2 for i in range(N)} | {0: "fail"})
-    assert one(b, "mean better than base", a).message.startswith("undefined: rows without a score have no worst value")
+    held = one(b, "mean better than base", a, measures=[Measure("score", Mean())])
+    assert held.message.startswith("undefined: rows without a score have no worst value")
     assert one(b, "mean better than base", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
 
 
@@ -208,11 +216,11 @@ def test_agreement_on_numbers_is_no_certainty_that_nothing_is_worse(store: Memor
     a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
     b = evaluated(store, "b", {i: 2.0 + i % 3 for i in range(N)} | {99: 0})
     half = -paired_score(0, 0, 40, 0.9, correction=0.5)[0]
-    for measures, span in (((), 2), ([Measure("score", Mean(range=(0, 10)))], 10)):
+    for measures, span in (([Measure("score", Mean())], 2), ([Measure("score", Mean(range=(0, 10)))], 10)):
         assert one(b, f"mean not worse than a by {half * span + 1e-6}", a, measures=measures).passed
         assert not one(b, f"mean not worse than a by {half * span - 1e-6}", a, measures=measures).passed
     same = evaluated(store, "same", dict.fromkeys(range(N), 5.0))
-    held = one(same, "mean not worse than same by 0.01", same)
+    held = one(same, "mean not worse than same by 0.01", same, measures=[Measure("score", Mean())])
     assert not held.passed
     assert held.message.startswith("undefined: the difference has no interval")
 
@@ -238,7 +246,8 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
         ("accuracy better than bse", r"no baseline is called 'bse' \(did you mean 'base'\?\)"),
         ("accuracy better than ba", r"no baseline is called 'ba' \(did you mean 'base'\?\)"),
         ("count better than base", "count is no mean of one number per row|count has no direction"),
-        ("quantile >= 1 at 95%", "parameters|interval|"),
+        ("quantile >= 1 at 95%", "quantile needs parameters"),
+        ("count >= 3 at 95%", "count has no interval; leave out `at …`"),
     ],
 )
 def test_names_that_mean_nothing_are_told(store: MemoryStore, base: Evaluation, gate: str, message: str) -> None:
@@ -290,6 +299,147 @@ def test_runs_with_the_same_responses_are_as_good_as_each_other(store: MemorySto
 
 def test_a_baseline_may_be_anything_the_store_has_by_name(store: MemoryStore, base: Evaluation) -> None:
     assert one(evaluated(store, "mine", {}), "accuracy better than base").passed
+
+
+# What metrics mean: as the experiment declares them
+
+COSTS = """
+name: lat
+dataset: {path: rows.jsonl, input: x}
+tasks:
+  fast: {function: costs.py:fast}
+  slow: {function: costs.py:slow}
+scorers:
+  cost: {function: costs.py:cost}
+metrics:
+  - {kind: mean, scorer: cost, direction: lower}
+"""
+
+
+@pytest.fixture
+def costs(tmp_path: Path) -> Path:
+    """Where the slow task costs 3 or 4 more than the fast one, and less is better."""
+    (tmp_path / "rows.jsonl").write_text("".join(f'{{"x": {x}}}\n' for x in range(N)))
+    (tmp_path / "costs.py").write_text(
+        "def fast(x):\n    return x % 7\n\ndef slow(x):\n    return x % 7 + 3 + x % 2\n\n"
+        "def cost(output):\n    return float(output)\n"
+    )
+    (tmp_path / "e.yaml").write_text(COSTS)
+    return tmp_path
+
+
+def test_a_gate_means_the_same_where_it_runs_and_where_it_compares(costs: Path) -> None:
+    ran = call(costs, "run", str(costs / "e.yaml"), "--gate", "mean better than fast", "--gate", "mean >= 0")
+    assert (ran.exit_code, ran.stdout.count("FAILED")) == (3, 1)
+    for named in (["lat/fast", "lat/slow"], ["lat"]):
+        for metric in ([], ["--metric", "mean"]):
+            compared = call(costs, "compare", *named, *metric, "--gate", "mean better than baseline")
+            assert compared.exit_code == 3
+            assert "fast is better: slow − fast = +3.5" in compared.stdout
+            assert "direction=lower" in compared.stdout
+    assert call(costs, "compare", "lat/slow", "lat/fast", "--gate", "mean better than baseline").exit_code == 0
+    call(costs, "report", "lat", "-o", str(costs / "lat.html"))
+    assert "fast is better: slow − fast = +3.5" in (costs / "lat.html").read_text()
+
+
+def test_in_a_test_suite_a_gate_takes_metrics_as_they_were_declared(costs: Path) -> None:
+    call(costs, "run", str(costs / "e.yaml"))
+    fast, slow = (find_evaluations(DirectoryStore(costs / "store"), f"lat/{task}")[0] for task in ("fast", "slow"))
+    assert_gate(fast, "mean better than baseline", baseline=slow)
+    with pytest.raises(AssertionError):
+        assert_gate(slow, "mean better than baseline", baseline=fast)
+
+
+def test_an_experiment_that_is_declared_anew_means_what_it_says_now(costs: Path) -> None:
+    for direction in ("lower", "higher", "lower"):
+        (costs / "e.yaml").write_text(COSTS.replace("lower", direction))
+        call(costs, "run", str(costs / "e.yaml"))
+        better = {"lower": "fast", "higher": "slow"}[direction]
+        assert f"{better} is better" in call(costs, "compare", "lat/fast", "lat/slow").stdout
+
+
+def test_where_no_direction_is_known_nothing_is_better_and_a_gate_on_it_is_refused(store: MemoryStore) -> None:
+    a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
+    b = evaluated(store, "b", {i: 5.0 + i % 2 for i in range(N)})
+    assert str(compare(a, b)).startswith("mean · score: b is higher: b − a = ")
+    assert one(b, "mean >= 4").passed
+    console = Console(file=io.StringIO(), width=200)
+    console.print(comparison_table(compare(a, b).to_dict()))
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "40 higher; 3 of them:" in shown
+    assert not any(word in shown for word in ("better", "won", "lost"))
+    for gate in ("mean better than a", "mean not worse than a by 1"):
+        with pytest.raises(SpecError, match="whether a higher or a lower mean of 'score' is better; name the metric"):
+            one(b, gate, a)
+    assert one(b, "mean better than a", a, measures=[Measure("score", Mean())]).passed
+
+
+def test_a_gate_does_not_choose_among_several_metrics_of_its_kind(base: Evaluation) -> None:
+    measures = [Measure("score", Quantile(q=q), by) for q, by in ((0.5, ()), (0.5, ("topic",)), (0.99, ()))]
+    with pytest.raises(SpecError, match=r"cannot tell which is meant: quantile .* q=0\.5 .*; quantile .* q=0\.99 "):
+        one(base, "quantile <= 7", measures=measures)
+    assert one(base, "quantile <= 7", measures=measures[:2]).passed
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("quantile better than base", "quantile is no mean of one number per row"),
+        ("count >= 3 at 95%", "count has no interval"),
+        ("mean better than base", "nothing says whether a higher or a lower mean"),
+        ("k_of_n better than base", "k_of_n needs parameters"),
+        ("accuracy better than other", "no scorer is called 'score'; there are cost"),
+        ("accuracy[topic=algebra] better than bare", "'topic' is no attribute"),
+    ],
+)
+def test_a_gate_that_nothing_can_decide_is_refused_before_anything_is_called(
+    store: MemoryStore, base: Evaluation, gate: str, message: str
+) -> None:
+    evaluated(store, "other", {1: 0}, scorer="cost")
+    bare = Runner(store).run(lambda number: 1, Dataset.from_rows([{"input": 1}]), name="bare")
+    Evaluator().evaluate(bare, {"score": grade}, name="bare")
+    with pytest.raises(SpecError, match=message):
+        check_fit([Gate.parse(gate)], ["score"], [Measure("score", Quantile(q=0.5))], ["topic"], [], store)
+
+
+def test_results_are_printed_even_where_a_gate_cannot_be_checked(costs: Path) -> None:
+    call(costs, "run", str(costs / "e.yaml"))
+    weighted = COSTS.replace("direction", "weighted: true, direction").replace("input: x", "input: x, weight: x")
+    (costs / "e.yaml").write_text(weighted.replace("lat", "heavy"))
+    ran = call(costs, "run", str(costs / "e.yaml"), "--gate", "mean better than lat/fast", "--json")
+    assert (ran.exit_code, len(json.loads(ran.stdout)["tasks"])) == (1, 2)
+    assert "needs weights" in ran.stderr
+
+
+def test_gates_are_written_for_a_build_server_even_where_every_call_failed(costs: Path) -> None:
+    (costs / "costs.py").write_text(
+        "def fast(x):\n    raise ValueError('no')\n\nslow = fast\n\ndef cost(output):\n    return 1.0\n"
+    )
+    report = costs / "gates.xml"
+    ran = call(costs, "run", str(costs / "e.yaml"), "--gate", "mean <= 1", "--junit", str(report))
+    assert ran.exit_code == 1
+    assert "calls of task 'fast' failed" in ran.stderr
+    assert ElementTree.parse(report).getroot().get("failures") == "2"
+
+
+def test_a_group_that_only_one_side_has_fails_a_gate(store: MemoryStore, base: Evaluation) -> None:
+    rows = [{"input": i, "topic": "poetry"} for i in range(N)]
+    run = Runner(store).run(lambda number: 1, Dataset.from_rows(rows, attributes="topic"), name="poet")
+    poet = Evaluator().evaluate(run, {"score": grade}, name="poet")
+    for gate in ("accuracy[topic=poetry] better than base", "accuracy[topic=algebra] better than base"):
+        found = one(poet, gate, base)
+        assert not found.passed
+        assert "0 pairs" in found.message
+
+
+def test_a_measure_that_not_all_evaluations_can_take_is_none_to_compare_them_by(store: MemoryStore) -> None:
+    rows = [{"input": i, "w": 1.0 + i} for i in range(N)]
+    runs = [Runner(store).run(lambda x: x % 5, Dataset.from_rows(rows, weight="w"), name="weighted")]
+    weighted = Evaluator().evaluate(runs[0], {"score": grade}, name="weighted")
+    Aggregator(store).aggregate([weighted], [Measure("score", Mean(weighted=True))])
+    assert compare(weighted, weighted).pairs[0]["signature"].split()[-2:] == ["range=(-inf,inf)", "direction=higher"]
+    plain = evaluated(store, "plain", {i: 2.0 + i % 3 for i in range(N)})
+    assert compare(weighted, plain).pairs[0]["direction"] is None
 
 
 # In tests and on the command line
@@ -367,6 +517,7 @@ def test_gates_that_fail_exit_with_three(folder: Path) -> None:
 def test_wrong_use_is_told_without_a_traceback(folder: Path) -> None:
     for arguments, code, message in (
         (("exp/base",), 1, "needs two evaluations"),
+        (("exp/base", "--gate", "accuracy >= 1"), 1, "needs two evaluations"),
         (("exp/base", "nobody"), 1, "nothing is called 'nobody'"),
         (("exp", "--gate", "accuracy => 1"), 1, "at 10 stands '='"),
         (("exp", "--confidence", "95"), 1, "must lie between 0 and 1"),
@@ -376,6 +527,12 @@ def test_wrong_use_is_told_without_a_traceback(folder: Path) -> None:
         assert (done.exit_code, done.stdout) == (code, "")
         assert message in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_nothing_is_stored_where_a_gate_is_refused(folder: Path) -> None:
+    refused = call(folder, "compare", "exp", "--gate", "accuracy >= 90")
+    assert (refused.exit_code, "did you mean 0.9?" in refused.stderr) == (1, True)
+    assert list(DirectoryStore(folder / "store").ids("comparisons")) == []
 
 
 def test_a_run_without_grades_is_told_with_a_command_there_and_with_a_call_in_python(folder: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand import ids, rows
+from evaluand import ids, registry, rows
 from evaluand.dataset import Dataset
 from evaluand.errors import DataError, Fault, NotFound, SpecError
 from evaluand.evaluation import Evaluation
@@ -83,9 +83,40 @@ class Aggregation(Artifact):
         """What each of the evaluations is called, in their order."""
         return list(self.manifest["spec"]["labels"])
 
+    @property
+    def measures(self) -> list[Measure]:
+        """What was computed, as far as its kinds of metrics are installed."""
+        return [measure for spec in self.manifest["spec"]["measures"] for measure in _measure(spec)]
+
     def table(self) -> pa.Table:
         """The table of metric values."""
         return pa.Table.from_batches(self.store.read("aggregations", self.id, "metrics"), rows.METRICS)
+
+
+def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
+    metric = spec["metric"]
+    try:
+        yield Measure(spec["scorer"], registry.find("metrics", metric["kind"])(**metric["parameters"]), spec["by"])
+    except (SpecError, TypeError):  # a class of the user's own, which no store can bring back
+        return
+
+
+def summary_of(evaluation: Evaluation) -> Aggregation | None:
+    """The aggregation that tells of an evaluation: the newest that has a name, or else the newest.
+
+    Evaluations with the same digest have the same scores, so what summarised one of them tells of the others; its own
+    comes first.
+    """
+    store = evaluation.store
+    named = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
+    manifests = (store.manifest("aggregations", id) for id in store.ids("aggregations"))
+    found = [m for m in manifests if "digest" in m and evaluation.digest in m["spec"]["evaluations"]]
+
+    def rank(manifest: Mapping[str, Any]) -> tuple[bool, bool, str]:
+        own = evaluation.id in manifest["provenance"]["evaluations"]
+        return own, manifest["id"] in named, manifest["created"]
+
+    return Aggregation(store, max(found, key=rank)["id"]) if found else None
 
 
 @dataclass

@@ -8,10 +8,12 @@ from typing import get_args
 
 import click
 
+from evaluand.aggregation import Measure
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import LINE, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
-from evaluand.comparison import Comparison, check_gates, compare, find_evaluations
+from evaluand.comparison import check_gates, compare, find_evaluations, find_measures
+from evaluand.comparison.comparing import labels_of
 from evaluand.evaluation import Evaluation
 from evaluand.metric import Missing
 from evaluand.report.comparison import comparison_table, gates_table
@@ -38,7 +40,14 @@ Examples:
     metavar="NAME",
     help="Whose scores; all that they share if not given.",
 )
-@click.option("--metric", "metrics", multiple=True, type=LINE, metavar="KIND", help="Such as accuracy, with defaults.")
+@click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    type=LINE,
+    metavar="KIND",
+    help="Such as accuracy; as the experiment declares it.",
+)
 @click.option("--missing", type=click.Choice(get_args(Missing)), help="What happens to rows without a score.")
 @click.option("--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Of the intervals.")
 @click.option(
@@ -67,7 +76,9 @@ def command(
     """
     store = DirectoryStore(folder)
     labels, evaluations = zip(*(found for text in artifacts for found in _named(store, text)), strict=True)
+    declared = find_measures(store, artifacts)
     require_gates(gates, junit)
+    results = _results(labels, evaluations, gates, scorers, missing, declared)
     made = compare(
         *evaluations,
         scorers=scorers,
@@ -76,8 +87,8 @@ def command(
         confidence=confidence,
         flips=flips,
         labels=labels,
+        declared=declared,
     )
-    results = _results(made, evaluations, gates, scorers, missing)
     if as_json:
         print_json(made.to_dict() | {"gates": results})
     else:
@@ -100,20 +111,24 @@ def _named(store: DirectoryStore, text: str) -> list[tuple[str, Evaluation]]:
 
 
 def _results(
-    made: Comparison,
+    names: Sequence[str],
     evaluations: Sequence[Evaluation],
     gates: Sequence[str],
     scorers: Sequence[str],
     missing: Missing | None,
+    declared: Sequence[Measure] | None,
 ) -> list[Facts]:
     """The gates of all evaluations but the first, which is the baseline."""
-    labelled = dict(zip(made.labels, evaluations, strict=True))
+    labelled = dict(zip(labels_of(names, [e.id for e in evaluations]), evaluations, strict=True))
     first, *others = labelled
+    if not others:  # there is nothing to compare, which says more than what a gate lacks
+        return []
     return gate_facts(
         check_gates(
             gates,
             {label: labelled[label] for label in others},
             {first: labelled[first]},
+            measures=declared,
             scorer=scorers[0] if len(scorers) == 1 else None,
             missing=missing,
         )

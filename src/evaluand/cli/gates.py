@@ -49,13 +49,18 @@ def gate_facts(results: Iterable[GateResult]) -> list[Facts]:
     ]
 
 
-def conclude(results: list[Facts], junit: Path | None) -> None:
+def conclude(results: list[Facts], junit: Path | None, *, failed: bool = False) -> None:
     """Writes the results where they were asked for.
 
+    Args:
+        failed: there was an error that ends the command, whatever the gates say.
+
     Raises:
-        Exit: a gate failed.
+        Exit: that is so, or a gate failed.
     """
     if junit:
         junit.write_bytes(junit_xml(results))
+    if failed:
+        raise Exit(1)
     if not all(result["passed"] for result in results):
         raise Exit(GATE_FAILED)

@@ -14,11 +14,11 @@ from typing import Any, BinaryIO
 
 import click
 
-from evaluand.aggregation import Aggregation
+from evaluand.aggregation import Aggregation, Measure, summary_of
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json
 from evaluand.comparison import compare
-from evaluand.errors import NotFound, SpecError
+from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.report.examples import Examples
 from evaluand.report.facts import Facts, Part, metrics_facts, report_facts
@@ -66,7 +66,7 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
     kind, id, title = _found(store, artifact)
     parts, metrics = _gathered(store, kind, id, title)
     facts = report_facts(title, parts, metrics, _commands(store, kind, id, title, parts), os.getcwd())
-    facts["comparisons"] = _compared(parts)
+    facts["comparisons"] = _compared(parts, Aggregation(store, id).measures if kind == "aggregations" else None)
     rows = Examples(parts, facts["scores"], examples)
     path = f"{_file_name(title)}.html" if output is None else output
     if path == "-":
@@ -124,7 +124,7 @@ def _gathered(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[li
             raise NotFound(f"nothing of {title!r} has been evaluated to the end; see `evaluand list`")
     made = [Evaluation(store, id) for id in evaluations]
     parts = _parts(store, evaluations, [_task_name(evaluation.manifest) for evaluation in made])
-    return parts, [row for part in parts for row in _metrics_of(store, part)]
+    return parts, [row for part in parts for row in _metrics_of(part)]
 
 
 def _parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[str]) -> list[Part]:
@@ -139,14 +139,14 @@ def _parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[st
     ]
 
 
-def _compared(parts: Sequence[Part]) -> list[Facts]:
+def _compared(parts: Sequence[Part], declared: Sequence[Measure] | None) -> list[Facts]:
     """The tasks held against each other on the same examples; nothing where there is nothing to compare."""
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     if len(graded) < 2:
         return []
     try:
-        told = compare(*graded.values(), labels=list(graded), flips=_FLIPS).to_dict()
-    except SpecError:  # no scorer that they share gives numbers
+        told = compare(*graded.values(), labels=list(graded), flips=_FLIPS, declared=declared).to_dict()
+    except (DataError, SpecError):  # no scorer that they share gives numbers that are averaged alike
         return []
     names = list(graded)
     return [
@@ -154,6 +154,7 @@ def _compared(parts: Sequence[Part]) -> list[Facts]:
             "a": names[pair["a"]],
             "b": names[pair["b"]],
             "metric": " · ".join(str(part) for part in (pair["metric"], pair["scorer"], pair["target"]) if part),
+            "direction": pair["direction"],
             **{
                 name: pair[name]
                 for name in ("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by")
@@ -172,15 +173,13 @@ def _task_name(manifest: Facts) -> str:
     return str(name or f"{manifest['kind'][:-1]} {manifest['id'][:SHORT_ID]}")
 
 
-def _metrics_of(store: DirectoryStore, part: Part) -> list[Facts]:
-    """The values of one task in the newest aggregation that has it."""
+def _metrics_of(part: Part) -> list[Facts]:
+    """The values of one task in the aggregation that tells of it."""
     assert part.evaluation is not None
-    own = part.evaluation.id
-    id = _newest(store, "aggregations", lambda manifest: own in manifest["provenance"]["evaluations"])
-    if id is None:
+    aggregation = summary_of(part.evaluation)
+    if aggregation is None:
         return []
-    aggregation = Aggregation(store, id)
-    label = aggregation.labels[aggregation.manifest["provenance"]["evaluations"].index(own)]
+    label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(part.evaluation.digest)]
     return [row | {"task": part.task} for row in metrics_facts(aggregation) if row["task"] == label]
 
 

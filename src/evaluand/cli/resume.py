@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 
+from evaluand.cli.gates import conclude
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import WatchedStore, carry_out, display, notes, print_results
@@ -56,7 +57,7 @@ def command(artifact: str, folder: Path, as_json: bool) -> None:
     if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
         told = f"also not run yet: {', '.join(map(safe, others))}; evaluand run {quote(safe(str(path)))}"
         click.echo(told, err=True)
-    print_results(results, store, as_json=as_json)
+    conclude([], None, failed=print_results(results, store, as_json=as_json))
 
 
 def _found(store: WatchedStore, artifact: str) -> tuple[str, str]:

@@ -84,10 +84,14 @@ def command(
         check_fit(rules, [*experiment.scorers], experiment.measures, roles.attributes, baselines, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
-        evaluations = {result.task: result.evaluation for result in results.tasks}
-        checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
-    print_results(results, store, checked, as_json=as_json, quiet=quiet)
-    conclude(checked, junit)
+    evaluations = {result.task: result.evaluation for result in results.tasks}
+    checked: list[Facts] = []
+    try:
+        with stdout_to_stderr(), notes():
+            checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
+    finally:
+        failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
+    conclude(checked, junit, failed=failed)
 
 
 class WatchedStore(DirectoryStore):
@@ -149,11 +153,11 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
 
 def print_results(
     results: Results, store: WatchedStore, gates: Sequence[Facts] = (), *, as_json: bool, quiet: bool = False
-) -> None:
+) -> bool:
     """Prints what an experiment came to, and whether gates hold.
 
-    Raises:
-        Exit: every call of a task failed, or a scorer on every row.
+    Returns:
+        Whether every call of a task failed, or a scorer on every row.
     """
     facts = results_facts(results.tasks, results.aggregation)
     if as_json:
@@ -170,8 +174,7 @@ def print_results(
     failures = [told for task in facts["tasks"] for told in (*_failed_calls(task), *_failed_scorers(task))]
     for told in failures:
         click.echo(f"error: {safe(told)}", err=True)
-    if failures:
-        raise Exit(1)
+    return bool(failures)
 
 
 def _failed_calls(task: Facts) -> Iterator[str]:

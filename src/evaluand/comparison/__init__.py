@@ -7,7 +7,16 @@ ranking that says which runs cannot be told apart (`ranking`). Rules such as `ac
 checked by `gates`.
 """
 
-from evaluand.comparison.comparing import Comparison, compare, find_evaluations
+from evaluand.comparison.comparing import Comparison, compare, find_evaluations, find_measures
 from evaluand.comparison.gates import Gate, GateResult, check_fit, check_gates
 
-__all__ = ["Comparison", "Gate", "GateResult", "check_fit", "check_gates", "compare", "find_evaluations"]
+__all__ = [
+    "Comparison",
+    "Gate",
+    "GateResult",
+    "check_fit",
+    "check_gates",
+    "compare",
+    "find_evaluations",
+    "find_measures",
+]

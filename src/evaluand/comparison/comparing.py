@@ -17,15 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids, registry, rows
-from evaluand.aggregation import Measure, dataset_of
+from evaluand.aggregation import Aggregation, Measure, check_measures, dataset_of, summary_of
 from evaluand.comparison.difference import difference, mean_of, only
-from evaluand.comparison.pairing import Rows, paired
+from evaluand.comparison.pairing import Rows, paired, unpairable
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm
 from evaluand.errors import NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.lookup import asked, examples_at
-from evaluand.metric import Metric, Missing, confidence_of
+from evaluand.metric import Metric, Missing, confidence_of, whole_of
 from evaluand.provenance import provenance
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
@@ -170,6 +170,7 @@ def compare(
     labels: Sequence[str] | None = None,
     name: str | None = None,
     origin: dict[str, Any] | None = None,
+    declared: Sequence[Measure] | None = None,
 ) -> Comparison:
     """Evaluations of one store against one another, row by row; found or made.
 
@@ -180,13 +181,17 @@ def compare(
     Args:
         evaluations: two or more; the first is what the others are held against.
         scorers: whose scores; all that the evaluations share if not given.
-        metrics: objects or names; by default `accuracy` where all scores are 0 or 1, else `mean`.
+        metrics: objects or names; by default those that the scores were summarised by, as far as they average rows.
+            Where none is known, `accuracy` where all scores are 0 or 1, else a `mean` of which nothing says whether
+            higher or lower is better.
         missing: what happens to rows without a score, in place of what the metrics say.
         confidence: of intervals, and of the statement that two differ.
         flips: how many examples of each pair to list as won and as lost.
         labels: what to call the evaluations; by default their names, without what all have in common.
         name: a name for the comparison.
         origin: where the request came from, for provenance.
+        declared: how metrics are meant that are not given as objects: their direction, range, column and weights; as in
+            the aggregations that summarised the evaluations if not given.
 
     Raises:
         SpecError: the evaluations share nothing that could be compared.
@@ -205,10 +210,13 @@ def compare(
         accuracy · right: b is better: b − a = +47.5 points [32.9, 62.5]; p < 0.0001
     """
     confidence_of("compare", confidence)
+    whole_of("compare", "flips", flips, 0)
     if name is not None:
         check_name(name)
     store = _one_store(evaluations)
-    measures = measures_of(evaluations, scorers, metrics, missing)
+    if labels is not None:
+        _check_labels(labels, len(evaluations))
+    measures = measures_of(evaluations, scorers, metrics, missing, declared)
     spec = {
         "method": METHOD,
         "evaluations": [e.digest for e in evaluations],
@@ -239,9 +247,27 @@ def find_evaluations(store: Store, text: str) -> list[Evaluation]:
         NotFound: nothing is called so, or it was never evaluated.
         SpecError: it is something that has no evaluations.
     """
+    return _evaluations(store, *_found(store, text))
+
+
+def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
+    """The measures of aggregations that are named, and of what summarised the others; None where none is named."""
+    found = [_found(store, text) for text in texts]
+    if all(kind != "aggregations" for kind, _ in found):
+        return None
+    return [
+        measure
+        for kind, id in found
+        for measure in (
+            Aggregation(store, id).measures if kind == "aggregations" else declared_of(_evaluations(store, kind, id))
+        )
+    ]
+
+
+def _found(store: Store, text: str) -> tuple[str, str]:
     for kind in ("evaluations", "runs", "aggregations"):
         with suppress(NotFound):
-            return _evaluations(store, kind, resolve(store, text, kind)[1])
+            return resolve(store, text, kind)
     kind, id = resolve(store, text)
     raise SpecError(f"{text!r} is {kind[:-1]} {id[:12]}; name evaluations, runs or an aggregation to compare")
 
@@ -275,6 +301,7 @@ def measures_of(
     scorers: str | Sequence[str] | None,
     metrics: str | Metric | Measure | Sequence[str | Metric | Measure] | None,
     missing: Missing | None,
+    declared: Sequence[Measure] | None = None,
 ) -> list[Measure]:
     """What is compared: each metric on each scorer.
 
@@ -282,52 +309,95 @@ def measures_of(
         SpecError: a scorer is not shared, or there is nothing to average.
     """
     shared = [s for s in evaluations[0].scorers if all(s in e.scorers for e in evaluations)]
-    wanted = [scorers] if isinstance(scorers, str) else list(scorers or shared)
+    wanted = _listed(scorers) or shared
     for scorer in wanted:
         if scorer not in shared:
+            if not isinstance(scorer, str):
+                raise SpecError(f"scorers must be the names of some, not {scorer!r}")
             raise SpecError(
                 f"scorer {scorer!r} is not in all evaluations{nearest(scorer, shared)};"
                 f" they share {', '.join(shared) or 'none'}"
             )
-    given = [metrics] if isinstance(metrics, str | Metric | Measure) else list(metrics or ())
+    given = _listed(metrics)
     if not wanted:
         raise SpecError("the evaluations share no scorer; evaluate both runs by the same scorers")
-    found = list(_given(given, wanted) if given else _usual(evaluations, wanted))
+    known = declared_of(evaluations) if declared is None else declared
+    found = list(_given(given, wanted, known) if given else _usual(evaluations, wanted, known))
     if not found:
         raise SpecError(f"no scorer gave numbers: {', '.join(wanted)}; name a metric that reads another column")
-    if missing is None:
-        return found
-    return [dataclasses.replace(m, metric=dataclasses.replace(m.metric, missing=missing)) for m in found]
+    if missing is not None:
+        found = [dataclasses.replace(m, metric=dataclasses.replace(m.metric, missing=missing)) for m in found]
+    distinct: dict[tuple[str, str], Measure] = {}
+    for measure in found:  # the same test twice would count twice in its family
+        distinct.setdefault((measure.scorer, _definition(measure.metric)), measure)
+    return list(distinct.values())
 
 
-def _given(metrics: Iterable[str | Metric | Measure], scorers: Sequence[str]) -> Iterator[Measure]:
+def _listed(given: Any) -> list[Any]:
+    """What was given, one or several."""
+    return list(given) if isinstance(given, list | tuple) else [] if given is None else [given]
+
+
+def declared_of(evaluations: Iterable[Evaluation]) -> list[Measure]:
+    """The measures that evaluations were summarised by: a store knows by them what their scores mean."""
+    summaries = [summary for evaluation in evaluations if (summary := summary_of(evaluation))]
+    return [measure for summary in {s.id: s for s in summaries}.values() for measure in summary.measures]
+
+
+def _given(
+    metrics: Iterable[str | Metric | Measure], scorers: Sequence[str], declared: Sequence[Measure]
+) -> Iterator[Measure]:
     for metric in metrics:
         if isinstance(metric, Measure):
             yield metric
+        elif isinstance(metric, str):
+            for scorer in scorers:
+                own = [Measure(scorer, m.metric) for m in declared if (m.scorer, m.metric.kind) == (scorer, metric)]
+                yield from own or [Measure(scorer, metric_of(metric))]
         else:
-            made = metric_of(metric) if isinstance(metric, str) else metric
-            yield from (Measure(scorer, made) for scorer in scorers)
+            yield from (Measure(scorer, metric) for scorer in scorers)
 
 
 def metric_of(kind: str) -> Metric:
-    """The metric of a name, with its defaults.
+    """The metric of a name, with its defaults; without a direction where that is a parameter, which nobody gave.
 
     Raises:
         SpecError: there is none, or it has no defaults.
     """
+    found = registry.find("metrics", kind)
+    unknown = {field.name: None for field in dataclasses.fields(found) if field.name == "direction"}
     try:
-        return registry.find("metrics", kind)()  # type: ignore[no-any-return]
+        return found(**unknown)  # type: ignore[no-any-return]
     except TypeError as error:
         raise SpecError(f"{kind} needs parameters: {error}; give it from Python, as an object") from None
 
 
-def _usual(evaluations: Sequence[Evaluation], scorers: Iterable[str]) -> Iterator[Measure]:
-    """Accuracy where all scores are 0 or 1, else the mean; nothing where there are no numbers."""
+def _usual(evaluations: Sequence[Evaluation], scorers: Iterable[str], declared: Sequence[Measure]) -> Iterator[Measure]:
+    """What the scores were summarised by; else accuracy where all are 0 or 1, and the mean of other numbers."""
     for scorer in scorers:
+        own = [Measure(scorer, measure.metric) for measure in declared if measure.scorer == scorer]
+        if suiting := [measure for measure in own if _suits(measure, evaluations)]:
+            yield from suiting
+            continue
         values = [b.column(0).drop_null() for e in evaluations for b in e.batches(scorer, ["value"])]
         if any(len(part) for part in values):
             binary = all(pc.all(pc.is_in(part, pa.array([0.0, 1.0]))).as_py() is not False for part in values)
             yield Measure(scorer, metric_of("accuracy" if binary else "mean"))
+
+
+def _suits(measure: Measure, evaluations: Sequence[Evaluation]) -> bool:
+    """Whether all evaluations have what a measure reads, and their rows differences by it."""
+    try:
+        for e in evaluations:
+            check_measures([measure], {name: e.columns(name) for name in e.scorers}, dataset_of(e).roles)
+    except SpecError:
+        return False
+    return unpairable(measure.metric) is None
+
+
+def _check_labels(labels: Any, n: int) -> None:
+    if not isinstance(labels, list | tuple) or len(labels) != n or not all(isinstance(one, str) for one in labels):
+        raise SpecError(f"labels must be a list of texts, one for each of the {n} evaluations, not {labels!r}")
 
 
 def _one_store(evaluations: Sequence[Evaluation]) -> Store:
@@ -412,15 +482,19 @@ def _tables(
 
 def _head(measure: Measure, target: str | None) -> dict[str, Any]:
     metric = measure.metric
-    signature = metric.signature.rpartition(" interval=")[0] if metric.interval else metric.signature
     return {
         "scorer": measure.scorer,
         "metric": metric.kind,
-        "signature": signature,
+        "signature": _definition(metric),
         "direction": metric.direction,
         "share": metric.row_range == (0.0, 1.0),
         "target": target,
     }
+
+
+def _definition(metric: Metric) -> str:
+    """The signature but for the interval, which a comparison has of its own."""
+    return metric.signature.rpartition(" interval=")[0] if metric.interval else metric.signature
 
 
 def _plain(numbers: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,9 +27,9 @@ from typing import Any, Final, NamedTuple, NoReturn
 import numpy as np
 
 from evaluand.aggregation import Measure, dataset_of, held_as, is_repeated, shards
-from evaluand.comparison.comparing import find_evaluations, metric_of
+from evaluand.comparison.comparing import declared_of, find_evaluations, metric_of
 from evaluand.comparison.difference import bound, mean_of
-from evaluand.comparison.pairing import Rows, paired
+from evaluand.comparison.pairing import Rows, paired, unpairable
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
@@ -116,7 +116,7 @@ def check_gates(
     evaluations: Mapping[str, Evaluation],
     baselines: Mapping[str, Evaluation] | None = None,
     *,
-    measures: Sequence[Measure] = (),
+    measures: Sequence[Measure] | None = None,
     scorer: str | None = None,
     missing: Missing | None = None,
 ) -> list[GateResult]:
@@ -127,7 +127,8 @@ def check_gates(
         evaluations: label → what must fulfil them.
         baselines: label → what they may be held against, besides the evaluations and what the store has by name; the
             first is `baseline`.
-        measures: metrics with parameters of their own, found by their kind and scorer.
+        measures: metrics with parameters of their own, found by their kind and scorer; those that each evaluation,
+            or else its baseline, was summarised by if not given.
         scorer: the scorer of gates that name none.
         missing: what happens to rows without a score, in place of what gates do by themselves.
 
@@ -136,6 +137,7 @@ def check_gates(
     """
     parsed = [gate if isinstance(gate, Gate) else Gate.parse(gate) for gate in gates]
     others = dict(baselines or {})
+    found = {label: _declared(evaluation, others, measures) for label, evaluation in evaluations.items()}
     results = []
     for gate in parsed:
         subjects = [label for label in evaluations if label != gate.baseline]
@@ -143,10 +145,16 @@ def check_gates(
             raise SpecError(f"gate {gate.text!r}: holds an evaluation against itself; name another baseline")
         for label in subjects:
             chosen = _scorer(gate, evaluations[label].scorers, scorer)
-            metric = _metric(gate, chosen, measures)
+            metric = _metric(gate, chosen, found[label])
             base = _baseline(gate, evaluations[label], evaluations, others)
             results.append(_checked(gate, label, evaluations[label], base, chosen, metric, missing))
     return results
+
+
+def _declared(
+    evaluation: Evaluation, baselines: Mapping[str, Evaluation], measures: Sequence[Measure] | None
+) -> Sequence[Measure]:
+    return measures if measures is not None else declared_of([evaluation]) or declared_of(baselines.values())
 
 
 def check_fit(
@@ -163,13 +171,17 @@ def check_fit(
         baselines: what will be there to be held against, besides what the store has by name.
 
     Raises:
-        SpecError: a metric, scorer, attribute or baseline is not there, or a number can never be reached.
+        SpecError: a metric, scorer, attribute or baseline is not there, or the metric never has the number, bound or
+            difference that is asked for.
     """
     for gate in gates:
-        _metric(gate, _scorer(gate, scorers, None), measures)
+        scorer = _scorer(gate, scorers, None)
+        _metric(gate, scorer, measures)
         _check_attributes(gate, attributes)
         if gate.baseline is not None and gate.baseline not in baselines:
-            _stored(gate, gate.baseline, store, baselines)
+            base = _stored(gate, gate.baseline, store, baselines)
+            _scorer(dataclasses.replace(gate, scorer=scorer), base.scorers, None)
+            _check_attributes(gate, dataset_of(base).roles.attributes)
 
 
 def _check_attributes(gate: Gate, attributes: Sequence[str]) -> None:
@@ -237,8 +249,6 @@ def _values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> 
 
 def _differences(gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[_Found]:
     """A difference to the baseline against a margin, by target."""
-    if metric.direction is None:
-        raise SpecError(f"gate {gate.text!r}: {metric.kind} has no direction, so nothing is better or worse")
     rows = paired([base, evaluation], scorer, metric, dict(gate.where))
     level = gate.level or LEVEL
     for place, key in enumerate(rows.keys):
@@ -314,13 +324,36 @@ def _scorer(gate: Gate, known: Sequence[str], usual: str | None) -> str:
 
 
 def _metric(gate: Gate, scorer: str, measures: Sequence[Measure]) -> Metric:
-    declared = [m.metric for m in measures if (m.scorer, m.metric.kind) == (scorer, gate.metric)]
+    own = [m.metric for m in measures if (m.scorer, m.metric.kind) == (scorer, gate.metric)]
+    declared = {metric.signature: metric for metric in own}
+    if len(declared) > 1:
+        raise SpecError(
+            f"gate {gate.text!r}: {gate.metric} of {scorer!r} is declared more than once, and a gate cannot tell which"
+            f" is meant: {'; '.join(declared)}; keep one of them"
+        )
     try:
-        metric = declared[0] if declared else metric_of(gate.metric)
+        metric = next(iter(declared.values())) if declared else metric_of(gate.metric)
     except SpecError as error:
         raise SpecError(f"gate {gate.text!r}: {error}") from None
     _check_number(gate, *metric.range)
+    _check_decidable(gate, scorer, metric)
     return metric
+
+
+def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
+    """Stops at a difference or a bound that the metric never has."""
+    if gate.baseline is None:
+        if gate.level is not None:
+            _at(gate, metric)
+        return
+    if why := unpairable(metric):
+        raise SpecError(f"gate {gate.text!r}: {why}")
+    if metric.direction is None:
+        raise SpecError(
+            f"gate {gate.text!r}: nothing says whether a higher or a lower {metric.kind} of {scorer!r} is better; name"
+            f" the metric with its direction under metrics of the experiment and run it: {{kind: {metric.kind},"
+            f" scorer: {scorer}, direction: lower}}"
+        )
 
 
 def _check_number(gate: Gate, low: float, high: float) -> None:

@@ -106,16 +106,8 @@ def paired(
         SpecError: the metric averages nothing, or a side lacks the scorer, a column or an attribute.
         DataError: the metric refuses missing rows, and there are some.
     """
-    if metric.reduce == "all" and not metric.over_replications:
-        raise SpecError(
-            f"{metric.kind} with reduce='all' takes each response for a row, and no response of one run belongs to one"
-            " of another; compare with reduce='first', 'best', 'any' or 'mean'"
-        )
-    if not metric.averages:
-        raise SpecError(
-            f"{metric.kind} is no mean of one number per row, so there are no differences by row; compare by accuracy,"
-            " mean, k_of_n or pass_at_k"
-        )
+    if why := unpairable(metric):
+        raise SpecError(why)
     sides = [_Side.of(evaluation, scorer, metric, dict(where or {})) for evaluation in evaluations]
     examples = _matched([side.example_key for side in sides])
     keys = list(dict.fromkeys(key for side in sides for key in side.units.keys))
@@ -133,6 +125,21 @@ def paired(
     alike = _matched([side.example_key[:, :2] for side in sides])
     examples = [content[side.example] for side, content in zip(sides, alike, strict=True)]
     return _side_by_side(sides, rows, columns, examples, keys)
+
+
+def unpairable(metric: Metric) -> str | None:
+    """Why a metric has no differences by row; None where it has."""
+    if metric.reduce == "all" and not metric.over_replications:
+        return (
+            f"{metric.kind} with reduce='all' takes each response for a row, and no response of one run belongs to one"
+            " of another; compare with reduce='first', 'best', 'any' or 'mean'"
+        )
+    if not metric.averages:
+        return (
+            f"{metric.kind} is no mean of one number per row, so there are no differences by row; compare by accuracy,"
+            " mean, k_of_n or pass_at_k"
+        )
+    return None
 
 
 def _side_by_side(
@@ -225,9 +232,6 @@ _ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not i
 def _where(units: Units, values: tuple[str, ...]) -> Units:
     """The units whose attributes have these values, with the targets as their only groups."""
     wanted = [place for place, key in enumerate(units.keys) if key[1:] == values]
-    if values and not wanted:
-        found = ", ".join(dict.fromkeys(" · ".join(map(str, key[1:])) for key in units.keys[:_SHOWN]))
-        raise SpecError(f"no example has the attribute value {' · '.join(values)!r}; there are {found}")
     chosen = np.isin(units.group, wanted)
     place = np.zeros(len(units.keys), np.int64)
     place[wanted] = np.arange(len(wanted))

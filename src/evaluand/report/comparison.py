@@ -81,7 +81,7 @@ def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> Rend
     table = plain_table("", "values")
     apart = unit(pairs[0]).strip() or "difference"
     adjusted = "p (Holm)" if family > 1 else "p"
-    for name in (apart, f"{100 * confidence:g}% interval", adjusted, "won", "lost", "rows"):
+    for name in (apart, f"{100 * confidence:g}% interval", adjusted, *_flipped(pairs[0]).values(), "rows"):
         table.add_column(name, justify="right", no_wrap=True)
     for pair in pairs:
         before, after = numbers(pair["value_a"], pair["value_b"])
@@ -97,6 +97,11 @@ def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> Rend
             f"{pair['n_used']:,}",
         )
     return Group(Text(_title(pairs[0]), "bold"), table, Text(safe(pairs[0]["signature"]), "dim"))
+
+
+def _flipped(pair: Facts) -> dict[str, str]:
+    """What rows are called that speak for and against the second."""
+    return {"won": "won", "lost": "lost"} if pair["direction"] else {"won": "higher", "lost": "lower"}
 
 
 def _p(p: float | None) -> str:
@@ -159,7 +164,7 @@ def _flips(pair: Facts, flips: Sequence[Facts]) -> RenderableType:
     parts: list[RenderableType] = []
     for flip, group in itertools.groupby(flips, lambda one: one["flip"]):
         shown = list(group)
-        head = f"{_title(pair)}, {a} → {b}: {pair[flip]:,} {flip}"
+        head = f"{_title(pair)}, {a} → {b}: {pair[flip]:,} {_flipped(pair)[flip]}"
         parts.append(Text(f"{head}; {len(shown):,} of them:" if len(shown) < pair[flip] else f"{head}:", "bold"))
         parts += [_flip(one, a, b) for one in shown]
     return Group(*parts)

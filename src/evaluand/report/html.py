@@ -63,8 +63,8 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
 
     Args:
         facts: as `facts.report_facts` gives them. Under `comparisons` there may be rows with `a`, `b` (tasks),
-            `metric`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`, `verdict` and
-            `flips`, a list of `{id, index}` of the examples on which a and b differ.
+            `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
+            `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ.
         examples: the rows to look through.
 
     Returns:
@@ -370,7 +370,11 @@ def _comparisons(facts: Facts) -> str:
         shown = numbers(row["difference"], row["low"], row["high"])
         interval = "" if row["low"] is None else f"{shown[1]} – {shown[2]}"
         p = "–" if row["p"] is None else f"{row['p']:.3g}"
-        counts = "".join(f"<td>{'–' if row[n] is None else format(row[n], ',')}</td>" for n in ("won", "lost", "n"))
+        words = ("", "", "") if row.get("direction", "higher") else (" higher", " lower", "")
+        counts = "".join(
+            f"<td>{'–' if row[n] is None else format(row[n], ',') + word}</td>"
+            for n, word in zip(("won", "lost", "n"), words, strict=True)
+        )
         clusters = clusters_text([row])
         told = f'<span class="why">Interval and test go by {_text(clusters)}.</span>' if clusters else ""
         verdict = _text(row["verdict"], _CELL) + told + _flips(row)
