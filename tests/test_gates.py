@@ -194,6 +194,15 @@ def test_where_lower_is_better_the_upper_bound_counts(store: MemoryStore) -> Non
     assert not one(slow, "mean not worse than base by 1", quick, measures=measures).passed
 
 
+@pytest.mark.parametrize("missing", ["leave_out", "wrong"])
+def test_a_side_without_a_single_score_passes_no_comparison(store: MemoryStore, base: Evaluation, missing: str) -> None:
+    crashed = evaluated(store, "crashed", dict.fromkeys(range(N), "fail"))
+    for one_side, other in ((base, crashed), (crashed, base), (crashed, crashed)):
+        held = one(one_side, "accuracy not worse than base by 0.9", other, missing=missing)
+        assert not held.passed
+        assert held.message.startswith("undefined: one side has no score at all")
+
+
 def test_crashes_count_against_whoever_crashed(store: MemoryStore, base: Evaluation) -> None:
     crashing = evaluated(store, "crashing", dict.fromkeys(range(1, 21, 2), "fail"))
     assert one(crashing, "accuracy >= 1").passed

@@ -271,6 +271,8 @@ def _against(gate: Gate, rows: Rows, target: str | None, metric: Metric, level: 
     }
     facts = {"target": target, "difference": _plain(apart), "bound": _plain(end), "level": level} | counts
     told = _told(counts)
+    if counts["n"] in (counts["n_baseline_missing"], counts["n_missing"]):
+        return _Found(False, f"undefined: one side has no score at all; {told}", facts)
     if metric.missing == "leave_out" and counts["n_used"] < counts["n"] and not math.isfinite(metric.ends[0]):
         return _Found(False, f"undefined: rows without a score have no worst value; {told}", facts)
     if math.isnan(end):
