@@ -15,7 +15,7 @@ from evaluand.errors import SpecError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-GROUPS = ("scorers", "metrics", "tasks")
+GROUPS = ("adapters", "scorers", "metrics", "tasks")
 
 
 def find(group: str, name: str) -> Any:

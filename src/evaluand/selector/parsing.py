@@ -5,8 +5,8 @@
     part       'key'  "key"  place  start:stop:step  *  ?test
     test       and-ed, or-ed, negated, parenthesised comparisons of paths from @ or $ with each other and with literals
 
-In a path that begins with `$` an unquoted key is a name of letters, digits, `_` and `-`, as in RFC 9535; without `$` it
-is anything up to the next dot or bracket.
+In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less);
+without `$` it is anything up to the next dot or bracket.
 """
 
 from __future__ import annotations

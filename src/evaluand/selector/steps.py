@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-NAME: Final = re.compile(r"[^\W\d][\w-]*")
-"""A key that needs no quotes in JSONPath."""
+NAME: Final = re.compile(r"[\w@-]+")
+"""A key that needs no quotes in a path that begins with `$`."""
 
 
 @dataclass(frozen=True)

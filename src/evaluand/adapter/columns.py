@@ -1,0 +1,158 @@
+"""Adapters on whole Arrow batches, without an object per row.
+
+Each function gives None where a batch must go row by row: since the adapter asks for what columns cannot do, or since
+a row may be at fault, and then going through the rows finds out which and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand import ids
+from evaluand.adapter.collections import Index
+from evaluand.adapter.template import literal, path_of
+from evaluand.errors import DataError
+from evaluand.selector import Selector
+from evaluand.selector.steps import Every
+
+Column = tuple[pa.Field, pa.Array]
+
+
+def templated(template: Any, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    """The structure of a template, of literals and paths through objects."""
+    made = _struct(template, batch) if isinstance(template, Mapping) else None
+    return None if made is None else _batch(made)
+
+
+def exploded(batch: pa.RecordBatch, collections: Sequence[str], index: Index) -> pa.RecordBatch | None:
+    """A row for each element of the collections."""
+    lists = [_list(batch, name) for name in collections]
+    numbers = [None if path is None else _elements(batch, path) for path in index.paths]
+    found = [each for each in (*lists, *numbers) if each is not None]
+    if len(found) < len(lists) + sum(path is not None for path in index.paths):
+        return None
+    lengths = [np.asarray(pc.list_value_length(array)) for _, array in found]
+    if not all(np.array_equal(lengths[0], other) for other in lengths[1:]):
+        return None
+    parents = pc.list_parent_indices(found[0][1])
+    made = [
+        (field, batch.column(i).take(parents)) for i, field in enumerate(batch.schema) if field.name not in collections
+    ]
+    made += [_flat(name, column) for name, column in zip(collections, found, strict=False)]
+    count = np.arange(len(parents)) - np.repeat(np.cumsum(lengths[0]) - lengths[0], lengths[0])
+    for name, column in zip(index.names, numbers, strict=True):
+        made.append((pa.field(name, pa.int64()), pa.array(count)) if column is None else _flat(name, column))
+    return None if set(index.names) & set(batch.schema.names) else _batch(made)
+
+
+def flattened(batch: pa.RecordBatch, names: Sequence[str], depth: int, prefix: bool) -> pa.RecordBatch | None:
+    """A column for each leaf of the objects in the named columns."""
+    made: list[Column] = []
+    for field, array in zip(batch.schema, batch.columns, strict=True):
+        leaves = _leaves(field, array, depth, prefix) if field.name in names else [(field, array)]
+        if leaves is None:
+            return None
+        made += leaves
+    return _batch(made)
+
+
+def _batch(columns: Sequence[Column]) -> pa.RecordBatch | None:
+    names = [field.name for field, _ in columns]
+    if len(set(names)) != len(names) or not names:  # a batch without columns forgets how many rows it has
+        return None
+    return pa.RecordBatch.from_arrays(
+        [array for _, array in columns], schema=pa.schema([field for field, _ in columns])
+    )
+
+
+def _struct(template: Mapping[Any, Any], batch: pa.RecordBatch) -> list[Column] | None:
+    made = []
+    for key, part in template.items():
+        column = None if key == "$compute" else _column(literal(key), part, batch)
+        if column is None:
+            return None
+        made.append(column)
+    return made
+
+
+def _column(name: str, part: Any, batch: pa.RecordBatch) -> Column | None:
+    if isinstance(part, str) and (path := path_of(part)):
+        return _at(name, Selector(path).steps, batch)
+    if isinstance(part, Mapping):
+        children = _struct(part, batch)
+        if not children:
+            return None
+        array = pa.StructArray.from_arrays([a for _, a in children], fields=[field for field, _ in children])
+        return pa.field(name, array.type), array
+    value = _literal(part)
+    if value is None:
+        return None
+    array = pa.nulls(len(batch)) if value.as_py() is None else pa.repeat(value, len(batch))
+    return pa.field(name, array.type), array
+
+
+def _at(name: str, steps: Sequence[Any], batch: pa.RecordBatch) -> Column | None:
+    """The column at a path through objects that are all there."""
+    if not steps or steps[0] not in batch.schema.names:
+        return None
+    field, array = batch.schema.field(steps[0]), batch.column(steps[0])
+    for step in steps[1:]:
+        if not (isinstance(step, str) and pa.types.is_struct(field.type)) or array.null_count:
+            return None
+        place = field.type.get_field_index(step)
+        if place < 0:
+            return None
+        field, array = field.type.field(place), array.field(place)
+    return field.with_name(name), array
+
+
+def _literal(value: Any) -> pa.Scalar | None:
+    if isinstance(value, list) and "$" in str(value):
+        return None
+    value = literal(value)
+    try:
+        scalar = pa.scalar(value)
+        same = ids.encode(scalar.as_py()) == ids.encode(value)
+    except (pa.ArrowException, OverflowError, TypeError, DataError):
+        return None
+    return scalar if same else None
+
+
+def _list(batch: pa.RecordBatch, name: str) -> Column | None:
+    if name not in batch.schema.names:
+        return None
+    field, array = batch.schema.field(name), batch.column(name)
+    if not (pa.types.is_list(field.type) or pa.types.is_large_list(field.type)) or array.null_count:
+        return None
+    return field, array
+
+
+def _elements(batch: pa.RecordBatch, path: Selector) -> Column | None:
+    """The list whose elements a path leads to, where it is such a path."""
+    name, *rest = path.steps or (None,)
+    return _list(batch, name) if isinstance(name, str) and rest == [Every()] else None
+
+
+def _flat(name: str, column: Column) -> Column:
+    field, array = column
+    return field.type.value_field.with_name(name), array.flatten()
+
+
+def _leaves(field: pa.Field, array: pa.Array, depth: int, prefix: bool) -> list[Column] | None:
+    if depth == 0 or not pa.types.is_struct(field.type) or not field.type.num_fields:
+        return [(field, array)]
+    if array.null_count:
+        return None
+    made: list[Column] = []
+    for place, child in enumerate(field.type):
+        name = f"{field.name}.{child.name}" if prefix else child.name
+        leaves = _leaves(child.with_name(name), array.field(place), depth - 1, prefix)
+        if leaves is None:
+            return None
+        made += leaves
+    return made
