@@ -139,14 +139,16 @@ class Pipeline:
             AdapterError: names the adapter, its place in the pipeline and the row.
         """
         made: Sequence[Row] = (row,)
-        for number, adapter in enumerate(self.adapters):
-            try:
+        number = 0
+        try:
+            for number, adapter in enumerate(self.adapters):  # noqa: B007 - the message tells how far it came
                 if len(made) == 1:
-                    made = adapter.adapt(_object(made[0]))
+                    (only,) = made
+                    made = adapter.adapt(only if type(only) is dict else _object(only))
                 else:
                     made = [new for old in made for new in adapter.adapt(_object(old))]
-            except AdapterError as error:
-                raise type(error)(f"{self._where(number)}: {row_name(row, place)}: {error}") from None
+        except AdapterError as error:
+            raise type(error)(f"{self._where(number)}: {row_name(row, place)}: {error}") from None
         return made
 
     def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
@@ -203,6 +205,9 @@ class Adapted(Iterator[Row]):
     def __init__(self, pipeline: Pipeline, stream: Iterable[Row]) -> None:
         self.counts = Counts()
         self._rows = self._made(pipeline, stream)
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._rows
 
     def __next__(self) -> Row:
         return next(self._rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongType
@@ -10,6 +10,8 @@ from evaluand.adapter.template import selector
 from evaluand.errors import with_article
 from evaluand.registry import nearest
 from evaluand.selector import Selector
+
+_ABSENT = object()
 
 
 def elements(row: Mapping[str, Any], names: Sequence[str]) -> tuple[list[Sequence[Any]], int]:
@@ -20,19 +22,21 @@ def elements(row: Mapping[str, Any], names: Sequence[str]) -> tuple[list[Sequenc
     """
     lists = [collection(row, name) for name in names]
     length = len(lists[0])
-    for name, values in zip(names, lists, strict=True):
+    for values in lists:
         if len(values) != length:
-            told = ", ".join(f"{n} {len(v)}" for n, v in zip(names, lists, strict=True))
-            raise AdapterError(f"{name} is not as long as {names[0]}: {told}")
+            told = ", ".join(f"{name} has {len(values)}" for name, values in zip(names, lists, strict=True))
+            raise AdapterError(f"the collections differ in length: {told}")
     return lists, length
 
 
 def collection(row: Mapping[str, Any], name: str) -> Sequence[Any]:
     """The list of that name."""
-    if name not in row:
+    values = row.get(name, _ABSENT)
+    if type(values) is list:
+        return values
+    if values is _ABSENT:
         raise AbsentField(f"there is no field {name!r}{nearest(name, row)}")
-    values = row[name]
-    if not isinstance(values, list | tuple):
+    if not isinstance(values, tuple):
         raise WrongType(f"{name} is {with_article(type(values).__name__)}, not a list")
     return values
 
@@ -60,13 +64,13 @@ class Index:
         """The path of each field, None where it counts."""
         return tuple(path for _, path in self._paths)
 
-    def values(self, row: Mapping[str, Any], length: int) -> list[Iterable[Any]]:
+    def values(self, row: Mapping[str, Any], length: int) -> list[Sequence[Any]]:
         """For each field, a value per element.
 
         Raises:
             AdapterError: a path leads to more or fewer values than there are elements.
         """
-        found: list[Iterable[Any]] = []
+        found: list[Sequence[Any]] = []
         for name, path in self._paths:
             values = range(length) if path is None else path.find(row)
             if len(values) != length:

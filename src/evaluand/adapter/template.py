@@ -87,6 +87,7 @@ class _Compiler:
         return _constant(template)
 
     def _object(self, template: Mapping[Any, Any], at: str) -> Made:
+        made: dict[str, Any] = {}  # what is the same for all rows, and the order of the keys
         parts = []
         for key, part in template.items():
             if not isinstance(key, str):
@@ -94,8 +95,18 @@ class _Compiler:
             if key.startswith("$") and not key.startswith("$$"):
                 close = nearest(key, ["$compute"])
                 raise self._wrong(at, f"the key {key!r} begins with $, which is reserved{close}; write ${key} for it")
-            parts.append((literal(key), self.value(part, f"{at}.{literal(key)}" if at else literal(key))))
-        return lambda row: {key: part(row) for key, part in parts}
+            key = literal(key)
+            made[key] = literal(part)
+            if isinstance(part, Mapping | list | tuple) or (isinstance(part, str) and path_of(part)):
+                parts.append((key, self.value(part, f"{at}.{key}" if at else key)))
+
+        def filled(row: Any) -> Any:
+            new = made.copy()
+            for key, part in parts:
+                new[key] = part(row)
+            return new
+
+        return filled
 
     # Computations
 
@@ -139,15 +150,25 @@ class _Compiler:
         return self._scalar(value, at) if "default" not in step else self._or(value, step["default"], at)
 
     def _scalar(self, path: str, at: str) -> Made:
-        get = selector(path, self._place(at)).get
+        found = selector(path, self._place(at))
 
         def scalar(row: Any) -> Any:
             try:
-                return get(row)
+                return found.get(row)
             except DataError as error:
                 raise AdapterError(f"{at}: {error}" if at else str(error)) from None
 
-        return scalar
+        if len(found.steps) != 1 or not isinstance(found.steps[0], str):
+            return scalar
+        (key,) = found.steps
+
+        def field(row: Any) -> Any:
+            try:
+                return row[key]
+            except (LookupError, TypeError):
+                return scalar(row)
+
+        return field
 
     def _or(self, path: str, default: Any, at: str) -> Made:
         find, instead = selector(path, self._place(at)).find, _constant(default)
