@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import signal
+import sys
 
 import pytest
 from hypothesis import settings
@@ -13,3 +14,9 @@ settings.load_profile("evaluand")
 def pytest_configure(config: pytest.Config) -> None:
     """Takes Ctrl-C as usual also where the shell that started the tests in the background ignores it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def no_bytecode_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytecode files tell versions of a source apart by the second; some tests are faster."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from commands import Folder
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,11 @@ def test_every_kind_of_array_gives_the_same_numbers(made: Any) -> None:
     row = evaluate(made(TRUTH), made(GIVEN))["accuracy"]
     assert (row.value, row.n, row.n_scored, row.n_abstained) == (2 / 3, 4, 3, 1)
     assert (row.worst, row.best) == (0.5, 0.75)
+
+
+def test_clusters_are_told_beside_the_signature() -> None:
+    result = evaluate([1, 1, 0, 0], [1, 0, 0, 0], metrics="accuracy", cluster=["a", "a", "b", "b"])
+    assert "interval=wilson 95%, by 2 clusters (cluster)" in " ".join(str(result).split())
 
 
 @pytest.mark.parametrize(
@@ -97,10 +103,55 @@ def test_the_result_prints_and_converts() -> None:
     assert "&lt;b&gt;=&lt;i&gt;" in page
     assert "<i>" not in page
     frame = result.to_pandas()
-    assert list(frame["<b>"].fillna("all")) == ["all", "<i>", "x", "y"]
+    assert list(frame["group"].fillna("all")) == ["all", "<i>", "x", "y"]
     assert json.loads(result.to_json())[0]["n_abstained"] == 1
     with pytest.raises(KeyError, match="'f1' was not asked for; there are accuracy"):
         result["f1"]
+
+
+def test_the_whole_is_told_from_the_group_without_a_value() -> None:
+    by = {"size": ["none", None, "s"], "value": ["a", "a", None]}
+    result = evaluate([1, 1, 1], [1, 0, 1], by=by)
+    frame = result.to_pandas()
+    assert list(frame.columns[:3]) == ["metric", "by", "group"]
+    found = [tuple(None if pd.isna(cell) else cell for cell in row) for row in frame[["by", "group", "n"]].to_numpy()]
+    assert found == [
+        (None, None, 3),
+        ("size", "none", 1),
+        ("size", "s", 1),
+        ("size", None, 1),
+        ("value", "a", 2),
+        ("value", None, 1),
+    ]
+    assert frame["value"][0] == 2 / 3
+    assert [row["by"] for row in result.to_dict()][:2] == [{}, {"size": "none"}]
+    for shown in (str(result), result._repr_html_()):
+        assert [line in shown for line in ("size=none", "size=s", "without size", "without value")] == [True] * 4
+
+
+def test_a_list_of_series_groups_by_their_names() -> None:
+    size, colour = pd.Series(["s", "l"], name="size"), pd.Series(["red", "red"], name="colour")
+    result = evaluate([1, 1], [1, 0], by=[size, colour])
+    assert [row.by for row in result.rows] == [{}, {"size": "l"}, {"size": "s"}, {"colour": "red"}]
+
+
+@pytest.mark.parametrize("column", [[1, 2], np.array([1, 2]), pd.Series([1, 2])], ids=["list", "numpy", "series"])
+def test_a_list_of_arrays_without_names_is_refused_with_what_to_give(column: Any) -> None:
+    with pytest.raises(SpecError, match=r"^by: the arrays of a list have no names; give a mapping, such as by={'size'"):
+        evaluate([1, 1], [1, 0], by=[column, column])
+
+
+@pytest.mark.parametrize("made", [list, np.array, pd.Series, pa.array], ids=["list", "numpy", "series", "arrow"])
+def test_weights_that_are_none_are_told_as_they_were_given(made: Any) -> None:
+    with pytest.raises(DataError) as raised:
+        evaluate([1] * 5, [1] * 5, weight=made([1.0, math.nan, 2.0, -1.0, math.nan]))
+    assert str(raised.value).splitlines() == [
+        "weight, row 1: NaN is no finite number of 0 or more",
+        "weight, row 3: -1.0 is no finite number of 0 or more",
+        "weight, row 4: NaN is no finite number of 0 or more",
+    ]
+    with pytest.raises(DataError, match=r"^weight, row 0: None is no finite number of 0 or more$"):
+        evaluate([1, 1], [1, 1], weight=[None, 1])
 
 
 def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
@@ -116,8 +167,8 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
         ({"truth": ["1"], "predictions": [1]}, SpecError, "truth holds text and predictions integers"),
         ({"truth": "abc", "predictions": ["a"]}, SpecError, "truth is a str; give a list"),
         ({"truth": np.zeros((2, 2)), "predictions": [1, 2]}, SpecError, "truth has 2 dimensions"),
-        ({"truth": [1.5], "predictions": [2.5]}, SpecError, "accuracy reads 'value', which the table lacks"),
-        ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1.0 is no finite number"),
+        ({"truth": [1.5], "predictions": [2.5]}, SpecError, "accuracy: real numbers are hardly ever equal"),
+        ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1 is no finite number"),
         ({"truth": [1], "predictions": [1], "weight": ["x"]}, SpecError, "weight holds text; give numbers"),
         ({"truth": [1], "predictions": [1], "by": {"truth": [1]}}, SpecError, "by: 'truth' is a name of our own"),
         ({"truth": [1], "predictions": [1], "metrics": "acuracy"}, SpecError, "did you mean 'accuracy'"),
@@ -137,6 +188,26 @@ def test_numbers_are_read_by_metrics_of_their_own() -> None:
     result = evaluate([1.5, 2.5, math.inf], [1.0, math.nan, 2.0], metrics=Mean(column="prediction"))
     row = result["mean"]
     assert (row.value, row.n_scored, row.n_failed, row.n_abstained) == (1.0, 1, 1, 1)
+
+
+@pytest.mark.parametrize("metrics", ["mean", "accuracy", "mae", ["rmse"], "mean_absolute_error", "r2", Mean()])
+def test_what_a_metric_of_real_numbers_lacks_is_told_with_calls_that_work(metrics: Any) -> None:
+    truth, predictions = [1.5, 2.5, None, 4.5], [1.0, 2.0, 3.0, math.nan]
+    with pytest.raises(SpecError) as raised:
+        evaluate(truth, predictions, metrics=metrics)
+    truth, predictions = np.array(truth, float), np.array(predictions)
+    calls = [line for line in str(raised.value).splitlines() if line.startswith("    evaluate(")]
+    scope = {"evaluate": evaluate, "Mean": Mean, "np": np, "truth": truth, "predictions": predictions}
+    error, mean = (eval(call, scope)["mean"] for call in calls)
+    assert (error.value, error.n_scored, error.n_abstained) == (0.5, 2, 2)
+    assert (mean.value, mean.n_scored, mean.n_abstained) == (1.5, 2, 2)
+
+
+def test_an_unknown_metric_of_text_says_nothing_of_numbers() -> None:
+    with pytest.raises(SpecError) as raised:
+        evaluate(["a"], ["a"], metrics="mae")
+    assert str(raised.value).startswith("no metric is called 'mae'; known: accuracy,")
+    assert "numbers" not in str(raised.value)
 
 
 def test_saved_arrays_are_a_run_as_any_other(tmp_path: Path) -> None:
@@ -162,6 +233,21 @@ def test_saved_arrays_are_a_run_as_any_other(tmp_path: Path) -> None:
     assert run.digest == door.run.digest
     evaluation = Evaluator().evaluate(run, {"prediction": Prediction()})
     assert evaluation.digest == door.evaluation.digest
+
+
+def test_commands_show_compare_and_report_what_was_saved(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    truth = ["cat", "dog"] * 10
+    for name, predictions in {"old": ["cat"] * 20, "new": ["cat", "dog"] * 10}.items():
+        evaluate(truth, predictions).save(DirectoryStore(tmp_path / "store"), name)
+    [row] = folder.json("show", "old")["metrics"]
+    assert (row["value"], row["n"]) == (0.5, 20)
+    wrong = folder.json("show", "old/predictions", "--below", "1", "--examples", "1")["rows"]["prediction"]
+    assert [(row["_index_"], row["expected"], row["responses"]) for row in wrong] == [(1, "dog", ["cat"])]
+    [pair] = folder.json("compare", "old", "new")["pairs"]
+    assert (pair["difference"], pair["won"], pair["lost"]) == (0.5, 10, 0)
+    folder.done("report", "new", "-o", tmp_path / "new.html")
+    assert "new/predictions" in (tmp_path / "new.html").read_text()
 
 
 VALUES = {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import decimal
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -23,7 +25,10 @@ from rich.console import Console
 import evaluand
 from evaluand.cli import main
 from evaluand.cli.progress import Display
+from evaluand.dataset import Dataset
+from evaluand.evaluation import Evaluator
 from evaluand.run import Runner
+from evaluand.scorer import Score
 from evaluand.stores.directory import DirectoryStore
 from evaluand.work import Tally
 
@@ -62,6 +67,17 @@ def slow(question):
         while not Path(__file__).with_name("go" + question).exists():
             time.sleep(0.02)
     return question
+
+def gives(question):
+    if question == "3":
+        raise ValueError("three")
+    return None if question == "4" else question
+
+def fails_from(output):
+    raise ValueError("no")
+
+def fails_at_0(output):
+    return 1 / int(output) > 0
 
 def slow_grade(output, expected):
     return slow(output) == expected
@@ -244,6 +260,25 @@ def test_one_task_that_fails_throughout_beside_others_is_an_error(place: Place) 
     assert result.stderr == "error: the one call of task 'other' failed: ConnectionError: nobody there\n"
 
 
+def test_a_scorer_that_failed_on_every_row_it_was_asked_about_is_an_error(place: Place) -> None:
+    path = place.experiment("gives", scorer="{function: app.py:fails_from}")
+    result = place.call("run", str(path))
+    assert result.exit_code == 1
+    told = "error: scorer 'number' failed on all 4 rows of task 'mine': ValueError: no (app.py:"
+    assert result.stderr.startswith(told)
+    steps = [line.split() for line in result.stdout.splitlines()[:2]]
+    assert steps[0][3:] == ["6", "done", "now;", "1", "failed"]
+    assert steps[1][2:] == ["6", "done", "now;", "4", "failed"]
+    facts = json.loads(place.call("run", str(path), "--json").stdout)
+    assert facts["tasks"][0]["evaluation"]["counts"] == {"number": {"failed": 5, "abstained": 1}}
+
+
+def test_a_scorer_that_failed_on_some_rows_is_counted_in_the_receipt_and_is_no_error(place: Place) -> None:
+    facts = place.json("run", str(place.experiment("gives", scorer="{function: app.py:fails_at_0}")))
+    assert facts["tasks"][0]["run"]["receipt"]["failed"] == 1
+    assert facts["tasks"][0]["evaluation"]["receipt"]["failed"] == 1
+
+
 def test_rows_of_recorded_outputs_that_no_example_has_are_noted_once(place: Place) -> None:
     outputs = [{"id": str(i), "text": "x"} for i in [*range(6), "x17", "x18"]]
     (place.folder / "theirs.jsonl").write_text("\n".join(map(json.dumps, outputs)))
@@ -309,7 +344,9 @@ def test_an_interrupted_run_says_how_far_it_is_and_can_be_resumed(place: Place) 
     err = interrupted(place, process)
     id = place.id("runs")
     assert process.returncode == 130
-    assert f"of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}" in err
+    finishing, stopped = err.splitlines()
+    assert finishing == "finishing 1 call; Ctrl-C again to stop at once"
+    assert stopped.endswith(f"of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}")
     assert "Traceback" not in err
     (entry,) = place.json("list", "runs")
     assert entry["status"] == "open"
@@ -318,6 +355,17 @@ def test_an_interrupted_run_says_how_far_it_is_and_can_be_resumed(place: Place) 
     assert f"{6 - kept} done now, {kept} kept" in place.done("resume", id[:12])
     assert place.id("runs") == id
     assert place.json("show", id)["manifest"]["counts"] == {"completed": 6}
+
+
+def test_a_second_interrupt_does_not_wait_for_calls_in_flight(place: Place) -> None:
+    process = place.process("run", str(place.experiment("slow")))
+    wait_for(lambda: (place.folder / "begun").exists())
+    process.send_signal(signal.SIGINT)
+    assert process.stderr is not None
+    assert process.stderr.readline() == "finishing 1 call; Ctrl-C again to stop at once\n"
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=60)[1].startswith("interrupted: 2 of 6 done")
+    assert process.returncode == 130
 
 
 def test_an_interrupted_evaluation_can_be_resumed_by_its_name(place: Place) -> None:
@@ -466,6 +514,59 @@ def test_an_aggregation_shows_its_values_with_counts_and_signature(ran: Place) -
     assert "doubling/mine" in out
     assert "accuracy v1 missing=leave_out" in out
     assert any(line.split()[-4:] == ["6", "4", "1", "1"] for line in out.splitlines())
+
+
+@pytest.fixture
+def graded(place: Place) -> Place:
+    """Two examples with ids of their own, asked twice and graded by two scorers."""
+    store = DirectoryStore(place.folder / "store")
+    rows = [{"id": "first", "input": float("nan")}, {"id": "second", "input": 5}]
+    run = Runner(store).run(lambda x: {"given": x, "raw": b"xx"}, Dataset.from_rows(rows), name="r", replications=2)
+    scorers = {
+        "sure": lambda output: Score(0.5, data={"odds": [float("inf"), decimal.Decimal("0.10")]}),
+        "odd": lambda output: 0 if output["given"] == 5 else Score.abstained("none"),
+    }
+    Evaluator().evaluate(run, scorers, name="r")
+    return place
+
+
+def test_values_are_shown_as_people_write_them(graded: Place) -> None:
+    for arguments in (("r", "--examples", "9"), ("r", "--below", "1"), (graded.id("datasets"),)):
+        out = graded.done("show", *arguments)
+        assert '"$' not in out
+        assert re.search(r"input +NaN\n", out)
+    out = graded.done("show", "r", "--below", "1")
+    assert 'response  {"given":NaN,"raw":"base64:eHg="}' in out
+    assert 'data      {"odds":[Infinity,0.10]}' in out
+    [row, *_] = graded.json("show", "r", "--below", "1", "--examples", "1")["rows"]["sure"]
+    assert row["data"] == {"odds": [{"$float": "Infinity"}, {"$decimal": "0.10"}]}
+
+
+def test_every_row_shown_is_named_by_its_own_id_and_its_replication(graded: Place) -> None:
+    run, scores = graded.done("show", "r"), graded.done("show", "r", "--below", "1", "--examples", "9")
+    assert "_index_ 0 first, replication 0: completed" in run
+    assert "_index_ 0 first, replication 0: scored 0.500" in scores
+    assert "_index_ 1 second, replication 1: scored 0.500" in scores
+
+
+def test_one_scorer_is_shown_alone(graded: Place) -> None:
+    facts = graded.json("show", "r", "--scorer", "odd", "--failed")
+    assert facts["kind"] == "evaluations"
+    assert [(s, [row["_index_"] for row in rows]) for s, rows in facts["rows"].items()] == [("odd", [0, 0])]
+    assert [reason["scorer"] for reason in facts["missing"]] == ["odd"]
+    assert "\nodd" not in graded.done("show", "r", "--scorer", "sure").split("\nscorer  rows")[1]
+    assert set(graded.json("show", "r", "--scorer", "odd", "--scorer", "sure")["rows"]) == {"odd", "sure"}
+    result = graded.call("show", "r", "--scorer", "suer")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "no scorer is called 'suer' (did you mean 'sure'?); there are odd, sure" in result.stderr
+    assert graded.call("show", "r", "--scorer", "odd", "--index", "0").exit_code == 2
+
+
+def test_an_index_that_no_example_has_is_refused_with_those_there_are(ran: Place) -> None:
+    result = ran.call("show", "doubling/mine", "--index", "6")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == f"error: run {ran.id('runs')[:12]} has no _index_ 6; there are 6 examples, from 0 to 5\n"
+    assert ran.json("show", "doubling/mine", "--index", "5")["rows"][0]["_index_"] == 5
 
 
 def test_a_name_nobody_knows_is_an_error(ran: Place) -> None:

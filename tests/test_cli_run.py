@@ -84,6 +84,10 @@ def test_one_task_is_the_baseline_of_the_others(folder: Path) -> None:
     assert run(folder, "--gate", "accuracy not worse than mine by 0.1").exit_code == 3
 
 
+def test_a_baseline_may_be_named_as_the_store_will_name_it(folder: Path) -> None:
+    assert run(folder, "--gate", "accuracy not worse than e/base by 0.9").exit_code == 0
+
+
 def test_a_gate_that_is_none_is_refused_before_anything_is_called(folder: Path) -> None:
     result = run(folder, "--gate", "accuracy > > 1")
     assert result.exit_code == 1
@@ -146,7 +150,17 @@ def test_a_store_that_is_not_there_is_not_verified(folder: Path) -> None:
     assert "there is no store" in result.stderr
 
 
-@pytest.mark.parametrize("gate", ["acuracy > 1", "accuracy(sane) > 1", "accuracy[topic=a] > 1"])
+@pytest.mark.parametrize(
+    "gate",
+    [
+        "acuracy > 1",
+        "accuracy(sane) > 1",
+        "accuracy[topic=a] > 1",
+        "accuracy > 90",
+        "accuracy better than bse",
+        "accuracy not worse than base by 5",
+    ],
+)
 def test_a_gate_that_fits_nothing_is_told_before_anything_is_called(folder: Path, gate: str) -> None:
     result = run(folder, "--gate", gate)
     assert result.exit_code == 1

@@ -152,6 +152,42 @@ def test_an_unpinned_task_is_planned_as_new(folder: Folder) -> None:
     assert any(note.startswith("task mine is unpinned, so every run calls it anew: ") for note in facts["notes"])
 
 
+def test_a_scorer_that_can_grade_nothing_is_a_fault_and_stops_a_run_before_its_first_call(folder: Folder) -> None:
+    text = WHOLE.replace("same: exact_match", "same: {{kind: prediction, type: integer}}")
+    path = folder.experiment("chance.py:touch", text=text)
+    told = "e.yaml:7: scorers.same: no example can be graded: the truth is the text '2', not an integer"
+    assert told in folder.call("validate", path).stdout
+    assert told in folder.refused("run", path)
+    assert not (folder.path / "called").exists()
+
+
+def test_what_pins_code_is_said_as_it_is_written_in_the_file(folder: Folder) -> None:
+    code = "\ndef read(question):\n    return Path(question).read_text()\n"
+    (folder.path / "chance.py").write_text(CHANCE + code)
+    (folder.path / "0").touch()
+    path = folder.experiment("chance.py:read", text=WHOLE)
+    told = "\n".join(folder.json("validate", path)["notes"])
+    assert 'name the files with files: [...] or declare version: "1" in its entry to pin it' in told
+    assert told.count('declare version: "1" in its entry to pin it') == 2
+    (run,) = folder.json("run", path, "--limit", 1)["tasks"]
+    assert 'declare version: "1" in its entry to pin it' in run["run"]["receipt"]["why"]
+    assert 'declare version: "1" in its entry to pin it' in run["evaluation"]["receipt"]["why"]
+    pinned = path.read_text().replace("chance.py:read", '{function: chance.py:read, version: "1"}')
+    path.write_text(pinned)
+    assert "task mine is unpinned" not in "\n".join(folder.json("validate", path)["notes"])
+
+
+def test_what_pins_a_class_of_scorers_is_said_as_it_is_written_in_python(folder: Folder) -> None:
+    code = (
+        "import random\nfrom evaluand import Scorer\n\n\nclass Luck(Scorer):\n    def score(self, output, expected):\n"
+    )
+    (folder.path / "luck.py").write_text(f"{code}        return random.random()\n")
+    text = WHOLE.replace("chance.py:grade", "luck.py:Luck")
+    told = "\n".join(folder.json("validate", folder.experiment(text=text))["notes"])
+    assert "scorer luck is unpinned" in told
+    assert "declare version=... to pin it" in told
+
+
 def test_a_file_that_is_none_is_told(folder: Folder) -> None:
     result = folder.call("validate", "gone.yaml")
     assert (result.exit_code, "gone.yaml: no such file" in result.stdout) == (1, True)

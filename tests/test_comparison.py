@@ -240,7 +240,7 @@ def test_the_detectable_difference_is_found_in_four_of_five_cases() -> None:
 
 
 def test_where_no_row_differs_there_is_still_an_interval() -> None:
-    pair = two([1, 0, 1, 1], [1, 0, 1, 1])
+    pair = two([1, 0, 1, 1], [1.0, 0, 1, 1])  # other responses with the same grades
     assert (pair["difference"], pair["p"], pair["won"], pair["tied"], pair["lost"]) == (0, 1, 0, 4, 0)
     assert pair["low"] == -pair["high"] < 0
     assert pair["detectable"] is None
@@ -251,6 +251,49 @@ def test_differences_that_are_all_alike_have_no_t_interval_but_a_reason() -> Non
     pair = two([0.25, 0.5, 0.75], [0.5, 0.75, 1.0])
     assert (pair["difference"], pair["low"]) == (0.25, None)
     assert "nothing tells the spread" in pair["reason"]
+
+
+def test_a_shift_that_only_rounding_varies_is_one_of_equal_differences() -> None:
+    a = np.arange(12) / 7
+    assert len({*(a + 0.1 - a).tolist()}) > 1
+    found = difference(rows_of(a, a + 0.1), 0, 1, Mean(), 0.95)
+    assert found.difference == pytest.approx(0.1)
+    assert found.p == 2 * 0.5**12
+    undefined = (found.low, found.high, found.bootstrap_low, found.bootstrap_high, found.effect, found.detectable)
+    assert all(map(math.isnan, undefined))
+    assert found.reason == "all rows differ alike, so nothing tells the spread"
+
+
+@pytest.mark.parametrize("metric", [Mean(), Mean(range=(0, 10))])
+def test_agreement_is_as_uncertain_as_that_of_shares_over_the_range(metric: Mean) -> None:
+    """Four rows that agree; where the range is not known, values were seen to lie 4 apart."""
+    values = [5.0, 3.0, 7.0, 5.0]
+    found = difference(rows_of(values, values), 0, 1, metric, 0.95)
+    half = paired_score(0, 0, 4, 0.95)[1] * (4 if metric == Mean() else 10)
+    assert (found.low, found.high, found.reason) == (pytest.approx(-half), pytest.approx(half), None)
+
+
+def test_agreement_on_one_value_of_no_known_range_tells_no_spread() -> None:
+    found = difference(rows_of([5.0] * 8, [5.0] * 8), 0, 1, Mean(), 0.95)
+    assert (found.difference, found.p) == (0, 1)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    assert found.reason == "all rows differ alike, so nothing tells the spread"
+
+
+def test_sums_that_cancel_are_no_difference_whatever_their_rounding() -> None:
+    """0.1 + 0.2 + 0.3 − 0.6 is not 0 in binary, though no pattern of signs gives less."""
+    for apart in ([0.1, 0.2, 0.3, -0.6], [0.6, -0.1, -0.2, -0.3], [0.1, 0.2, 0.3, -0.6] * 5):
+        assert sign_flip(np.array(apart)).p == 1.0
+
+
+@pytest.mark.parametrize("clusters", [1, 2, 5, 6])
+def test_so_few_clusters_that_no_outcome_is_rare_show_no_difference(clusters: int) -> None:
+    """Of the 2 ** 5 outcomes of five clusters the two most extreme have a p value of 1/16, above 0.05."""
+    a, b = np.zeros(clusters * 3), np.arange(clusters * 3) % 4 / 4
+    found = difference(rows_of(a, b, np.arange(clusters * 3) // 3), 0, 1, Mean(), 0.95)
+    assert math.isnan(found.detectable) == (clusters <= 5)
+    assert (found.p > 0.05) == (clusters <= 5)
 
 
 def test_bootstrap_and_t_interval_lie_close() -> None:
@@ -300,6 +343,7 @@ def test_equal_examples_meet_in_their_order() -> None:
     [pair] = compare(a, b).pairs
     assert (pair["n"], pair["n_only_a"], pair["n_only_b"], pair["won"], pair["lost"]) == (3, 1, 0, 1, 2)
     assert pair["only_a"] == ["3"]
+    assert (pair["clusters"], pair["clustered_by"], pair["interval"]) == (2, None, "clustered student")
 
 
 @given(
@@ -339,6 +383,32 @@ def test_declared_clusters_bind_examples() -> None:
         pytest.approx(expected.low),
         pytest.approx(expected.high),
     )
+
+
+def test_a_comparison_says_what_is_not_independent() -> None:
+    def told(store: Store, **roles: Any) -> tuple[Any, Any, str]:
+        rows = [{"input": f"q{i}", "page": i // 2, "w": 1.0 + i} for i in range(6)]
+        a = evaluated(store, "a", scores([0] * 6), rows, input="input", **roles)
+        b = evaluated(store, "b", scores([1, 1, 0, 0, 1, 0]), rows, input="input", **roles)
+        made = compare(a, b, metrics=Accuracy(weighted="weight" in roles)).to_dict()
+        file = io.StringIO()
+        Console(file=file, width=120, markup=False, highlight=False).print(comparison_table(made))
+        return made["pairs"][0]["clusters"], made["pairs"][0]["clustered_by"], file.getvalue()
+
+    *declared, text = told(MemoryStore(), cluster="page")
+    assert declared == [3, "page"]
+    assert "interval and test go by 3 clusters (page): rows of the same are not independent" in text
+    for roles in ({}, {"weight": "w"}):
+        *none, text = told(MemoryStore(), **roles)
+        assert none == [None, None]
+        assert "go by" not in text
+    store = MemoryStore()
+    a = evaluated(store, "a", {"x": [1, 0], "y": [0, 0]}, replications=2)
+    made = compare(a, evaluated(store, "b", {"x": [1, 1], "y": [1, 0]}, replications=2)).to_dict()
+    file = io.StringIO()
+    Console(file=file, width=120, markup=False, highlight=False).print(comparison_table(made))
+    assert (made["pairs"][0]["clusters"], made["pairs"][0]["clustered_by"]) == (2, None)
+    assert "interval and test go by 2 examples: rows" in file.getvalue()
 
 
 def test_weights_count() -> None:
@@ -403,6 +473,16 @@ def test_where_nothing_is_scored_on_both_sides_nothing_is_said() -> None:
     pair = two(["fail", 1], [1, "fail"], metrics="accuracy")
     assert (pair["n"], pair["n_used"], pair["difference"], pair["p"], pair["p_holm"]) == (2, 0, None, None, None)
     assert pair["verdict"] == "nothing can be said: no row has a score on both sides"
+    assert (pair["p_permutation"], pair["p_benjamini_hochberg"]) == (None, None)
+
+
+def test_where_all_weights_are_0_nothing_is_said() -> None:
+    store, rows = MemoryStore(), [{"input": f"q{i}", "weight": 0.0} for i in range(8)]
+    a = evaluated(store, "a", scores([0] * 8), rows, input="input", weight="weight")
+    b = evaluated(store, "b", scores([1] * 8), rows, input="input", weight="weight")
+    [pair] = compare(a, b, metrics=Accuracy(weighted=True)).pairs
+    assert (pair["difference"], pair["p"], pair["p_permutation"], pair["p_holm"]) == (None, None, None, None)
+    assert pair["verdict"] == "nothing can be said: all weights are 0"
 
 
 def test_where_lower_is_better_a_fall_is_a_win() -> None:
@@ -447,6 +527,15 @@ def test_flips_show_what_was_asked_and_answered_and_counts_stay_exact() -> None:
     assert second["index_a"] == 1
 
 
+def test_an_example_that_differs_is_named_once() -> None:
+    store, file = MemoryStore(), io.StringIO()
+    rows = [{"id": "first", "input": "q0"}, {"id": "1", "input": "q1"}]
+    made = compare(evaluated(store, "a", scores([0, 0]), rows), evaluated(store, "b", scores([1, 1]), rows))
+    Console(file=file, width=80, markup=False, highlight=False).print(comparison_table(made.to_dict()))
+    heads = [line.rstrip() for line in file.getvalue().splitlines() if line.startswith("_index_")]
+    assert heads == ["_index_ 0, id first: 0 → 1", "_index_ 1: 0 → 1"]
+
+
 def test_flips_of_numbers_begin_with_the_largest() -> None:
     store = MemoryStore()
     a = evaluated(store, "a", scores([0.5, 0.5, 0.5, 0.5]))
@@ -460,6 +549,10 @@ def test_the_same_comparison_is_found_again_and_whole() -> None:
     made, again, other = compare(a, b, name="c"), compare(a, b), compare(b, a)
     assert (made.id, made.receipt.called, again.receipt.kept) == (again.id, 1, 1)
     assert other.id != made.id
+    called = compare(a, b, labels=["x", "y"])
+    assert called.id not in (made.id, compare(a, b, labels=["y", "x"]).id)
+    assert (called.labels, made.labels) == (["x", "y"], ["a", "b"])
+    assert compare(a, b, labels=["a", "b"]).id == made.id
     assert verify(store, "comparisons", made.id) == []
     assert Comparison(store, made.id).to_dict() == made.to_dict()
 
@@ -490,6 +583,8 @@ def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
     a, b = evaluated(store, "a", scores([1, 0])), evaluated(store, "b", scores([1, 1]))
     with pytest.raises(SpecError, match="no mean of one number per row"):
         compare(a, b, metrics=Count())
+    with pytest.raises(SpecError, match="accuracy with reduce='all' takes each response for a row, and no response of"):
+        compare(a, b, metrics=Accuracy(reduce="all"))
     with pytest.raises(SpecError, match="needs two evaluations"):
         compare(a)
     with pytest.raises(SpecError, match="scorer 'scor' is not in all evaluations"):

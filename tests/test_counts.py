@@ -29,7 +29,8 @@ from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
-from evaluand.run import Response, Run, Runner
+from evaluand.responses import Response
+from evaluand.run import Run, Runner
 from evaluand.scorer import FunctionScorer, Score, Scorer
 from evaluand.store import MemoryStore, Store
 from evaluand.stores.directory import DirectoryStore

@@ -17,9 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluand import ids
-from evaluand.dataset import Dataset, Example, ExampleStream, Roles
+from evaluand.dataset import Dataset, Example, ExampleStream
 from evaluand.errors import DataError, SpecError
-from evaluand.source import BATCH_ROWS
+from evaluand.roles import Roles
+from evaluand.rows import BATCH_ROWS
 from evaluand.store import MemoryStore, Store
 from evaluand.stores.directory import DirectoryStore
 

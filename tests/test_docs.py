@@ -135,6 +135,33 @@ def test_the_tutorial_runs_from_beginning_to_end(tmp_path: Path) -> None:
     assert "bot.answer changed" in told[5]
 
 
+def test_the_guide_shows_what_runs(tmp_path: Path) -> None:
+    """Its Python as it stands; its YAML as one experiment file, with what that names."""
+    guide = "docs/guide.md"
+    app, code = blocks(guide, "python")
+    rows = [{"question": q, "answer": "4", "topic": "sums", "language": "en", "id": q} for q in ("2 + 2", "two + two")]
+    outputs = [{"question_id": row["id"], "choices": [{"text": "5"}]} for row in rows]
+    for name, lines in (("questions.jsonl", rows), ("outputs.jsonl", outputs)):
+        (tmp_path / name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (tmp_path / "app.py").write_text(f"{app}\n\ndef polite(output):\n    return 0.5\n")
+    (tmp_path / "bot.py").write_text(blocks("docs/howto/program.md", "python")[0].replace(".upper()", ""))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.stdout.startswith("2 of 2 done now {'completed': 2}\n"), done.stderr
+    dataset, tasks, metrics = blocks(guide, "yaml")
+    dataset = dataset.replace("[topic]", "[topic, language], id: id")
+    tasks = tasks.replace("[python,", f"[{sys.executable},")
+    scorers = "scorers: {right: exact_match, polite: app.py:polite}\n"
+    (tmp_path / "e.yaml").write_text(f"name: support\n{dataset}{tasks}{scorers}{metrics}")
+    command = [sys.executable, "-m", "evaluand.cli", "run", "e.yaml", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    values = {(row["task"], row["metric"]): row["value"] for row in json.loads(done.stdout)["metrics"] if not row["by"]}
+    assert values == {
+        **{(task, "accuracy"): value for task, value in (("mine", 1), ("theirs", 0), ("bot", 0))},
+        **{(task, "mean"): 0.5 for task in ("mine", "theirs", "bot")},
+    }
+
+
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for pattern in ("*.md", "docs/**/*.md") for path in ROOT.glob(pattern))
 
 

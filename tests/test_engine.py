@@ -628,6 +628,28 @@ def test_an_interrupt_does_not_turn_a_waiting_retry_into_a_failure() -> None:
     assert found[1].value == 1
 
 
+def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for() -> None:
+    began, told = threading.Barrier(3), threading.Event()
+    counts: list[int] = []
+
+    def call(unit: int) -> int:
+        began.wait(PATIENCE)
+        if unit == 0:
+            _thread.interrupt_main()
+        assert told.wait(PATIENCE)
+        return unit
+
+    def finishing(calls: int) -> None:
+        counts.append(calls)
+        told.set()
+
+    found: dict[int, Outcome] = {}
+    with pytest.raises(KeyboardInterrupt):
+        collect(found, call, range(9), Policy(concurrency=3, finishing=finishing))
+    assert counts == [3]
+    assert {unit: outcome.value for unit, outcome in found.items()} == {0: 0, 1: 1, 2: 2}
+
+
 def test_an_interrupt_ends_coroutines_and_keeps_what_had_ended() -> None:
     async def call(unit: int) -> int:
         if unit == 1:

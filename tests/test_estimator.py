@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 from collections import Counter
@@ -481,6 +482,14 @@ def test_what_is_no_model_is_refused() -> None:
         EstimatorTask(LogisticRegression(), weighted=True)
     with pytest.raises(TaskError, match="cannot be asked for an input alone"):
         EstimatorTask(LogisticRegression()).do_run([1.0], Trace.start("t", None).root)
+
+
+@pytest.mark.parametrize("model", [LogisticRegression, LogisticRegression(), make_pipeline(KNeighborsClassifier())])
+def test_an_estimator_in_place_of_a_task_is_refused_with_the_call_to_make(model: Any) -> None:
+    name = model.__name__ if isinstance(model, type) else type(model).__name__
+    call = f"give EstimatorTask({name}(…), Split(folds=5)) to cross-validate it, or EstimatorTask(model) where"
+    with pytest.raises(SpecError, match=re.escape(f"a {name} is an estimator: {call}")):
+        Runner().run(model, table())
 
 
 def test_without_scikit_learn_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

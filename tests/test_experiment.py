@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,56 @@ def test_unknown_missing_and_empty_keys_are_told_all_at_once_in_the_order_of_the
     ]
 
 
+def test_faults_of_form_hide_none_of_data_code_and_pace(place: Place) -> None:
+    (place.folder / "theirs.csv").write_text("_index_,text\n0,a\n1,c\n")
+    changes = [
+        ("  path: rows.csv\n  input: question\n", "  path: rows.csv\n  inptu: question\n"),
+        (": topic\n", ": topc\n"),
+        ("{function: app.py:answer}", "{kind: recorded, path: gone.csv, response: text}\n  other: {}"),
+        ("{kind: exact_match}", "{kind: exact_mach}\n  empty:"),
+        ("{kind: accuracy, by: topic}", "{kind: acuracy, scorer: empty}\n  - {scorer: same, by: 3}"),
+        (": 2", ": two\n  rate: 10/x\n  transient: [OSEror]\n  retries: few"),
+    ]
+    told = [":".join(line.split(":")[:2]) for line in place.told(*changes)]
+    assert told == [
+        "4: dataset.inptu",
+        "6: dataset.attributes",
+        "8: tasks.mine",
+        "9: tasks.other",
+        "11: scorers.same",
+        "12: scorers.empty",
+        "14: metrics.0",
+        "15: metrics.1.kind",
+        "15: metrics.1.by",
+        "17: run.concurrency",
+        "18: run.rate",
+        "20: run.retries",
+    ]
+    without_other = ("{function: app.py:answer}", "{kind: recorded, path: gone.csv, response: text}")
+    told = [":".join(line.split(":")[:2]) for line in place.told(without_other, *changes[3:])]
+    assert told[0] == "8: tasks.mine"
+    assert "18: run.transient.0" in told  # which the faulty task might have defined
+
+
+def test_a_dataset_with_faulty_keys_is_opened_all_the_same(place: Place) -> None:
+    told = place.told(("rows.csv", "gone.csv"), (": topic\n", ": {}\n"))
+    assert told == [
+        "3: dataset.path: gone.csv: no such file",
+        "6: dataset.attributes: is empty; give text or a list",
+    ]
+
+
+def test_scorers_that_are_missing_make_no_fault_of_every_metric(place: Place) -> None:
+    assert place.told(("scorers:\n  same: {kind: exact_match}\n", "")) == ["1: scorers: is missing"]
+
+
+def test_a_key_that_stands_twice_hides_no_other_fault(place: Place) -> None:
+    twice = (": topic\n", ": topic\n  input: qestion\n")
+    [first, second] = place.told(twice)
+    assert first == "7: dataset.input: stands here a second time; give each entry a name of its own"
+    assert second.startswith("7: dataset.input: no column is called 'qestion'")
+
+
 def test_parameters_of_a_kind_are_told_at_their_own_lines(place: Place) -> None:
     block = "\n    kind: exact_match\n    normalise: case\n    any_of: 5"
     assert place.told(("{kind: exact_match}", block)) == [
@@ -154,6 +205,23 @@ def test_parameters_of_a_kind_are_told_at_their_own_lines(place: Place) -> None:
     ]
     known = "exact_match has no such parameter (did you mean 'any_of'?); it has normalise, any_of"
     assert place.told(("{kind: exact_match}", block.replace("any_of", "anyof"))) == [f"13: scorers.same.anyof: {known}"]
+
+
+@pytest.mark.parametrize("lax", ["yes", "'yes'", "1", "'true'", "0.0", "on", "'0'"])
+@pytest.mark.parametrize(
+    ("old", "new", "at"),
+    [
+        ("exact_match", "exact_match, any_of: LAX", "10: scorers.same.any_of"),
+        (", by: topic", ", weighted: LAX", "12: metrics.0.weighted"),
+        ("{function: app.py:answer}", "{kind: program, command: [cat], items: LAX}", "8: tasks.mine.items"),
+        ("app.py:answer", "app.py:answer, items: LAX", "8: tasks.mine.items"),
+        ("{kind: exact_match}", "{function: app.py:of_two, batch: LAX}", "10: scorers.same.batch"),
+        (": 2", ": 2\n  processes: LAX", "15: run.processes"),
+    ],
+)
+def test_only_true_and_false_are_true_or_false(place: Place, old: str, new: str, at: str, lax: str) -> None:
+    shown = {"yes": "'yes'", "on": "'on'"}.get(lax, lax)
+    assert f"{at}: is {shown}; give true or false" in place.told((old, new.replace("LAX", lax)))
 
 
 def test_a_file_that_is_not_utf_8_is_told_and_one_with_a_mark_is_read(place: Place) -> None:
@@ -240,6 +308,101 @@ def test_metrics_that_do_not_fit_are_told_before_anything_is_called(place: Place
     assert told == "12: metrics.0: no scorer is called 'sane' (did you mean 'same'?); there are same"
 
 
+PAIR = "{kind: recorded, path: theirs.jsonl, response: {prediction: text, confidence: sure}}"
+ONE = "{kind: recorded, path: theirs.jsonl, response: text}"
+
+
+@pytest.mark.parametrize(
+    ("answers", "texts", "task", "scorer", "told"),
+    [
+        (
+            ["a", "b"],
+            ["a", "b"],
+            "app.py:answer",
+            "{kind: prediction, type: boolean}",
+            "no example can be graded: the truth is the text 'a', not true or false; "
+            "set the scorer's type to what the data are, or convert them",
+        ),
+        (
+            [1, 2],
+            ["1", "2"],
+            ONE,
+            "{kind: prediction, type: integer}",
+            "no output of task 'mine' can be graded: the prediction is the text '1', not an integer; "
+            "set the scorer's type to what the data are, or convert them",
+        ),
+        (
+            ["a", "b"],
+            ["a", "b"],
+            PAIR,
+            "exact_match",
+            "no output of task 'mine' can be graded: the output is an object and the expected answer the text 'a', "
+            "which are never equal; name the part of the output that is the answer",
+        ),
+        (
+            [["a"], ["b"]],
+            ["a", "c"],
+            ONE,
+            "exact_match",
+            "no output of task 'mine' can be graded: the output is the text 'a' and the expected answer a list, "
+            "which are never equal; use json_equality for JSON, or any_of for a list of answers",
+        ),
+        (
+            [1, 2],
+            ["x", "y"],
+            ONE,
+            "exact_match",
+            "no output of task 'mine' can be graded: the output is the text 'x' and the expected answer the integer 1, "
+            "which are never equal; give both the same type, or use numeric_answer",
+        ),
+        ([1, 2], [1, 2], ONE, "includes", "no example can be graded: the expected value is the integer 1; "),
+        (["a", "b"], ["a"] * 2, ONE, "numeric_answer", "no example can be graded: the expected value is the text 'a'"),
+        (["a", "b"], ["a"] * 2, ONE, "json_equality", "no example can be graded: the expected value is the text 'a'"),
+        (
+            [1, 2],
+            ["a"] * 2,
+            ONE,
+            "{kind: pattern, pattern: (a), group: 1}",
+            "no example can be graded: the expected value is the integer 1; pattern compares text",
+        ),
+    ],
+)
+def test_a_scorer_that_can_grade_no_row_is_told_before_anything_is_called(
+    place: Place, answers: list[Any], texts: list[Any], task: str, scorer: str, told: str
+) -> None:
+    recorded(place, answers, texts)
+    found = place.told(
+        ("rows.csv", "rows.jsonl"),
+        ("{function: app.py:answer}", task),
+        ("{kind: exact_match}", scorer),
+        (", by: topic", ""),
+    )
+    assert found[0].startswith(f"10: scorers.same: {told}")
+    assert len(found) == 1
+
+
+def test_a_scorer_that_can_grade_some_row_of_every_task_is_no_fault(place: Place) -> None:
+    recorded(place, [None, 1, "b", "c"], ["a", "1", None, "c"])
+    experiment = place.experiment(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE))
+    assert experiment.run().tasks[0].evaluation.counts == {"same": {"abstained": 2, "failed": 1, "scored": 1}}
+
+
+def test_every_target_must_be_gradable(place: Place) -> None:
+    recorded(place, [1, 2], [{"a": 1, "b": 1}, {"a": 2, "b": "2"}])
+    targets = (": answer\n", ": {a: answer, b: topic}\n")
+    scorer = ("{kind: exact_match}", "{kind: prediction, type: integer, prediction_key: null}")
+    [told] = place.told(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), targets, scorer)
+    assert told.startswith("10: scorers.same: no example can be graded for target 'b': the truth is the text 'x'")
+
+
+def recorded(place: Place, answers: list[Any], texts: list[Any]) -> None:
+    """A dataset with expected answers, and a file of recorded texts."""
+    rows = [{"question": "q", "answer": answer, "topic": "x"} for answer in answers]
+    outputs = [{"_index_": i, "text": text, "sure": 0.5} for i, text in enumerate(texts)]
+    for name, lines in (("rows", rows), ("theirs", outputs)):
+        (place.folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
 # Code
 
 
@@ -276,6 +439,26 @@ def test_an_object_that_cannot_be_made_is_told_with_the_place_of_its_class(place
     assert place.told(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: {told}"]
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("LIMIT", "a number cannot"), ("os", "a module cannot"), ("Plain", "a Plain cannot"), ("WORDS", "a list cannot")],
+)
+def test_what_cannot_be_called_is_no_task_and_no_scorer(place: Place, name: str, told: str) -> None:
+    (place.folder / "app.py").write_text(f"{CODE}\n\nclass Plain:\n    pass\n\n\nLIMIT = 5\nWORDS = ['a']\n")
+    hint = "be called; name a function, or a class whose objects can be called"
+    assert place.told(("app.py:answer", f"app.py:{name}")) == [f"8: tasks.mine: app.py:{name}: {told} {hint}"]
+    entry = ("{kind: exact_match}", f"app.py:{name}")
+    assert place.told(entry) == [f"10: scorers.same: app.py:{name}: {told} {hint}"]
+
+
+def test_a_class_of_scorers_is_pinned_by_its_own_version(place: Place) -> None:
+    code = "from evaluand import Scorer\n\n\nclass Same(Scorer):\n    def score(self, output, expected):\n"
+    code += "        return 1\n"
+    (place.folder / "grading.py").write_text(code)
+    [told] = place.told(("{kind: exact_match}", "{function: grading.py:Same, version: '1'}"))
+    assert told.startswith("10: scorers.same: grading.py:Same is a class of scorers, which declares its version itself")
+
+
 def test_code_that_imports_broken_code_is_told_with_the_place_of_the_break(place: Place) -> None:
     (place.folder / "app.py").write_text("answer = foo\n")
     (place.folder / "other.py").write_text("import app\n\nanswer = app.answer\n")
@@ -292,6 +475,36 @@ def test_code_that_was_broken_can_be_mended(place: Place) -> None:
     place.error()
     (place.folder / "app.py").write_text(CODE)
     assert place.experiment().run().tasks[0].run.counts == {"completed": 2}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ConectionError", "no error class is called 'ConectionError' (did you mean 'ConnectionError'?); "),
+        ("TooBussy", "no error class is called 'TooBussy' (did you mean 'TooBusy'?); name one of your code, or say "),
+        ("json.JSONDecodeEror", "json has no 'JSONDecodeEror' (did you mean 'JSONDecodeError'?)"),
+        ("nowhere_at_all.Busy", "nowhere_at_all cannot be imported: ModuleNotFoundError: "),
+        ("json.loads", "json.loads is a function, not an error class"),
+        ("str", "str is a type, not an error class"),
+    ],
+)
+def test_an_error_worth_a_retry_that_is_none_is_told_at_its_line(place: Place, name: str, told: str) -> None:
+    (place.folder / "app.py").write_text(f"{CODE}\n\nclass TooBusy(Exception):\n    pass\n")
+    [found] = place.told((": 2", f": 2\n  transient:\n    - OSError\n    - {name}"))
+    assert found.startswith(f"17: run.transient.1: {told}")
+
+
+def test_errors_worth_a_retry_are_those_of_the_code_of_python_and_of_modules(place: Place) -> None:
+    (place.folder / "app.py").write_text(f"{CODE}\n\nclass TooBusy(Exception):\n    pass\n")
+    names = "[TransientError, TooBusy, IOError, json.JSONDecodeError, WorkerDied]"
+    made = place.experiment((": 2", f": 2\n  transient: {names}"))
+    assert made.policy.transient == ("TransientError", "TooBusy", "OSError", "JSONDecodeError", "WorkerDied")
+
+
+def test_a_program_may_name_its_errors_as_it_likes(place: Place) -> None:
+    program = ("{function: app.py:answer}", "{kind: program, command: [cat]}")
+    made = place.experiment(program, (": 2", ": 2\n  transient: [OfTheProgram]"))
+    assert made.policy.transient == ("OfTheProgram",)
 
 
 # Python
@@ -366,6 +579,10 @@ def test_an_estimator_is_named_by_file_and_cross_validated(tmp_path: Path) -> No
         ("{kind: estimator, model: 'models.py:logistic', split: {fold: 4}}", "tasks.mine.split.fold: is no key here"),
         ("{kind: estimator, model: 'models.py:logistic', split: {folds: 1}}", "folds is 1; give a whole number"),
         ("{kind: estimator, model: 'models.py:MODELS'}", "models.py has no 'MODELS'"),
+        (
+            "{kind: estimator, model: 'models.py:logistic', split: {folds: 4, stratified: 1}}",
+            "tasks.mine.split.stratified: is 1; give true or false",
+        ),
     ],
 )
 def test_an_estimator_that_cannot_be_is_told_by_line(tmp_path: Path, task: str, message: str) -> None:
@@ -396,29 +613,22 @@ def test_a_value_stands_beside_the_task_it_was_asked_for(tmp_path: Path) -> None
     assert labelled("{one: 'app.py:good', two: 'app.py:good'}") == [("one", 1.0), ("two", 1.0)]
 
 
-def test_an_empty_version_pins_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("task", "told"),
+    [
+        ("{function: 'app.py:answer', version: ''}", r"e\.yaml:4: tasks\.t\.version"),
+        ("{function: 'app.py:answer', files: [nope.txt]}", r"e\.yaml:4: tasks\.t: .*nope\.txt does not exist"),
+        ("'..:answer'", r"e\.yaml:4: tasks\.t: '\.\.' is neither a file nor a module"),
+    ],
+    ids=["empty version", "file", "module"],
+)
+def test_what_code_cannot_be_pinned_by_or_found_under_is_told_by_line(tmp_path: Path, task: str, told: str) -> None:
     (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n')
     (tmp_path / "app.py").write_text("def answer(text):\n    return text\n")
     file = tmp_path / "e.yaml"
     file.write_text(
-        "name: e\ndataset: {path: data.jsonl}\ntasks:\n  t: {function: 'app.py:answer', version: ''}\n"
+        f"name: e\ndataset: {{path: data.jsonl}}\ntasks:\n  t: {task}\n"
         "scorers: {s: exact_match}\nmetrics: [accuracy]\n"
     )
-    with pytest.raises(SpecError, match=r"e\.yaml:4: tasks\.t\.version"):
-        Experiment.from_file(file)
-
-
-def test_files_and_modules_that_are_not_there_are_told_by_line(tmp_path: Path) -> None:
-    (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n')
-    (tmp_path / "app.py").write_text("def answer(text):\n    return text\n")
-    file = tmp_path / "e.yaml"
-    file.write_text(
-        "name: e\ndataset: {path: data.jsonl}\ntasks:\n  t: {function: 'app.py:answer', files: [nope.txt]}\n"
-        "  u: '..:answer'\nscorers: {s: exact_match}\nmetrics: [accuracy]\n"
-    )
-    with pytest.raises(SpecError) as raised:
-        Experiment.from_file(file)
-    assert "e.yaml:5: tasks.u: '..' is neither a file nor a module" in str(raised.value)
-    file.write_text(file.read_text().replace("  u: '..:answer'\n", ""))
-    with pytest.raises(SpecError, match=r"e\.yaml:4: tasks\.t: .*nope\.txt does not exist"):
+    with pytest.raises(SpecError, match=told):
         Experiment.from_file(file)

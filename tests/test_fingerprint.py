@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fingerprinted import executed, load, load_path, of
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -25,31 +26,7 @@ from evaluand.fingerprint import Fingerprint, explain, fingerprint
 from evaluand.scorer import scorer
 from evaluand.task import task
 
-
-@pytest.fixture(autouse=True)
-def _no_bytecode_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytecode files tell versions of a source apart by the second; these tests are faster."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
-
-def load(folder: Path, source: str, name: str = "app") -> ModuleType:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{name}.py"
-    path.write_text(dedent(source))
-    return load_path(path)
-
-
-def load_path(path: Path, module_name: str = "evaluand_test_module") -> ModuleType:
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def of(folder: Path, source: str, name: str = "answer") -> Fingerprint:
-    return fingerprint(getattr(load(folder, source), name))
+pytestmark = pytest.mark.usefixtures("no_bytecode_files")
 
 
 def changes(folder: Path, source: str, old: str, new: str, name: str = "answer") -> list[str]:
@@ -410,12 +387,6 @@ def test_two_lambdas_that_a_function_reaches_both_count(tmp_path: Path) -> None:
     source = "f = lambda x: x + 1\ng = lambda x: x + 2\ndef answer(x):\n    return f(x) + g(x)\n"
     assert changes(tmp_path, source, "x + 1", "x + 3") == ["app.<lambda> changed"]
     assert changes(tmp_path, source, "x + 2", "x + 3") == ["app.<lambda> (2) changed"]
-
-
-def executed(source: str, **names: Any) -> Any:
-    namespace: dict[str, Any] = {"__name__": "session", **names}
-    exec(source, namespace)
-    return namespace["answer"]
 
 
 def test_code_without_source_counts_by_its_bytecode() -> None:

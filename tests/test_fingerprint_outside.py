@@ -10,8 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from fingerprinted import executed, of
 
 from evaluand.fingerprint import Fingerprint, explain, fingerprint
+
+pytestmark = pytest.mark.usefixtures("no_bytecode_files")
 
 PIN = "; declare version=... to pin it"
 ENVIRONMENT = "reads the environment, which is not in the code"
@@ -23,27 +26,6 @@ DATE = "depends on the date"
 UNREAD = "runs code that is not there to be read"
 STATE = "tells something of this process or machine, which is not in the code"
 COMPUTED = "reads a file whose name is known only when it runs; name the files with files=[...] or declare version=..."
-
-
-@pytest.fixture(autouse=True)
-def _no_bytecode_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytecode files tell versions of a source apart by the second; these tests are faster."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
-
-def load(folder: Path, source: str, name: str = "app") -> ModuleType:
-    path = folder / f"{name}.py"
-    path.write_text(source)
-    spec = importlib.util.spec_from_file_location("evaluand_test_module", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def of(folder: Path, source: str) -> Fingerprint:
-    return fingerprint(load(folder, source).answer)
 
 
 @pytest.mark.parametrize(
@@ -476,12 +458,6 @@ def test_taking_from_a_module_what_only_the_call_tells_unpins(package: Any) -> N
 
 
 # -- without source
-
-
-def executed(source: str) -> Any:
-    namespace: dict[str, Any] = {"__name__": "session"}
-    exec(source, namespace)
-    return namespace["answer"]
 
 
 @pytest.mark.parametrize(

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 
+import fingerprinted
 import pytest
 
 from evaluand.fingerprint import Fingerprint, explain, fingerprint
 from evaluand.fingerprint import files as limits
 
+pytestmark = pytest.mark.usefixtures("no_bytecode_files")
+
 COMPUTED = "reads a file whose name is known only when it runs; name the files with files=[...] or declare version=..."
 LISTED = "lists a folder whose name is known only when it runs; name the files with files=[...] or declare version=..."
-
-
-@pytest.fixture(autouse=True)
-def _no_bytecode_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Bytecode files tell versions of a source apart by the second; these tests are faster."""
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
 
 @pytest.fixture(autouse=True)
@@ -30,21 +26,6 @@ def _prompts(tmp_path: Path) -> None:
         path.write_text(path.name)
 
 
-def load(folder: Path, source: str) -> ModuleType:
-    path = folder / "code" / "app.py"
-    path.write_text(HEAD + source)
-    spec = importlib.util.spec_from_file_location("evaluand_test_module", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def of(folder: Path, source: str) -> Fingerprint:
-    return fingerprint(load(folder, source).answer)
-
-
 HEAD = """\
 import functools, glob, gzip, io, json, os
 from pathlib import Path, PurePath
@@ -52,6 +33,15 @@ HERE = Path(__file__).parent
 P = HERE / "prompts"
 NAME, KINDS = "a", {"x": "a", "y": "b"}
 """
+
+
+def load(folder: Path, source: str) -> ModuleType:
+    return fingerprinted.load(folder / "code", HEAD + source)
+
+
+def of(folder: Path, source: str) -> Fingerprint:
+    return fingerprint(load(folder, source).answer)
+
 
 ONE = {
     "divided": "def answer(x):\n    return (HERE / 'prompts' / (NAME + '.txt')).read_text()\n",

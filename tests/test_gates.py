@@ -29,7 +29,7 @@ from evaluand import (
     SpecError,
 )
 from evaluand.cli import main
-from evaluand.comparison import Gate, GateResult, check_gates
+from evaluand.comparison import Gate, GateResult, check_gates, find_evaluations
 from evaluand.intervals import paired_score, wilson
 from evaluand.report.junit import junit_xml
 from evaluand.scorer import Score
@@ -204,6 +204,19 @@ def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> No
     assert one(b, "mean better than base", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
 
 
+def test_agreement_on_numbers_is_no_certainty_that_nothing_is_worse(store: MemoryStore) -> None:
+    a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
+    b = evaluated(store, "b", {i: 2.0 + i % 3 for i in range(N)} | {99: 0})
+    half = -paired_score(0, 0, 40, 0.9, correction=0.5)[0]
+    for measures, span in (((), 2), ([Measure("score", Mean(range=(0, 10)))], 10)):
+        assert one(b, f"mean not worse than a by {half * span + 1e-6}", a, measures=measures).passed
+        assert not one(b, f"mean not worse than a by {half * span - 1e-6}", a, measures=measures).passed
+    same = evaluated(store, "same", dict.fromkeys(range(N), 5.0))
+    held = one(same, "mean not worse than same by 0.01", same)
+    assert not held.passed
+    assert held.message.startswith("undefined: the difference has no interval")
+
+
 def test_what_is_undefined_fails_with_the_reason(store: MemoryStore) -> None:
     nothing = evaluated(store, "nothing", dict.fromkeys(range(N), "abstain"))
     found = one(nothing, "accuracy >= 0")
@@ -223,6 +236,7 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
         ("acuracy >= 1", r"no metric is called 'acuracy' \(did you mean 'accuracy'\?\)"),
         ("accuracy(scor) >= 1", r"no scorer is called 'scor' \(did you mean 'score'\?\)"),
         ("accuracy better than bse", r"no baseline is called 'bse' \(did you mean 'base'\?\)"),
+        ("accuracy better than ba", r"no baseline is called 'ba' \(did you mean 'base'\?\)"),
         ("count better than base", "count is no mean of one number per row|count has no direction"),
         ("quantile >= 1 at 95%", "parameters|interval|"),
     ],
@@ -230,6 +244,37 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
 def test_names_that_mean_nothing_are_told(store: MemoryStore, base: Evaluation, gate: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         one(evaluated(store, "mine", {}), gate, base)
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        ("accuracy >= 90", r"accuracy lies between 0 and 1, never at 90; did you mean 0\.9\?$"),
+        ("accuracy <= -0.1", r"accuracy lies between 0 and 1, never at -0\.1$"),
+        ("accuracy > 900", r"never at 900$"),
+        (
+            "accuracy not worse than base by 2",
+            r"values of accuracy differ by at most 1, never by 2; did you mean 0\.02\?$",
+        ),
+        ("mean >= 11", r"mean lies between -10 and 10, never at 11$"),
+        ("mean not worse than base by 21", r"values of mean differ by at most 20, never by 21$"),
+    ],
+)
+def test_a_number_that_no_value_can_reach_is_refused(base: Evaluation, gate: str, message: str) -> None:
+    measures = [Measure("score", Mean(range=(-10, 10)))]
+    with pytest.raises(SpecError, match=message):
+        one(base, gate, base, measures=measures)
+    for sound in ("accuracy >= 1", "accuracy > 0", "mean > -10", "mean not worse than base by 20"):
+        one(base, sound, base, measures=measures)
+    one(base, "mean >= 1000", base)  # whose range is not known
+
+
+@pytest.mark.parametrize("name", ["bas", "baselin", "Baseline"])
+def test_a_baseline_whose_name_is_nearly_right_is_hinted_at(store: MemoryStore, name: str) -> None:
+    evaluated(store, "baseline", {1: 0})
+    evaluated(store, "other", {2: 0})
+    with pytest.raises(SpecError, match=rf"no baseline is called '{name}' \(did you mean 'baseline'\?\)"):
+        one(evaluated(store, "mine", {}), f"accuracy not worse than {name} by 0.02")
 
 
 def test_an_evaluation_is_not_held_against_itself(base: Evaluation) -> None:
@@ -333,10 +378,39 @@ def test_wrong_use_is_told_without_a_traceback(folder: Path) -> None:
         assert "Traceback" not in done.stderr
 
 
+def test_a_run_without_grades_is_told_with_a_command_there_and_with_a_call_in_python(folder: Path) -> None:
+    store = DirectoryStore(folder / "store")
+    data = Dataset.from_rows([{"input": 1}])
+    Runner(store).run(str, data, name="plain")
+    Runner(store).run(repr, data, name="filed", origin={"experiment": "my file.yaml"})
+    for name, command in (("plain", "evaluand run FILE"), ("filed", "grade it: evaluand run 'my file.yaml'")):
+        for arguments in ((name, "exp/mine"), ("exp", "--gate", f"accuracy better than {name}")):
+            done = call(folder, "compare", *arguments)
+            assert (done.exit_code, "Evaluator" in done.stderr) == (1, False)
+            assert done.stderr.endswith(f"{command}\n")
+        with pytest.raises(SpecError, match=r"was not evaluated yet; see Evaluator\.evaluate$"):
+            find_evaluations(store, name)
+
+
+def test_an_evaluation_beside_itself_is_told_so_and_not_by_zeros(folder: Path) -> None:
+    store = DirectoryStore(folder / "store")
+    same = find_evaluations(store, "exp/base")[0].id
+    store.refer("other", "evaluations", same)
+    done = call(folder, "compare", "exp/base", "other", "--gate", "accuracy >= 0.7")
+    assert done.exit_code == 0
+    said = f"nothing to compare: exp/base and other are the same evaluation {same[:12]}"
+    assert said in " ".join(done.stdout.split())
+    assert "interval" not in done.stdout.split("passed")[0]
+    facts = json.loads(call(folder, "compare", "exp/base", "other", "exp/mine", "--json").stdout)
+    assert [said in pair["verdict"] for pair in facts["pairs"]] == [True, False, False]
+    assert "B → C" in call(folder, "compare", "exp/base", "other", "exp/mine").stdout
+
+
 def test_a_stored_comparison_is_listed_shown_and_verified(folder: Path) -> None:
     call(folder, "compare", "exp")
     [entry] = json.loads(call(folder, "list", "comparisons", "--json").stdout)
     assert entry["counts"] == {"pairs": 1, "ranking": 0, "flips": 4}
+    assert "1 pair compared, 4 examples" in call(folder, "list", "comparisons").stdout
     shown = call(folder, "show", entry["id"])
     assert "mine is better" in shown.stdout
     assert shown.stdout.count("made from  evaluation") == 1

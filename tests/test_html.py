@@ -7,6 +7,7 @@ import gzip
 import io
 import os
 import re
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from evaluand.report.html import write_report
 from evaluand.run import Runner
 from evaluand.scorer import Score
 from evaluand.stores.directory import DirectoryStore
-from evaluand.task import Alternatives
+from evaluand.task import Alternatives, task
 from evaluand.trace import span
 
 HOSTILE = "</script><script>alert(1)</script><!--\u202e\x1b[2J"
@@ -169,6 +170,24 @@ def test_where_the_numbers_come_from_is_told() -> None:
     assert metrics[0]["signature"] in told
 
 
+def test_commands_are_told_with_the_folder_they_are_to_be_run_in() -> None:
+    parts, metrics = made()
+    facts = report_facts("exp", parts, metrics, {"Reproduce": "evaluand run e.yaml"}, "/home/<me>")
+    told = "".join(Page(written(facts, Examples(parts, facts["scores"]))).texts)
+    assert "To be run in /home/<me>" in told
+
+
+def test_what_was_predicted_stands_before_how_sure_that_is() -> None:
+    data = Dataset.from_rows([{"input": "a"}, {"input": "b"}])
+    run = Runner().run(lambda text: {"confidence": 0.25, "prediction": text, "about": {"prediction": 1}}, data)
+    [first, _] = rows_of(page([Part("t", run, None)], []))
+    assert first["responses"] == [{"j": '{"prediction":"a","about":{"prediction":1},"confidence":0.25}'}]
+    listed = task(items=True)(lambda text: [{"confidence": 0.5, "prediction": text}, "x"])
+    run = Runner().run(listed, data)
+    [first, _] = rows_of(page([Part("t", run, None)], []))
+    assert first["responses"] == [{"j": '[{"prediction":"a","confidence":0.5},"x"]'}]
+
+
 def test_each_row_holds_what_was_asked_answered_scored_and_traced() -> None:
     parts, metrics = made()
     rows = rows_of(page(parts, metrics))
@@ -301,6 +320,19 @@ def test_an_axis_holds_its_values_between_round_ends(values: list[float], low: f
     assert axis.place(axis.high) == "100.00%"
 
 
+def test_what_intervals_go_by_is_told_beside_the_signatures_and_differences() -> None:
+    data = Dataset.from_rows([{"input": str(i), "page": i // 2} for i in range(6)], input="input", cluster="page")
+    run = Runner().run(str.upper, data)
+    evaluation = Evaluator().evaluate(run, {"low": lambda output: int(output) < 3})
+    aggregation = Aggregator().aggregate([evaluation], [Measure("low", Accuracy())], labels=["mine"])
+    row = {"a": "old", "b": "new", "metric": "accuracy", "difference": 0.05, "low": -0.01, "high": 0.11, "p": 0.0931}
+    row |= {"won": 7, "lost": 2, "n": 100, "verdict": "undecided", "clusters": 12, "clustered_by": "<page>"}
+    text = page([Part("mine", run, evaluation)], metrics_facts(aggregation), comparisons=[row])
+    told = "".join(Page(text).texts)
+    assert told.count("interval=wilson 95%, by 3 clusters (page)") == 2
+    assert "Interval and test go by 12 clusters (<page>)." in told
+
+
 def test_charts_say_in_words_what_they_show() -> None:
     dot = Dot(0.5, 0.25, 0.75, 0.4, 0.6, label='a "b"')
     text = strip([dot, Dot(None, None, None, None, None)], Axis.over(dot.numbers))
@@ -342,6 +374,31 @@ def test_the_report_of_one_task_has_its_values_too(store: DirectoryStore, kind: 
         for line in Page(Path("one.html").read_text()).lines
         if len(line) == 8
     ]
+
+
+@pytest.mark.parametrize("place", ["store", ".evaluand"])
+def test_commands_name_files_as_seen_from_the_folder_of_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    (tmp_path / "some folder").mkdir()
+    (tmp_path / "data.csv").write_text("input,expected\na,a\n")
+    (tmp_path / "app.py").write_text("def answer(text):\n    return text\n")
+    (tmp_path / "some folder" / "e.yaml").write_text(
+        "name: e\ndataset: {path: ../data.csv}\ntasks: {mine: '../app.py:answer'}\n"
+        "scorers: {same: exact_match}\nmetrics: [accuracy]\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EVALUAND_STORE", str(tmp_path / place))
+    run = CliRunner().invoke(main, ["run", str(tmp_path / "some folder" / "e.yaml")])
+    assert run.exit_code == 0, run.output
+    assert called("e").exit_code == 0
+    text = Path("e.html").read_text()
+    store = "" if place == ".evaluand" else " --store store"
+    assert f"To be run in <code>{tmp_path}</code>" in text
+    commands = [unescape(command) for command in re.findall("<dd><pre><code>([^<]*)</code></pre></dd>", text)]
+    assert commands[0] == f"evaluand run 'some folder/e.yaml'{store} --task mine"
+    [aggregation] = DirectoryStore(tmp_path / place).ids("aggregations")
+    assert commands[-1] == f"evaluand report {aggregation[:12]}{store}"
 
 
 def test_the_report_can_go_to_stdout_and_be_told_as_json(store: DirectoryStore) -> None:

@@ -108,6 +108,15 @@ def test_hostile_text_is_shown_as_text_and_nothing_of_it_runs(page: Any, tmp_pat
     assert "\u202e" not in page.locator("body").inner_text()
 
 
+def test_a_row_of_heads_says_what_the_parts_of_each_row_are(page: Any, tmp_path: Path) -> None:
+    opened(page, report(tmp_path, 20, ("mine", "theirs")))
+    heads, row = page.locator("#heads > span"), page.locator(".row").first.locator("> span")
+    assert heads.all_inner_texts() == ["Outcome", "Example", "Input", "Response", "Scores"]
+    assert page.get_by_role("list", name="Rows").get_attribute("aria-describedby") == "heads"
+    lefts = "spans => spans.map((span) => Math.round(span.getBoundingClientRect().left))"
+    assert heads.evaluate_all(lefts) == row.evaluate_all(lefts)
+
+
 def test_failures_come_first_then_what_is_not_scored_then_what_is_wrong(page: Any, tmp_path: Path) -> None:
     opened(page, report(tmp_path, 40))
     assert page.locator(".outcome").all_inner_texts() == ["failed"] * 4 + ["not scored"] + ["wrong"] * 15

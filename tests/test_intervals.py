@@ -134,10 +134,16 @@ def test_weights_need_a_column_of_weights() -> None:
         one(table(RIGHT), Accuracy(weighted=True))
 
 
-def test_weights_of_nothing_but_zero_leave_the_value_undefined() -> None:
-    row = one(table(RIGHT, _weight_=np.zeros(10)), Accuracy(weighted=True))
+@pytest.mark.parametrize("metric", [Accuracy(weighted=True), Mean(weighted=True)], ids=["accuracy", "mean"])
+@pytest.mark.parametrize(
+    ("weight", "reason"), [(0.0, "all weights are 0"), (1e308, "the weights are too large to be summed")]
+)
+def test_weights_that_have_no_sum_to_divide_by_leave_the_value_undefined(
+    metric: Metric, weight: float, reason: str
+) -> None:
+    row = one(table(np.zeros(10), _weight_=np.full(10, weight)), metric)
     assert math.isnan(row.value)
-    assert row.reason == "all weights are 0"
+    assert row.reason == reason
 
 
 # Bootstrap

@@ -144,8 +144,16 @@ def test_units_are_taken_only_when_a_call_can_be_made() -> None:
 
 
 def test_nothing_to_do_starts_no_process() -> None:
-    wire = Wire[int](lambda unit: b"", int)
-    ProcessMap(iter(()), print, lambda unit, outcome: (b"", 0), wire, print, TWO).run()
+    forks: list[int] = []
+    os.register_at_fork(before=lambda: forks.append(os.getpid()))
+    wire = Wire[int](lambda unit: b"%d" % unit, int)
+
+    def started(units: list[int]) -> int:
+        forks.clear()
+        ProcessMap(iter(units), abs, lambda unit, outcome: (b"", 0), wire, lambda unit, line, failed: None, TWO).run()
+        return len(forks)
+
+    assert [started([]), started([1])] == [0, 1]
 
 
 def test_what_a_megabyte_long_answer_says_comes_whole() -> None:
@@ -193,6 +201,22 @@ def test_a_call_that_takes_too_long_is_ended_and_costs_one_example(tmp_path: Pat
     run = Runner(policy=replace(TWO, timeout=1.0)).run(hangs, data(20))
     assert failures(run) == {3: ("TaskTimeout", "timeout")}
     assert run.counts == {"completed": 19, "failed": 1}
+    check_all_end(pids(tmp_path))
+
+
+def test_what_a_call_has_started_ends_with_it_when_it_takes_too_long(tmp_path: Path) -> None:
+    def starts(value: int) -> int:
+        if value == 3:
+            helper = subprocess.Popen(["sh", "-c", "sleep 60 & echo $!; wait"], stdout=subprocess.PIPE)
+            assert helper.stdout is not None
+            for pid in (helper.pid, int(helper.stdout.readline())):
+                (tmp_path / str(pid)).touch()
+            helper.wait()
+        return value
+
+    run = Runner(policy=replace(TWO, timeout=1.0)).run(starts, data(6))
+    assert failures(run) == {3: ("TaskTimeout", "timeout")}
+    assert len(pids(tmp_path)) == 2
     check_all_end(pids(tmp_path))
 
 
@@ -425,6 +449,34 @@ def calls(folder: Path) -> list[int]:
 def test_what_children_print_is_printed(tmp_path: Path) -> None:
     said, _ = running(tmp_path, 5).communicate(timeout=PATIENCE)
     assert sorted(said.splitlines()[:5]) == [f"called {i}" for i in range(5)]
+
+
+def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for(tmp_path: Path) -> None:
+    counts: list[int] = []
+
+    @task(version="1")
+    def waits(number: int) -> int:
+        (tmp_path / f"begun{number}").touch()
+        while not (tmp_path / "go").exists():
+            time.sleep(0.01)
+        return number
+
+    def interrupt() -> None:
+        while not ((tmp_path / "begun0").exists() and (tmp_path / "begun1").exists()):
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def finishing(calls: int) -> None:
+        counts.append(calls)
+        (tmp_path / "go").touch()
+
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        Runner(policy=replace(TWO, finishing=finishing)).run(waits, data(5))
+    thread.join()
+    assert counts == [2]
+    assert len([*tmp_path.glob("begun*")]) == 2
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])

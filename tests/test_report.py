@@ -17,6 +17,7 @@ from evaluand.dataset import Dataset
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
+from evaluand.metrics.quantile import Quantile
 from evaluand.report.facts import Names, dataset_facts, evaluation_facts, metrics_facts, results_facts, run_facts
 from evaluand.report.terminal import artifact_table, listing_table, metrics_table, missing_table, results_table
 from evaluand.report.text import minute, number_format, numbers, safe, seconds, took
@@ -320,6 +321,25 @@ def test_skipped_rows_get_a_column_only_where_there_are_some(made: Made) -> None
     assert "77" in shown(metrics_table(rows))
 
 
+def test_what_intervals_go_by_stands_beside_the_signature() -> None:
+    def told(replications: int, weighted: bool = False, **roles: Any) -> tuple[Any, Any, str]:
+        records = [{"input": str(i), "page": i // 2, "w": 1.0 + i} for i in range(6)]
+        run = Runner().run(str.upper, Dataset.from_rows(records, input="input", **roles), replications=replications)
+        evaluation = Evaluator().evaluate(run, {"low": lambda output: int(output) < 3})
+        measures = [Measure("low", Accuracy(weighted=weighted)), Measure("low", Quantile(q=0.5))]
+        rows = metrics_facts(Aggregator().aggregate([evaluation], measures))
+        lines = [line for line in shown(metrics_table(rows), 200).splitlines() if "interval=" in line]
+        ends = {line.partition("95%")[2].rstrip() for line in lines}
+        assert len(lines) == 2
+        assert len({(row["clusters"], row["clustered_by"]) for row in rows}) == len(ends) == 1
+        return rows[0]["clusters"], rows[0]["clustered_by"], ends.pop()
+
+    assert told(1) == (None, None, "")
+    assert told(1, weighted=True, weight="w") == (None, None, "")
+    assert told(2) == (6, None, ", by 6 examples")
+    assert told(2, cluster="page") == (3, "page", ", by 3 clusters (page)")
+
+
 def test_the_list_keeps_ids_and_times_whole_however_long_the_names() -> None:
     entry: dict[str, Any] = {"kind": "aggregations", "id": "0123456789abcdef" * 2, "status": "sealed", "name": None}
     entry |= {"created": "2026-01-02T03:04:05", "counts": {"a scorer": {"scored": 1000000, "failed": 2}}}
@@ -398,3 +418,21 @@ def test_what_is_not_sealed_has_no_duration() -> None:
 def described(kind: str, made: Any, facts: dict[str, Any]) -> dict[str, Any]:
     head = {"kind": kind, "id": made.id, "names": [], "status": "sealed", "manifest": made.manifest}
     return head | facts
+
+
+@pytest.mark.parametrize(
+    ("counts", "told"),
+    [
+        ({"examples": 1}, "1 example"),
+        ({"examples": 0}, "0 examples"),
+        ({"metrics": 1}, "1 value"),
+        ({"metrics": 1200}, "1,200 values"),
+        ({"flips": 0, "pairs": 1, "ranking": 0}, "1 pair compared"),
+        ({"flips": 1, "pairs": 3, "ranking": 3}, "3 pairs compared, 3 places ranked, 1 example listed"),
+        ({"failed": 1, "completed": 2}, "2 completed, 1 failed"),
+        ({"pairs": {"scored": 1}}, "pairs: 1 scored"),
+    ],
+)
+def test_the_list_counts_in_words(counts: Any, told: str) -> None:
+    entry = {"kind": "comparisons", "id": "f" * 32, "name": "x", "names": ["x"], "created": "", "status": "sealed"}
+    assert shown(listing_table([entry | {"counts": counts}]), 120).splitlines()[1].endswith(f"  x     {told}")

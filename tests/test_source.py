@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from evaluand import ids
 from evaluand.errors import DataError, SpecError
-from evaluand.rows import is_json
-from evaluand.source import BATCH_ROWS, FORMATS, MAX_FAULTS, Faults, Source, from_rows, from_table, open_file
+from evaluand.rows import BATCH_ROWS, is_json
+from evaluand.source import FORMATS, MAX_FAULTS, Faults, Source, from_rows, from_table, open_file
 
 BOM = b"\xef\xbb\xbf"
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evaluand.aggregation import Aggregation, Aggregator, Measure
     from evaluand.arrays import ArrayEvaluation, evaluate
     from evaluand.comparison import Comparison, compare
-    from evaluand.dataset import Dataset, Example, Roles
+    from evaluand.dataset import Dataset, Example
     from evaluand.engine import LocalEngine, Policy
     from evaluand.errors import DataError, EngineError, EvaluandError, SpecError, TaskError, TaskTimeout, TransientError
     from evaluand.evaluation import Evaluation, Evaluator
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from evaluand.metrics.pass_at_k import PassAtK
     from evaluand.metrics.quantile import Quantile
     from evaluand.pace import Pace
+    from evaluand.roles import Roles
     from evaluand.run import Run, Runner
     from evaluand.scorer import Score, Scorer, scorer
     from evaluand.split import Split
@@ -42,7 +43,7 @@ _PLACES = {
     "aggregation": ("Aggregation", "Aggregator", "Measure"),
     "arrays": ("ArrayEvaluation", "evaluate"),
     "comparison": ("Comparison", "compare"),
-    "dataset": ("Dataset", "Example", "Roles"),
+    "dataset": ("Dataset", "Example"),
     "engine": ("LocalEngine", "Policy"),
     "errors": ("DataError", "EngineError", "EvaluandError", "SpecError", "TaskError", "TaskTimeout", "TransientError"),
     "evaluation": ("Evaluation", "Evaluator"),
@@ -54,6 +55,7 @@ _PLACES = {
     "metrics.pass_at_k": ("PassAtK",),
     "metrics.quantile": ("Quantile",),
     "pace": ("Pace",),
+    "roles": ("Roles",),
     "run": ("Run", "Runner"),
     "scorer": ("Score", "Scorer", "scorer"),
     "split": ("Split",),

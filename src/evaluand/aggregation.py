@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids, rows
-from evaluand.dataset import Dataset, Roles
+from evaluand.dataset import Dataset
 from evaluand.errors import DataError, Fault, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
@@ -26,9 +26,10 @@ from evaluand.intervals import scrambled
 from evaluand.metric import CLUSTER, WEIGHT, Metric
 from evaluand.provenance import provenance
 from evaluand.registry import nearest
+from evaluand.roles import Roles
 from evaluand.rows import INDEX, SHARD_ROWS
 from evaluand.store import FORMAT, Store, check_name, drafted, now
-from evaluand.work import Receipt
+from evaluand.work import Artifact, Receipt
 
 
 @dataclass(frozen=True)
@@ -65,24 +66,17 @@ class Measure:
         return {"scorer": self.scorer, "metric": self.metric.spec, "by": [list(by) for by in self.by]}
 
 
-class Aggregation:
+class Aggregation(Artifact):
     """An aggregation in a store.
 
     Attributes:
         receipt: whether it had to be made.
     """
 
-    def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
-        self.store, self.id, self.receipt = store, id, receipt
-        self.manifest = store.manifest("aggregations", id)
+    kind = "aggregations"
 
     def __repr__(self) -> str:
         return f"Aggregation({self.id[:12]}, {self.manifest['counts']['metrics']} values)"
-
-    @property
-    def digest(self) -> str:
-        """32 hexadecimal digits that stand for every value."""
-        return str(self.manifest["digest"])
 
     @property
     def labels(self) -> list[str]:

@@ -8,7 +8,7 @@ becomes a Python object, except where values are lists, objects or of mixed type
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +18,15 @@ import pyarrow.compute as pc
 
 from evaluand import ids, registry
 from evaluand.aggregation import Measure, check_measures, cluster_keys, held_as, told_as
-from evaluand.dataset import Dataset, Roles
+from evaluand.dataset import Dataset
 from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.experiment import Experiment, Results
 from evaluand.fingerprint import Identity
 from evaluand.groups import MetricRow, summarise
 from evaluand.metric import CLUSTER, VALUE, WEIGHT, Metric
 from evaluand.report.facts import Facts
+from evaluand.report.text import group_name
+from evaluand.roles import Roles
 from evaluand.rows import INDEX, SHARD_ROWS
 from evaluand.scorer import Scorer
 from evaluand.store import Store
@@ -58,8 +60,11 @@ def evaluate(
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like.
         predictions: n values of the same type.
-        metrics: names or metrics that read the columns of the scorer `prediction`.
-        by: what to group by: one array, a mapping name → array, or a pandas frame; each name is one grouping.
+        metrics: names or metrics that read the columns of the scorer `prediction`: `truth`, `prediction`,
+            `confidence`, `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real
+            numbers have no `value`; their metrics name the column, as in `Mean(column="prediction")`.
+        by: what to group by: one array, a mapping name → array, a pandas frame or a list of named series; each name is
+            one grouping.
         weight: n weights of 0 or more; every metric that can then weighs by them.
         confidence: n confidences of the predictions.
         cluster: n values; rows with the same one are not independent of each other.
@@ -76,7 +81,7 @@ def evaluate(
         [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
     """
     columns = _Columns.of(truth, predictions, by, weight, confidence, cluster)
-    chosen = tuple(_metric(metric, weighted=weight is not None) for metric in _listed(metrics))
+    chosen = tuple(_metric(metric, columns.kind, weighted=weight is not None) for metric in _listed(metrics))
     measures = tuple(Measure(SCORER, metric, tuple(columns.by)) for metric in chosen)
     check_measures(measures, {SCORER: columns.scorer.readable}, columns.roles)
     table = columns.graded()
@@ -120,7 +125,10 @@ class ArrayEvaluation:
         return ids.encode(self.to_dict(), indent=True).decode()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Every value as a row of a frame, with a column for each attribute.
+        """Every value as a row of a frame.
+
+        `by` names what the row is grouped by and is missing for the value over all rows; `group` is the group, and is
+        missing for the rows that have no value there.
 
         Raises:
             SpecError: pandas is not installed.
@@ -129,16 +137,20 @@ class ArrayEvaluation:
             import pandas as pd
         except ImportError:
             raise SpecError("to_pandas needs pandas: pip install 'evaluand[pandas]'") from None
-        records = [{k: v for k, v in row.items() if k != "by"} | row["by"] for row in self.to_dict()]
-        names = list(self.columns.by)
-        return pd.DataFrame(
-            records, columns=["metric", *names, *(f for f in MetricRow._fields if f not in ("metric", "by"))]
-        )
+        records = self.to_dict()
+        for record in records:
+            [(record["by"], record["group"])] = record["by"].items() or [(None, None)]
+        others = (name for name in MetricRow._fields if name not in ("metric", "by"))
+        return pd.DataFrame(records, columns=["metric", "by", "group", *others])
 
     def save(self, store: Store, name: str) -> Results:
         """Keeps it in a store: as a dataset, a run of given predictions, its evaluation and its aggregation.
 
-        `DirectoryStore(".evaluand")` is that of the command line.
+        Run and evaluation are called `NAME/predictions`, the aggregation `NAME`. What is there already stays.
+
+        Args:
+            store: where; `DirectoryStore()` is that of the command line.
+            name: what it is called there.
 
         Example:
             >>> from evaluand.store import MemoryStore
@@ -170,14 +182,16 @@ class ArrayEvaluation:
         head = "".join(f"<th>{name}</th>" for name in ("metric", "group", *names))
         body = []
         for row in self.rows:
-            group = ", ".join(f"{key}={'none' if value is None else value}" for key, value in row.by.items())
-            cells = [row.metric, group, *(_figure(getattr(row, name)) for name in names)]
+            cells = [row.metric, group_name(row.by), *(_figure(getattr(row, name)) for name in names)]
             body.append("".join(f"<td>{html.escape(cell)}</td>" for cell in cells))
         rows = "".join(f"<tr>{cells}</tr>" for cells in body)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
 
     def _facts(self) -> list[Facts]:
-        return [{"task": TASK, "scorer": SCORER} | row for row in self.to_dict()]
+        from evaluand.report.facts import clustering
+
+        declared = self.columns.roles.cluster
+        return [{"task": TASK, "scorer": SCORER} | row | clustering(row["data"], declared) for row in self.to_dict()]
 
 
 @dataclass(frozen=True)
@@ -220,7 +234,7 @@ class _Columns:
             _typed(columns["truth"], kind),
             _typed(columns["predictions"], kind),
             attributes,
-            _weights(columns["weight"]) if "weight" in columns else None,
+            _weights(weight, columns["weight"]) if "weight" in columns else None,
             _numbers("confidence", columns["confidence"]) if "confidence" in columns else None,
             columns.get("cluster"),
         )
@@ -315,20 +329,32 @@ def _listed(metrics: Any) -> Sequence[Any]:
     return found
 
 
-def _metric(given: Any, *, weighted: bool) -> Metric:
-    metric = _by_name(given) if isinstance(given, str) else given
+def _metric(given: Any, kind: str, *, weighted: bool) -> Metric:
+    metric = _by_name(given, kind) if isinstance(given, str) else given
     if not isinstance(metric, Metric):
         raise SpecError(f"a metric is a name or such as Accuracy(), and not {metric!r}")
+    if kind == "number" and VALUE in metric.columns:
+        raise SpecError(f"{metric.kind}: real numbers are hardly ever equal, so none is right or wrong; {_OF_NUMBERS}")
     can_weigh = any(field.name == "weighted" for field in fields(metric))
     return _weighted(metric) if weighted and can_weigh else metric
 
 
-def _by_name(name: str) -> Any:
-    kind = registry.find("metrics", name)
+_OF_NUMBERS = """give each row a number of its own and say which column to read. The mean absolute error is
+    evaluate(truth, np.abs(np.subtract(truth, predictions)), metrics=Mean(column="prediction", direction="lower"))
+and the mean of the predictions
+    evaluate(truth, predictions, metrics=Mean(column="prediction"))"""
+
+
+def _by_name(name: str, kind: str) -> Any:
     try:
-        return kind()
+        found = registry.find("metrics", name)
+    except SpecError as error:
+        of_numbers = kind in ("integer", "number") and not registry.nearest(name, registry.names("metrics"))
+        raise SpecError(f"{error}; for errors of numbers, {_OF_NUMBERS}" if of_numbers else str(error)) from None
+    try:
+        return found()
     except TypeError:
-        raise SpecError(f"the metric {name} has parameters that must be given; use {kind.__name__}(…)") from None
+        raise SpecError(f"the metric {name} has parameters that must be given; use {found.__name__}(…)") from None
 
 
 def _weighted(metric: Any) -> Any:
@@ -336,16 +362,31 @@ def _weighted(metric: Any) -> Any:
 
 
 def _attributes(by: Any) -> Iterator[tuple[str, Any]]:
-    if by is None:
-        return
-    pairs = by.items() if hasattr(by, "items") and not hasattr(by, "to_frame") else [(getattr(by, "name", None), by)]
-    if isinstance(by, pa.Table):
-        pairs = zip(by.column_names, by.columns, strict=True)
-    for name, column in pairs:
+    for name, column in _groupings(by):
         told = "group" if name is None else str(name)
         if told in _OWN or told.startswith("_"):
             raise SpecError(f"by: {told!r} is a name of our own; call it otherwise")
         yield told, column
+
+
+def _groupings(by: Any) -> Iterable[tuple[Any, Any]]:
+    """Name → array, the name None where it has none."""
+    if by is None:
+        return []
+    if isinstance(by, pa.Table):
+        return zip(by.column_names, by.columns, strict=True)
+    if hasattr(by, "items") and not hasattr(by, "to_frame"):
+        return by.items()  # type: ignore[no-any-return]
+    if isinstance(by, list | tuple) and any(map(_is_array, by)):
+        if all(getattr(column, "name", None) is not None for column in by):
+            return [(column.name, column) for column in by]
+        raise SpecError("by: the arrays of a list have no names; give a mapping, such as by={'size': [...], ...}")
+    return [(getattr(by, "name", None), by)]
+
+
+def _is_array(value: Any) -> bool:
+    """Whether a value of a list is a column and no value to group by."""
+    return hasattr(value, "__len__") and not isinstance(value, str | bytes | Mapping)
 
 
 def _check_one_index(given: Mapping[str, Any]) -> None:
@@ -450,16 +491,21 @@ def _numbers(name: str, column: pa.Array) -> pa.Array:
     return column.cast(pa.float64())
 
 
-def _weights(column: pa.Array) -> pa.Array:
+def _weights(given: Any, column: pa.Array) -> pa.Array:
     weights = _numbers("weight", column)
     bad = pc.invert(pc.and_(pc.is_finite(weights), pc.greater_equal(weights, 0.0))).fill_null(True)
-    rows = np.flatnonzero(np.asarray(bad))
-    if len(rows):
-        raise DataError(
-            Fault(f"weight, row {row}", f"{weights[row].as_py()} is no finite number of 0 or more")
-            for row in rows.tolist()
+    rows = np.flatnonzero(np.asarray(bad)).tolist()
+    if rows:
+        values = np.asarray(given, object)  # as they were given: NaN and None are both null in the column
+        faults = (
+            Fault(f"weight, row {row}", f"{_called(values[row])} is no finite number of 0 or more") for row in rows
         )
+        raise DataError(faults)
     return weights
+
+
+def _called(value: Any) -> str:
+    return "NaN" if value != value else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -11,129 +11,20 @@ import hashlib
 import os
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import orjson
 import pyarrow as pa
 
-from evaluand import ids, registry, rows
+from evaluand import ids, rows
 from evaluand.errors import DataError, SpecError
+from evaluand.indices import indexed
+from evaluand.roles import Roles, roles_from
 from evaluand.rows import DIGEST, INDEX
-from evaluand.source import Faults, Source, from_rows, from_table, kind_of, missing_column, open_file
+from evaluand.source import Faults, Source, from_rows, from_table, kind_of, open_file, values_of
 from evaluand.store import FORMAT, Manifest, Store, check_name, now
-
-
-class RoleError(SpecError):
-    """Roles that cannot be given.
-
-    Attributes:
-        faults: (role, what is wrong with it).
-    """
-
-    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
-        self.faults = tuple(faults)
-        super().__init__("\n".join(f"{role}: {message}" for role, message in faults))
-
-
-@dataclass(frozen=True)
-class Roles:
-    """What the columns are for.
-
-    Attributes:
-        input: the column a task sees, or several, which it sees as a mapping.
-        expected: the column that holds the right answer; or a mapping target → column; or None.
-        attributes: columns of the example to group by.
-        id: the column that names the examples.
-        weight: the column with each example's weight.
-        cluster: the column that tells which examples belong together (for intervals).
-        metadata: columns kept for people and tasks' bookkeeping.
-    """
-
-    input: str | tuple[str, ...]
-    expected: str | Mapping[str, str] | None = None
-    attributes: tuple[str, ...] = ()
-    id: str | None = None
-    weight: str | None = None
-    cluster: str | None = None
-    metadata: tuple[str, ...] = ()
-
-    @classmethod
-    def over(cls, columns: Sequence[str], **given: Any) -> Roles:
-        """The roles over some columns, with what is not given filled in by name.
-
-        Without `input`, the column `input` is the input, else every column that has no other role. Without
-        `expected` and `id`, the columns of these names are.
-
-        Raises:
-            RoleError: there is no such role, or it names a column that is not there; all of them at once.
-        """
-        cls._check_given(given)
-        wanted = {name: value for name, value in given.items() if value is not None}
-        for name in ("expected", "id", "input"):
-            if name not in wanted and name in columns:
-                wanted[name] = name
-        for name in ("attributes", "metadata"):
-            value = wanted.get(name, ())
-            wanted[name] = (value,) if isinstance(value, str) else tuple(value)
-        expected = wanted.get("expected")
-        if isinstance(expected, Sequence) and not isinstance(expected, str):
-            wanted["expected"] = {name: name for name in expected}
-        if "input" not in wanted:
-            taken = {c for name, value in wanted.items() for c in _columns_of(value)}
-            wanted["input"] = tuple(c for c in columns if c not in taken and c != INDEX)
-        elif not isinstance(wanted["input"], str):
-            wanted["input"] = tuple(wanted["input"])
-        roles = cls(**wanted)
-        roles._check(columns)
-        return roles
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """Every column that has a role, once."""
-        return tuple(dict.fromkeys(c for value in asdict(self).values() for c in _columns_of(value)))
-
-    @classmethod
-    def _check_given(cls, given: Mapping[str, Any]) -> None:
-        roles = [field.name for field in fields(cls)]
-        faults = []
-        for role, value in given.items():
-            if role not in roles:
-                told = f"no role is called so{registry.nearest(role, roles)}; there are {', '.join(roles)}"
-                faults.append((role, told))
-            elif not (value is None or isinstance(value, str) or _is_of_names(value, role)):
-                faults.append((role, f"is {value!r}; give {_WANTED.get(role, 'the name of a column')}"))
-        if faults:
-            raise RoleError(faults)
-
-    def _check(self, columns: Sequence[str]) -> None:
-        faults = [
-            (role, missing_column(c, columns))
-            for role, value in asdict(self).items()
-            for c in _columns_of(value)
-            if c not in columns
-        ]
-        if not self.input:
-            faults.append(("input", "no column is left for the task to see; name one"))
-        if faults:
-            raise RoleError(faults)
-
-
-_LIST = "the name of a column, or a list of names"
-_WANTED = {
-    "input": _LIST,
-    "expected": f"{_LIST}, or a mapping target: column",
-    "attributes": _LIST,
-    "metadata": _LIST,
-}
-
-
-def _is_of_names(value: Any, role: str) -> bool:
-    if isinstance(value, Mapping):
-        return role == "expected" and all(isinstance(name, str) for pair in value.items() for name in pair)
-    return role in _WANTED and isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
 
 
 @dataclass(slots=True)
@@ -195,7 +86,7 @@ class Dataset:
         if not [name for name in names if name != INDEX]:
             raise DataError(f"{source.name}: there are no examples, since there are no columns")
         self.roles = Roles.over([name for name in names if name != INDEX], **roles)
-        self._source, self.indices = _indexed(_without_digests(source))
+        self._source, self.indices = indexed(_without_digests(source))
         _check_rows(self._source, self.roles)
 
     @classmethod
@@ -250,14 +141,14 @@ class Dataset:
         schema = next(batches).schema
         self = cls.__new__(cls)
         self.name = manifest["name"]
-        self.roles = _roles_from(manifest["spec"]["roles"])
+        self.roles = roles_from(manifest["spec"]["roles"])
         self._store = store
         self._source = Source(
             f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
         )
         self.indices = array("q")
         for batch in store.read("datasets", id, "examples", [INDEX]):
-            self.indices.frombytes(_int64(batch.column(0)).tobytes())
+            self.indices.frombytes(batch.column(0).to_numpy(zero_copy_only=False).tobytes())
         self.__dict__["digest"] = manifest["digest"]
         return self
 
@@ -325,7 +216,7 @@ class Dataset:
             yield from map(str, self.indices)
             return
         for batch in self._source.batches():
-            yield from map(str, _values(batch, self.roles.id))
+            yield from map(str, values_of(batch, self.roles.id))
 
     def save(self, store: Store) -> Dataset:
         """This dataset as kept by a store, which is given a copy unless it has one."""
@@ -402,7 +293,7 @@ class _Values:
 
     def __init__(self, batch: pa.RecordBatch, roles: Roles) -> None:
         n = batch.num_rows
-        values = {name: _values(batch, name) for name in (*roles.columns, INDEX)}
+        values = {name: values_of(batch, name) for name in (*roles.columns, INDEX)}
         blank: list[Any] = [None] * n
         self.batch, self.roles = batch, roles
         self.indices = values[INDEX]
@@ -448,13 +339,6 @@ def _examples(batch: pa.RecordBatch, roles: Roles, position: int) -> Iterator[Ex
     return _Values(batch, roles).examples(position)
 
 
-def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
-    column = batch.column(name)
-    if rows.is_json(batch.schema.field(name)):
-        return [None if text is None else ids.decode(text) for text in column.to_pylist()]
-    return column.to_pylist()  # type: ignore[no-any-return]
-
-
 def _mappings(values: Mapping[str, list[Any]], names: Sequence[str], n: int) -> list[dict[str, Any]]:
     if not names:
         return [{} for _ in range(n)]
@@ -468,19 +352,6 @@ def _expected(values: Mapping[str, list[Any]], expected: str | Mapping[str, str]
         return values[expected]
     columns = {target: values[column] for target, column in expected.items()}
     return [{target: column[i] for target, column in columns.items()} for i in range(n)]
-
-
-def _columns_of(value: Any) -> tuple[str, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, str):
-        return (value,)
-    return tuple(value.values()) if isinstance(value, Mapping) else tuple(value)
-
-
-def _roles_from(stored: Mapping[str, Any]) -> Roles:
-    roles: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in stored.items()}
-    return Roles(**roles)
 
 
 def _check_names(source: Source) -> None:
@@ -504,99 +375,6 @@ def _without_digests(source: Source) -> Source:
     return replace(source, schema=schema, batches=lambda: (batch.select(kept) for batch in source.batches()))
 
 
-def _indexed(source: Source) -> tuple[Source, array[int]]:
-    """The source with an `_index_` column of whole numbers, in its order, and all indices."""
-    if INDEX not in source.schema.names:
-        return _numbered(source)
-    indices = _checked_indices(source)
-    source = _with_whole_index(source)
-    if np.all(indices[1:] > indices[:-1]):
-        return source, array("q", indices.tobytes())
-    table = pa.Table.from_batches(source.batches(), source.schema)
-    order = np.argsort(indices, kind="stable")
-    ordered = from_table(table.take(pa.array(order)), source.name)
-    places = order.tolist()
-    return replace(ordered, where=lambda row: source.where(places[row])), array("q", indices[order].tobytes())
-
-
-def _checked_indices(source: Source) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Every row's index; all rows whose index is missing, no whole number or not their own are told at once."""
-    faults = Faults()
-    found, places = array("q"), array("q")
-    row = 0
-    for batch in source.batches():
-        for value in _values(batch, INDEX):
-            whole = _whole(value)
-            if whole is not None:
-                found.append(whole)
-                places.append(row)
-            elif value is None:
-                faults.add(source.where(row), f"{INDEX} is missing; give each example its own")
-            else:
-                faults.add(source.where(row), f"{INDEX} is {value!r}; give a whole number of 64 bits")
-            row += 1
-    indices = np.frombuffer(found, np.int64) if found else np.empty(0, np.int64)
-    _check_unique(indices, places, source, faults)
-    faults.check()
-    return indices
-
-
-def _whole(value: Any) -> int | None:
-    """A 64-bit index, also of a float without a fraction or of a text of digits; else None."""
-    digits = isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit()
-    if digits or (isinstance(value, float) and value.is_integer()):
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if -(2**63) <= value < 2**63 else None
-
-
-def _with_whole_index(source: Source) -> Source:
-    place = source.schema.get_field_index(INDEX)
-    schema = source.schema.set(place, pa.field(INDEX, pa.int64(), nullable=False))
-    if pa.types.is_int64(source.schema.field(INDEX).type):
-        return source
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for batch in source.batches():
-            whole = pa.array([_whole(value) for value in _values(batch, INDEX)], pa.int64())
-            columns = [whole if i == place else column for i, column in enumerate(batch.columns)]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    return replace(source, schema=schema, batches=batches)
-
-
-def _int64(column: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
-    return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
-
-
-def _check_unique(
-    indices: np.ndarray[Any, np.dtype[np.int64]], places: array[int], source: Source, faults: Faults
-) -> None:
-    order = np.argsort(indices, kind="stable")
-    ordered = indices[order]
-    again = np.flatnonzero(ordered[1:] == ordered[:-1]) + 1
-    firsts = np.searchsorted(ordered, ordered[again])
-    twice = zip(order[again].tolist(), order[firsts].tolist(), ordered[again].tolist(), strict=True)
-    for second, first, index in sorted(twice):
-        where, at = source.where(places[second]), source.where(places[first])
-        faults.add(where, f"{INDEX} {index} occurs twice (first at {at}); give each example its own")
-
-
-def _numbered(source: Source) -> tuple[Source, array[int]]:
-    total = sum(batch.num_rows for batch in source.batches()) if source.n_rows is None else source.n_rows
-    schema = source.schema.insert(0, pa.field(INDEX, pa.int64(), nullable=False))
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        row = 0
-        for batch in source.batches():
-            numbers = pa.array(np.arange(row, row + batch.num_rows))
-            yield pa.RecordBatch.from_arrays([numbers, *batch.columns], schema=schema)
-            row += batch.num_rows
-
-    return Source(source.name, schema, batches, source.where), array("q", range(total))
-
-
 def _check_rows(source: Source, roles: Roles) -> None:
     """Ids must tell examples apart, weights must be numbers that are not negative."""
     if roles.id is None and roles.weight is None:
@@ -605,10 +383,10 @@ def _check_rows(source: Source, roles: Roles) -> None:
     seen: dict[bytes, int] = {}
     for batch in source.batches():
         if roles.id is not None:
-            for i, value in enumerate(_values(batch, roles.id)):
+            for i, value in enumerate(values_of(batch, roles.id)):
                 _check_id(value, row + i, source, seen, faults)
         if roles.weight is not None:
-            for i, value in enumerate(_values(batch, roles.weight)):
+            for i, value in enumerate(values_of(batch, roles.weight)):
                 if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
                     faults.add(source.where(row + i), f"weight {value!r} is not a number from 0 up")
         row += batch.num_rows

@@ -50,7 +50,6 @@ class Document:
             self.value = self._value(node, ())
         except (yaml.YAMLError, ValueError, TypeError) as error:
             raise SpecError(f"{path}: not YAML that says what it means: {error}") from None
-        self.check()
 
     def add(self, place: Place, message: str) -> None:
         """Notes what the file's writer did wrong, at a place or at the nearest above it that has a line."""

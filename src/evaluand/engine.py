@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from evaluand.errors import SpecError, TaskError, TaskTimeout
@@ -59,6 +59,8 @@ class Policy:
             `60/min`, `10/s` or `5000/h`.
         processes: each call in flight has a process of its own, forked from this one: for tasks that compute. What a
             task changes stays in the process that made the call.
+        finishing: is told after Ctrl-C how many calls in flight are still waited for, if there are any. Coroutines are
+            not: they end at once.
     """
 
     concurrency: int = None  # type: ignore[assignment] # a number from __post_init__ on
@@ -69,6 +71,7 @@ class Policy:
     abort_on_error: bool = False
     rate: Pace | str | None = None
     processes: bool = False
+    finishing: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.processes, bool):
@@ -100,6 +103,11 @@ class Policy:
     def tries_again(self, error: BaseException, attempts: int) -> bool:
         """Whether an attempt that failed is followed by another."""
         return attempts <= self.retries and any(base.__name__ in self.transient for base in type(error).__mro__)
+
+    def tell_finishing(self, calls: int) -> None:
+        """Tells who asked that so many calls in flight are waited for."""
+        if calls and self.finishing:
+            self.finishing(calls)
 
     def pause(self, attempts: int) -> float:
         """Seconds to wait after that many attempts."""
@@ -356,6 +364,7 @@ class _ThreadMap:
             self._wait()
         except KeyboardInterrupt:
             self._stop.set()
+            self._policy.tell_finishing(sum(worker.unit is not None for worker in self._workers))
             self._wait()  # what is in flight ends and is handed over; a second Ctrl-C does not wait
             raise
         finally:

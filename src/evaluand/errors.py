@@ -25,7 +25,20 @@ class EvaluandError(Exception):
 
 
 class SpecError(EvaluandError):
-    """What was asked for cannot work as it is written."""
+    """What was asked for cannot work as it is written.
+
+    Args:
+        message: what is wrong.
+        python: what to do about it, for those who call from Python; stands behind the message.
+        command: the same for those who call the command line.
+
+    Attributes:
+        for_commands: the message as the command line tells it.
+    """
+
+    def __init__(self, message: object = "", *, python: str = "", command: str = "") -> None:
+        super().__init__(f"{message}; {python}" if python else message)
+        self.for_commands = f"{message}; {command}" if command else str(self)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ Paths are relative to the file. Code is imported only from where the file says.
 
 from __future__ import annotations
 
+import builtins
 import hashlib
 import importlib
 import importlib.util
@@ -22,24 +23,26 @@ import inspect
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evaluand import registry
 from evaluand.aggregation import Aggregation, Aggregator, Measure, check_measures
-from evaluand.dataset import Dataset, RoleError
+from evaluand.dataset import Dataset
 from evaluand.document import Document, Place
 from evaluand.engine import TRANSIENT, Policy
 from evaluand.errors import DataError, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.gradable import check_gradable
 from evaluand.ids import encode
 from evaluand.metric import Metric
+from evaluand.roles import RoleError
 from evaluand.run import Run, Runner
 from evaluand.scorer import FunctionScorer, Scorer, as_scorer
 from evaluand.source import kind_of
@@ -49,6 +52,7 @@ from evaluand.work import Progress
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _OPEN = ConfigDict(extra="allow", frozen=True)
+_Model = TypeVar("_Model", bound=BaseModel)
 
 
 class DatasetSpec(BaseModel):
@@ -81,13 +85,13 @@ class CodeSpec(BaseModel):
 class TaskCodeSpec(CodeSpec):
     """A task in code."""
 
-    items: bool = Field(False, description="the output is a list of items that together are the response")
+    items: bool = Field(False, strict=True, description="the output is a list of items that together are the response")
 
 
 class ScorerCodeSpec(CodeSpec):
     """A scorer in code."""
 
-    batch: bool = Field(False, description="the function takes and gives lists")
+    batch: bool = Field(False, strict=True, description="the function takes and gives lists")
 
 
 class KindSpec(BaseModel):
@@ -123,15 +127,19 @@ class RunSpec(BaseModel):
     timeout: float | None = Field(None, gt=0, description="seconds per call")
     retries: int = Field(0, ge=0, description="further attempts after an error worth a retry")
     backoff: float = Field(1.0, ge=0, description="seconds before the first retry; doubles")
-    transient: list[str] = Field(default=list(TRANSIENT), description="error classes worth a retry, by name")
+    transient: list[str] = Field(
+        default=list(TRANSIENT), description="error classes worth a retry, by name or module.name"
+    )
     rate: str | None = Field(None, description="how many calls may start in a period: 60/min, 10/s, 5000/h")
-    processes: bool = Field(False, description="each call has a process of its own: for tasks that compute")
-    abort_on_error: bool = Field(False, description="stop at the first call that fails")
+    processes: bool = Field(
+        False, strict=True, description="each call has a process of its own: for tasks that compute"
+    )
+    abort_on_error: bool = Field(False, strict=True, description="stop at the first call that fails")
 
-    @property
-    def policy(self) -> Policy:
+    def policy(self, transient: Sequence[str]) -> Policy:
+        """How calls are made, with the names of errors as they are called where they are defined."""
         chosen = self.model_dump(exclude={"replications", "seed", "transient"}, exclude_none=True)
-        return Policy(transient=tuple(self.transient), **chosen)
+        return Policy(transient=tuple(transient), **chosen)
 
 
 def _branch(entry: Any) -> str | None:
@@ -141,7 +149,12 @@ def _branch(entry: Any) -> str | None:
     return "a kind" if "kind" in entry else "code"
 
 
-_Kind = Annotated[KindSpec, Tag("a kind")]
+_TaskEntry = Annotated[
+    Annotated[TaskCodeSpec, Tag("code")] | Annotated[KindSpec, Tag("a kind")], Discriminator(_branch)
+]
+_ScorerEntry = Annotated[
+    Annotated[ScorerCodeSpec, Tag("code")] | Annotated[KindSpec, Tag("a kind")], Discriminator(_branch)
+]
 
 
 class ExperimentSpec(BaseModel):
@@ -150,14 +163,33 @@ class ExperimentSpec(BaseModel):
     model_config = _STRICT
     name: str = Field(min_length=1)
     dataset: DatasetSpec
-    tasks: dict[str, Annotated[Annotated[TaskCodeSpec, Tag("code")] | _Kind, Discriminator(_branch)]] = Field(
-        min_length=1
-    )
-    scorers: dict[str, Annotated[Annotated[ScorerCodeSpec, Tag("code")] | _Kind, Discriminator(_branch)]] = Field(
-        min_length=1
-    )
+    tasks: dict[str, _TaskEntry] = Field(min_length=1)
+    scorers: dict[str, _ScorerEntry] = Field(min_length=1)
     metrics: list[MetricSpec] = Field(min_length=1)
     run: RunSpec = RunSpec()
+
+
+@dataclass(frozen=True)
+class _Sound:
+    """What of an experiment file is sound; it may refer to the rest, whose faults have been noted.
+
+    Attributes:
+        dataset: without its faulty keys; None where there is no path.
+        whole: whether the dataset has no faulty keys.
+        metrics: by their place in the list.
+        n_tasks: how many there are with the faulty ones.
+        scorer_names: those of the faulty ones too.
+    """
+
+    name: str | None
+    dataset: DatasetSpec | None
+    whole: bool
+    tasks: dict[str, TaskCodeSpec | KindSpec]
+    scorers: dict[str, ScorerCodeSpec | KindSpec]
+    metrics: dict[int, MetricSpec]
+    run: RunSpec
+    n_tasks: int
+    scorer_names: list[str]
 
 
 @dataclass(frozen=True)
@@ -237,15 +269,17 @@ class Experiment:
         for name, scorer in spec.scorers.items():
             with document.at("scorers", name):
                 scorers[check_name(name)] = _scorer(scorer, folder)
-        for i, metric in enumerate(spec.metrics):
+        for i, metric in spec.metrics.items():
             with document.at("metrics", i):
-                measures[i] = _measure(metric, spec)
-        with document.at("run"):
-            policy = spec.run.policy
+                measures[i] = _measure(metric, spec.scorer_names)
+        any_name = len(tasks) < spec.n_tasks or any(task.names_errors for task in tasks.values())
+        transient = _transient(spec.run, folder, document, any_name)
+        with document.at("run", "rate"):
+            policy = spec.run.policy(transient)
         dataset = _dataset(spec, folder, document)
-        if dataset is not None:
-            _check_fit(spec, document, dataset, tasks, scorers, measures)
+        _check_fit(spec, document, dataset if spec.whole else None, tasks, scorers, measures)
         document.check()
+        assert spec.name is not None
         assert dataset is not None
         return cls(
             spec.name,
@@ -395,7 +429,8 @@ def _kind_schema(group: str, name: str, definitions: dict[str, Any]) -> dict[str
     return made
 
 
-def _read(path: Path) -> tuple[ExperimentSpec, Document]:
+def _read(path: Path) -> tuple[_Sound, Document]:
+    """What is sound of a file, and the document in which the faults of its form have been noted."""
     document = Document(path)
     if not isinstance(document.value, dict):
         raise SpecError(f"{path}:1: an experiment is a mapping with name, dataset, tasks, scorers and metrics")
@@ -406,11 +441,47 @@ def _read(path: Path) -> tuple[ExperimentSpec, Document]:
     if isinstance(value.get("metrics"), list):
         value["metrics"] = [{"kind": s} if isinstance(s, str) else s for s in value["metrics"]]
     try:
-        return ExperimentSpec.model_validate(value), document
+        ExperimentSpec.model_validate(value)
     except ValidationError as error:
         document.add_all(error, known=_known_names)
-    document.check()
-    raise AssertionError("a validation error without faults")
+    return _sound(value), document
+
+
+def _sound(value: Mapping[str, Any]) -> _Sound:
+    tasks, scorers = (value[g] if isinstance(value.get(g), dict) else {} for g in ("tasks", "scorers"))
+    metrics = value["metrics"] if isinstance(value.get("metrics"), list) else []
+    dataset, whole = _sound_keys(DatasetSpec, value.get("dataset"))
+    run, _ = _sound_keys(RunSpec, value.get("run"))
+    return _Sound(
+        (value.get("name") or None) if isinstance(value.get("name"), str) else None,
+        dataset,
+        whole,
+        _sound_entries(_TaskEntry, tasks.items()),
+        _sound_entries(_ScorerEntry, scorers.items()),
+        _sound_entries(MetricSpec, enumerate(metrics)),
+        run or RunSpec(),
+        len(tasks),
+        list(scorers),
+    )
+
+
+def _sound_entries(kind: Any, entries: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    found, adapter = {}, TypeAdapter(kind)
+    for name, entry in entries:
+        with suppress(ValidationError):
+            found[name] = adapter.validate_python(entry)
+    return found
+
+
+def _sound_keys(kind: type[_Model], entry: Any) -> tuple[_Model | None, bool]:
+    """An entry without its faulty keys, if it can do without them; and whether there are none."""
+    try:
+        return kind.model_validate(entry), True
+    except ValidationError as error:
+        faulty = {fault["loc"][0] for fault in error.errors() if fault["loc"]}
+    with suppress(ValidationError):
+        return kind.model_validate({k: v for k, v in entry.items() if k not in faulty}) if faulty else None, False
+    return None, False
 
 
 def _spelled_out(entry: Any) -> Any:
@@ -426,9 +497,11 @@ def _known_names(place: Place) -> list[str]:
     return list((models[place[0]] if place else ExperimentSpec).model_fields)
 
 
-def _dataset(spec: ExperimentSpec, folder: Path, document: Document) -> Dataset | None:
+def _dataset(spec: _Sound, folder: Path, document: Document) -> Dataset | None:
     """The dataset; None where it has faults, which are noted."""
     given = spec.dataset
+    if given is None:
+        return None
     roles = given.model_dump(exclude={"path", "format", "delimiter", "name"}, exclude_defaults=True)
     path = folder / given.path
     with document.at("dataset", "path"):
@@ -447,27 +520,31 @@ def _dataset(spec: ExperimentSpec, folder: Path, document: Document) -> Dataset 
 
 
 def _check_fit(
-    spec: ExperimentSpec,
+    spec: _Sound,
     document: Document,
-    dataset: Dataset,
+    dataset: Dataset | None,
     tasks: Mapping[str, Task[Any, Any]],
     scorers: Mapping[str, Scorer],
     measures: Mapping[int, Measure],
 ) -> None:
-    """Notes where tasks and metrics do not fit the dataset, before anything is called.
+    """Notes files that are missing and, where there is a dataset, what does not fit it, before anything is called.
 
     A class of the user's own is left to the runner: to prepare it may load a model.
     """
+    prepared: dict[str, Task[Any, Any]] = {}
     for name, task in tasks.items():
         with document.at("tasks", name):
             task.identify()
-            if isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask):
+            if dataset is not None and (isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask)):
                 task.prepare(dataset)
+                prepared[name] = task
     for name, scorer in scorers.items():
         with document.at("scorers", name):
             scorer.identify()
+            if dataset is not None:
+                check_gradable(scorer, dataset, prepared, spec.run.replications)
     for i, measure in measures.items():
-        if measure.scorer in scorers:
+        if dataset is not None and measure.scorer in scorers:
             with document.at("metrics", i):
                 check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
 
@@ -489,7 +566,7 @@ def _task(spec: TaskCodeSpec | KindSpec, folder: Path) -> Task[Any, Any]:
         if spec.items:
             made.items = True
         return made
-    return FunctionTask(code, version=version, items=spec.items, files=files)
+    return FunctionTask(_callable(code, spec), version=version, items=spec.items, files=files)
 
 
 def _placed(spec: KindSpec, folder: Path) -> dict[str, Any]:
@@ -513,8 +590,17 @@ def _scorer(spec: ScorerCodeSpec | KindSpec, folder: Path) -> Scorer:
     files = tuple(str(folder / file) for file in spec.files)
     if isinstance(code, Scorer) and not (spec.version or files or spec.batch):
         return code
+    if isinstance(code, Scorer) and not isinstance(code, FunctionScorer):
+        raise SpecError(f"{spec.function} is a class of scorers, which declares its version itself and takes no batch")
     function = code.function if isinstance(code, FunctionScorer) else code
-    return FunctionScorer(function, version=_version(spec), files=files, batch=spec.batch)
+    return FunctionScorer(_callable(function, spec), version=_version(spec), files=files, batch=spec.batch)
+
+
+def _callable(code: Any, spec: CodeSpec) -> Any:
+    if not callable(code):
+        what = f"{spec.function}: {kind_of(code)} cannot be called"
+        raise SpecError(f"{what}; name a function, or a class whose objects can be called")
+    return code
 
 
 def _version(spec: CodeSpec) -> str | None:
@@ -522,22 +608,22 @@ def _version(spec: CodeSpec) -> str | None:
     return None if spec.version is None else f"{spec.version} of {spec.function} {encode(spec.parameters).decode()}"
 
 
-def _measure(spec: MetricSpec, experiment: ExperimentSpec) -> Measure:
-    scorer = spec.scorer
-    if scorer is None:
-        if len(experiment.scorers) > 1:
-            raise SpecError(f"say which scorer it reads: scorer: {' | '.join(experiment.scorers)}")
-        scorer = next(iter(experiment.scorers))
-    _check_scorer(scorer, experiment.scorers)
+def _measure(spec: MetricSpec, scorers: Sequence[str]) -> Measure:
+    scorer = _scorer_read(spec.scorer, scorers) if scorers else ""
     metric: Metric = _made("metrics", spec.kind, spec.parameters)
     groupings = [spec.by] if isinstance(spec.by, str) else spec.by
     return Measure(scorer, metric, tuple((by,) if isinstance(by, str) else tuple(by) for by in groupings))
 
 
-def _check_scorer(name: str, scorers: Mapping[str, Any]) -> None:
+def _scorer_read(name: str | None, scorers: Sequence[str]) -> str:
+    if name is None and len(scorers) == 1:
+        return scorers[0]
+    if name is None:
+        raise SpecError(f"say which scorer it reads: scorer: {' | '.join(scorers)}")
     if name not in scorers:
         hint = registry.nearest(name, scorers)
         raise SpecError(f"no scorer is called {name!r}{hint}; there are {', '.join(scorers)}")
+    return name
 
 
 def _made(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
@@ -551,12 +637,25 @@ def _made(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
     unknown = [name for name in parameters if name not in known]
     if unknown:
         raise ValidationError.from_exception_data(kind, [_unknown(kind, name, known) for name in unknown])
-    return TypeAdapter(registry.find(group, kind)).validate_python(dict(parameters))
+    made = TypeAdapter(registry.find(group, kind)).validate_python(dict(parameters))
+    if lax := list(_lax_flags(made, parameters)):
+        raise ValidationError.from_exception_data(kind, lax)
+    return made
 
 
 def _parameter_names(group: str, kind: str) -> list[str]:
     made = registry.find(group, kind)
     return [f.name for f in fields(made) if f.init] if is_dataclass(made) else []
+
+
+def _lax_flags(made: Any, given: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[InitErrorDetails]:
+    """What was read as true or false without being either: pydantic takes `yes`, 1 and much else."""
+    for name, value in given.items():
+        read = getattr(made, name, None)
+        if isinstance(read, bool) and not isinstance(value, bool):
+            yield InitErrorDetails(type="bool_type", loc=(*place, name), input=value)
+        elif isinstance(value, Mapping) and is_dataclass(read):
+            yield from _lax_flags(read, value, (*place, name))
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
@@ -588,6 +687,47 @@ def _referred(spec: CodeSpec, folder: Path) -> Any:
             raise SpecError(f"{place} has no {part!r}{registry.nearest(part, known)}")
         value = getattr(value, part)
     return value
+
+
+def _transient(spec: RunSpec, folder: Path, document: Document, any_name: bool) -> list[str]:
+    """What the error classes worth a retry are called where they are defined; notes those that are none."""
+    names = []
+    for i, name in enumerate(spec.transient):
+        with document.at("run", "transient", i):
+            names.append(_error_class(name, folder, any_name))
+    return names
+
+
+def _error_class(name: str, folder: Path, any_name: bool) -> str:
+    if name in TRANSIENT:
+        return name
+    importlib.import_module("evaluand.processes")  # has errors of its own
+    loaded = _loaded_errors()
+    if "." in name:
+        module, _, last = name.rpartition(".")
+        given = _referred(CodeSpec(function=f"{module}:{last}"), folder)
+    else:
+        given = loaded.get(name) or getattr(builtins, name, None)
+    if given is None and any_name:
+        return name
+    if given is None:
+        hint = registry.nearest(name, loaded)
+        raise SpecError(f"no error class is called {name!r}{hint}; name one of your code, or say module.{name}")
+    if not isinstance(given, type) or not issubclass(given, BaseException):
+        raise SpecError(f"{name} is {kind_of(given)}, not an error class")
+    return given.__name__
+
+
+def _loaded_errors() -> dict[str, type[BaseException]]:
+    """Every class of errors that is defined by now, by its name."""
+    found: dict[type[BaseException], None] = {}
+    left: list[type[BaseException]] = [BaseException]
+    while left:
+        error = left.pop()
+        if error not in found:
+            found[error] = None
+            left += error.__subclasses__()
+    return {error.__name__: error for error in found}
 
 
 def _home(made: type, folder: Path) -> str:

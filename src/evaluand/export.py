@@ -4,7 +4,7 @@ Each artifact gives a stream of Arrow batches with plain columns, so that memory
 
     run           one row per call: `_index_`, id, replication, status, response, error, the example, usage
     evaluation    one row per score: the key, status, value, the scorer's own columns, the example, the response
-    aggregation   one row per value, with a column for each attribute that is grouped by
+    aggregation   one row per value; `by` lists what it is grouped by, nothing for the value over all rows
     dataset       one row per example, under the columns' own names
 
 What the roles of a dataset name stands under `input`, `expected`, `attribute.NAME`, `weight`, `cluster` and
@@ -34,6 +34,7 @@ from evaluand.evaluation import Evaluation
 from evaluand.registry import nearest
 from evaluand.rows import DIGEST, INDEX
 from evaluand.run import Run
+from evaluand.trace import STATUSES
 
 Artifact = Run | Evaluation | Aggregation | Dataset
 
@@ -54,6 +55,13 @@ def tables_of(artifact: Artifact) -> list[str]:
     return ["metrics"] if isinstance(artifact, Aggregation) else ["examples"]
 
 
+def statuses_of(artifact: Artifact, table: str) -> tuple[str, ...]:
+    """The statuses that the rows of one of `tables_of` can have; none where they have no status."""
+    if isinstance(artifact, Run):
+        return {"responses": rows.RESPONSE_STATUSES, "spans": STATUSES}.get(table, ())
+    return rows.SCORE_STATUSES if isinstance(artifact, Evaluation) else ()
+
+
 def flat(artifact: Artifact, table: str | None = None, *, status: str | None = None) -> pa.RecordBatchReader:
     """The rows of an artifact as a stream of flat batches.
 
@@ -67,7 +75,7 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
         status: only rows with this status.
 
     Raises:
-        SpecError: there is no such table, it has no status, or the artifact is not whole yet.
+        SpecError: there is no such table or status, or the artifact is not whole yet.
 
     Example:
         >>> from evaluand.run import Runner
@@ -81,14 +89,21 @@ def flat(artifact: Artifact, table: str | None = None, *, status: str | None = N
         raise SpecError(f"there is no table {table!r} here{nearest(table, known)}; there are {', '.join(known)}")
     if not isinstance(artifact, Dataset) and "digest" not in artifact.manifest:
         raise SpecError(f"{artifact.manifest['kind'][:-1]} {artifact.id} is not finished; resume it first")
+    if status is not None:
+        _check_status(status, statuses_of(artifact, table), table)
     batches = _batches(artifact, table)
     first = next(batches)  # every table has one, be it empty
-    if status is not None and "status" not in first.schema.names:
-        raise SpecError(f"the rows of {table} have no status to choose by")
     whole: Iterator[pa.RecordBatch] = chain([first], batches)
     if status is not None:
         whole = (batch.filter(pc.equal(batch.column("status"), status)) for batch in whole)
     return pa.RecordBatchReader.from_batches(first.schema, whole)
+
+
+def _check_status(status: str, known: Sequence[str], table: str) -> None:
+    if not known:
+        raise SpecError(f"the rows of {table} have no status to choose by")
+    if status not in known:
+        raise SpecError(f"no row of {table} is {status!r}{nearest(status, known)}; there are {', '.join(known)}")
 
 
 # Written forms
@@ -278,6 +293,7 @@ def _metrics(aggregation: Aggregation) -> pa.RecordBatch:
         "evaluation": (text, pa.array([evaluations[n] for n in number], pa.string())),
     }
     _keep(found, batch, "scorer", "metric", "target")
+    found["by"] = rows.json_field("by"), pa.array([ids.encode(list(by)).decode() for by in groups], pa.string())
     for name in attributes:
         found[f"attribute.{name}"] = text, pa.array([by.get(name) for by in groups], pa.string())
     _keep(found, batch, *(n for n in rows.METRICS.names if n not in ("evaluation", "scorer", "metric", "target", "by")))

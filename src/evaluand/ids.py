@@ -65,6 +65,11 @@ def decode(text: bytes | str) -> Any:
     return _restore(value) if marked else value
 
 
+def canonical_text(value: Any) -> str:
+    """What canonical text was parsed to by any reader of JSON, as that text again."""
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
 def digest(value: object) -> bytes:
     """16 bytes that stand for a value."""
     return hashlib.blake2b(encode(value), digest_size=DIGEST_SIZE).digest()

@@ -267,10 +267,10 @@ def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
     apart = total - value[group] * weight
     n = np.bincount(group, minlength=len(value))
     whole = np.bincount(group, weight, minlength=len(value))
-    square = np.bincount(group, weight * weight, minlength=len(value))
     largest = np.zeros(len(value))
-    np.maximum.at(largest, group, np.maximum(np.abs(total), np.abs(value[group]) * weight))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        square = np.bincount(group, weight * weight, minlength=len(value))
+        np.maximum.at(largest, group, np.maximum(np.abs(total), np.abs(value[group]) * weight))
         variance = n / (n - 1) * np.bincount(group, apart * apart, minlength=len(value)) / (whole * whole)
         rounding = (_ROUNDING * largest * n / whole) ** 2
         variance = np.where(n > 1, np.where(variance <= rounding, 0.0, variance), np.nan)

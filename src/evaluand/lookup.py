@@ -18,6 +18,8 @@ from evaluand.errors import NotFound
 if TYPE_CHECKING:
     from evaluand.run import Run
 
+PREDICTION = "prediction"
+
 
 def asked(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
     """Input, expected and responses of some rows."""
@@ -70,10 +72,22 @@ def answers(items: list[dict[str, Any]] | None, in_lists: bool) -> list[Any] | N
     """The responses of a row, best first; a list of items each where the task declares items."""
     if items is None:
         return None
-    values = [(item["_response_index_"], orjson.loads(item["value"])) for item in items]
+    values = [(item["_response_index_"], in_reading_order(orjson.loads(item["value"]))) for item in items]
     if not in_lists:
         return [value for _, value in values]
     return [[value for _, value in group] for _, group in itertools.groupby(values, lambda pair: pair[0])]
+
+
+def in_reading_order(answer: Any) -> Any:
+    """An answer of several parts with what was predicted first: stored, they stand in the order of their names.
+
+    Example:
+        >>> in_reading_order({"confidence": 0.9, "prediction": "cat"})
+        {'prediction': 'cat', 'confidence': 0.9}
+    """
+    if isinstance(answer, dict) and PREDICTION in answer:
+        return {PREDICTION: answer[PREDICTION]} | answer
+    return answer
 
 
 def plain(value: Any) -> Any:

@@ -99,6 +99,7 @@ class ProcessMap(Generic[U]):
                 self._work()
             except KeyboardInterrupt as interrupt:
                 self._stop(interrupt)
+                self._policy.tell_finishing(len(self._busy))
                 self._work()  # what is in flight ends and is handed over; a second Ctrl-C does not wait
         finally:
             self._end()

@@ -44,8 +44,15 @@ def names(group: str) -> list[str]:
 
 
 def nearest(name: str, known: Any) -> str:
-    """` (did you mean 'x'?)` for the most similar known name, or nothing."""
-    close = difflib.get_close_matches(name, list(known), n=1)
+    """` (did you mean 'x'?)` for the most similar known name, else for the shortest that begins so, or nothing.
+
+    Example:
+        >>> nearest("acuracy", ["accuracy", "mean"]), nearest("bas", ["baseline"]), nearest("f1", ["mean"])
+        (" (did you mean 'accuracy'?)", " (did you mean 'baseline'?)", '')
+    """
+    known = list(known)
+    begun = sorted((other for other in known if name and other.startswith(name)), key=len)
+    close = difflib.get_close_matches(name, known, n=1) or begun
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 

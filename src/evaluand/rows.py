@@ -14,12 +14,13 @@ answers) and `target` (which of several things expected). A text column that hol
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
 
 from evaluand.errors import SpecError
+from evaluand.store import Draft
 
 INDEX: Final = "_index_"
 DIGEST: Final = "_digest_"
@@ -31,6 +32,9 @@ ABSTAINED: Final = "abstained"
 SKIPPED: Final = "skipped"
 RESPONSE_STATUSES: Final = (COMPLETED, FAILED, SKIPPED)
 SCORE_STATUSES: Final = (SCORED, FAILED, ABSTAINED, SKIPPED)
+
+BATCH_ROWS: Final = 4096
+BATCH_CHARACTERS: Final = 16 << 20  # of text in a batch, so that long texts fill no memory
 
 SHARD_ROWS: Final = 65_536
 """Aggregation shards have borders at multiples of this `_index_`, so any number of workers gives the same bytes."""
@@ -219,3 +223,45 @@ def _column(name: str, kind: str) -> pa.Field:
     if kind not in _COLUMN_TYPES:
         raise SpecError(f"column {name!r}: no type is called {kind!r}; known: json, {', '.join(_COLUMN_TYPES)}")
     return pa.field(name, _COLUMN_TYPES[kind])
+
+
+class Rows:
+    """Rows of a table on their way into a draft, gathered until they make a batch.
+
+    Args:
+        schema: of the table.
+        makers: how some columns are made of their values; Arrow makes the others.
+    """
+
+    def __init__(
+        self, schema: pa.Schema, makers: Mapping[str, Callable[[Sequence[Any]], pa.Array]] | None = None
+    ) -> None:
+        self._schema = schema
+        self._makers = makers or {}
+        self._rows: list[tuple[Any, ...]] = []
+        self._characters = 0
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the rows make a batch."""
+        return len(self._rows) >= BATCH_ROWS or self._characters >= BATCH_CHARACTERS
+
+    def add(self, row: tuple[Any, ...], characters: int = 0) -> None:
+        """Adds a row, which holds so much text."""
+        self._rows.append(row)
+        self._characters += characters
+
+    def flush(self, draft: Draft, table: str) -> None:
+        """Gives the rows to the draft, if there are any."""
+        if self._rows:
+            columns = zip(*self._rows, strict=True)
+            arrays = [
+                self._makers[field.name](column) if field.name in self._makers else pa.array(column, field.type)
+                for column, field in zip(columns, self._schema, strict=True)
+            ]
+            draft.append(table, pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+            self._rows.clear()
+            self._characters = 0

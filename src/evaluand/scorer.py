@@ -110,6 +110,18 @@ class Scorer(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} does not define how it grades one response")
 
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:  # noqa: B027 - most know nothing
+        """Looks, before anything is called, whether an example could be graded; by default nothing is known of that.
+
+        Args:
+            expected: the expected value, never None.
+            outputs: the output, where it is known.
+
+        Raises:
+            DataError: it could not, whatever the output if that is not known; an evaluation of nothing else is a
+                mistake.
+        """
+
     @property
     def columns(self) -> Mapping[str, str]:
         """Names and types of the columns this scorer adds to its table: string, int64, double, bool or json."""

@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import codecs
 import datetime as dt
-import io
 import json
-import mmap
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,11 +23,11 @@ import orjson
 import pyarrow as pa
 
 from evaluand import ids, rows
+from evaluand.csv_text import check_quotes, header_of, mapped, records_in
 from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.registry import nearest
+from evaluand.rows import BATCH_CHARACTERS, BATCH_ROWS
 
-BATCH_ROWS = 4096
-BATCH_CHARACTERS = 16 << 20  # of text in a batch, so that long texts fill no memory
 MAX_FAULTS = 1000
 FORMATS = ("csv", "tsv", "jsonl", "ndjson", "json", "parquet", "arrow", "feather")
 _BINARY = ("parquet", "arrow", "feather")
@@ -174,6 +172,14 @@ _WORDS: Mapping[Any, str] = {
     Mapping: "an object",
     type(None): "null",
 }
+
+
+def values_of(batch: pa.RecordBatch, name: str) -> list[Any]:
+    """A column as Python values."""
+    column = batch.column(name)
+    if rows.is_json(batch.schema.field(name)):
+        return [None if text is None else ids.decode(text) for text in column.to_pylist()]
+    return column.to_pylist()  # type: ignore[no-any-return]
 
 
 def missing_column(name: str, columns: Sequence[str]) -> str:
@@ -409,11 +415,11 @@ _BOOLEAN = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
 def _csv(path: Path, usual: str, given: str | None) -> Source:
     delimiter = given or usual
     where = _csv_where(path, delimiter)
-    text = _mapped(path)
-    records = _csv_records(text, delimiter)
+    text = mapped(path)
+    records = records_in(text, delimiter)
     line, start, end = next(records, (1, 0, 0))
-    header = _csv_header(text[start:end].decode(), f"{path}:{line}", delimiter, sure=given is not None)
-    _check_quotes(text, path, delimiter)
+    header = header_of(text[start:end].decode(), f"{path}:{line}", delimiter, sure=given is not None)
+    check_quotes(text, path, delimiter)
     is_empty = next(records, None) is None  # Arrow takes a header alone for a broken file
     del text, records
 
@@ -442,87 +448,9 @@ def _csv_where(path: Path, delimiter: str) -> Callable[[int], str]:
 
     @cache
     def lines() -> array[int]:
-        return array("q", (line for line, _, _ in _csv_records(_mapped(path), delimiter)))
+        return array("q", (line for line, _, _ in records_in(mapped(path), delimiter)))
 
     return lambda row: f"{path}:{lines()[row + 1]}"
-
-
-def _mapped(path: Path) -> mmap.mmap | bytes:
-    """The bytes of a file without reading them into memory."""
-    if path.stat().st_size == 0:  # which cannot be mapped
-        return b""
-    with path.open("rb") as file:
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
-# A quote opens a cell where it is the first character; elsewhere it is a character like any other.
-_OPENS = rb"(?:(?<![^%(d)b\r\n])|(?<=\xef\xbb\xbf))"
-_QUOTED = rb'"[^"]*+(?:""[^"]*+)*+"'
-_WELL_QUOTED = rb'(?:[^"]++|' + _OPENS + _QUOTED + rb'(?=[%(d)b\r\n]|\Z)|(?<=[^%(d)b\r\n])(?<!\xef\xbb\xbf)")*+'
-_TOKENS = _OPENS + _QUOTED + rb"|(\r\n?|\n)"
-_LINE_END = re.compile(rb"\r\n?|\n")
-
-
-def _compiled(pattern: bytes, delimiter: str) -> re.Pattern[bytes]:
-    return re.compile(pattern % {b"d": re.escape(delimiter.encode())})
-
-
-def _check_quotes(text: mmap.mmap | bytes, path: Path, delimiter: str) -> None:
-    """Stops at a quoted cell that swallows what follows it, since its end is missing or hidden."""
-    good = _compiled(_WELL_QUOTED, delimiter).match(text)
-    opens = good.end() if good else 0
-    if opens == len(text):
-        return
-    closed = re.compile(_QUOTED).match(text, opens)
-    line = _line_of(text, opens)
-    wrong = f"ends in line {_line_of(text, closed.end())}, where more text follows it" if closed else "is never closed"
-    raise DataError(
-        Fault(f"{path}:{line}", f'the quoted cell that begins here {wrong}; close it, and double quotes inside it ("")')
-    )
-
-
-def _line_of(text: mmap.mmap | bytes, place: int) -> int:
-    return 1 + sum(1 for _ in _LINE_END.finditer(text, 0, place))
-
-
-def _csv_records(text: mmap.mmap | bytes, delimiter: str) -> Iterator[tuple[int, int, int]]:
-    """The line of each record that is not blank, the header first, and where its bytes begin and end."""
-    line = first = 1
-    start = len(codecs.BOM_UTF8) if text[:3] == codecs.BOM_UTF8 else 0
-    for token in _compiled(_TOKENS, delimiter).finditer(text, start):
-        if token[1] is None:
-            line += len(_LINE_END.findall(token[0]))
-            continue
-        if token.start() > start:
-            yield first, start, token.start()
-        line += 1
-        first, start = line, token.end()
-    if len(text) > start:
-        yield first, start, len(text)
-
-
-def _csv_header(text: str, where: str, delimiter: str, *, sure: bool) -> list[str]:
-    """The names of the columns.
-
-    Args:
-        sure: the delimiter was given, so that a single column is one even if it looks like several.
-    """
-    import csv
-
-    try:
-        header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
-    except csv.Error as error:
-        raise DataError(Fault(where, f"the header cannot be read: {error}")) from None
-    other = next((other for other in ",;\t|" if other != delimiter and other in header[0]), None) if header else None
-    if len(header) == 1 and other and not sure:
-        one, other = json.dumps(delimiter), json.dumps(other)
-        told = f"the header has no {one} but {other}; set delimiter: {other} (or {one}, if it names one column)"
-        raise DataError(Fault(where, told))
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice or "" in header:
-        what = f"the columns {', '.join(map(repr, twice))} occur twice" if twice else "a column has no name"
-        raise DataError(Fault(where, f"{what}; give each column a name of its own"))
-    return header
 
 
 def _csv_batches(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evaluand.errors import EngineError, Fault, NotFound, SpecError
@@ -294,17 +295,23 @@ def _attempt(
     store: Store, kind: str, spec: Mapping[str, Any], again: Callable[[str], bool], resume: str | None
 ) -> tuple[str, int]:
     """The id and number of the attempt."""
-    number, last = 0, None
-    while exists(store, kind, id := artifact_id(kind, spec, number)):
-        if id == resume:
-            return id, number
-        number, last = number + 1, id
+    made = attempts(store, kind, spec)
     if resume:
-        raise SpecError(
-            f"{kind} {resume} cannot be resumed: its code, data or settings are not what they were when it began;"
-            " start it again with `evaluand run`"
-        )
-    return (id, number) if last is None or again(last) else (last, number - 1)
+        if resume not in made:
+            raise SpecError(
+                f"{kind} {resume} cannot be resumed: its code, data or settings are not what they were when it began;"
+                " start it again with `evaluand run`"
+            )
+        return resume, made.index(resume)
+    if made and not again(made[-1]):
+        return made[-1], len(made) - 1
+    return artifact_id(kind, spec, len(made)), len(made)
+
+
+def attempts(store: Store, kind: str, spec: Mapping[str, Any]) -> list[str]:
+    """The ids of all attempts at a spec, the last one last."""
+    numbered = (artifact_id(kind, spec, number) for number in count())
+    return list(takewhile(lambda id: exists(store, kind, id), numbered))
 
 
 def now() -> str:

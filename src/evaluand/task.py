@@ -12,7 +12,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
 
 from evaluand.dataset import Dataset
 from evaluand.errors import SpecError, with_article
@@ -69,10 +69,12 @@ class Task(ABC, Generic[Input, Output]):
             that changes the answers, constructor arguments and models included: raise it whenever one does.
         items: the output is a list of items that together are the response, such as a tagger's entities.
         files: files the task depends on beyond those its code names.
+        names_errors: its failures have types that it names itself, which nobody can know before.
     """
 
     version: str | None = None
     items: bool = False
+    names_errors: ClassVar[bool] = False
     files: Sequence[str | os.PathLike[str]] = ()
 
     @abstractmethod
@@ -120,6 +122,13 @@ class Task(ABC, Generic[Input, Output]):
         It gets a row with the status `skipped`, which counts in no denominator.
         """
         return False
+
+    def known(self, index: int, id: str, replication: int) -> Sequence[Any] | None:
+        """The output for an example where it is known before anything is called: empty where there is none.
+
+        None where the task has to be called for it.
+        """
+        return None
 
     def call(self, request: Request) -> Any:
         """One call, as the runner makes it; a coroutine where the task is async."""
@@ -246,6 +255,12 @@ def as_task(value: Any) -> Task[Any, Any]:
         raise SpecError(f"{value.__name__} is a class; give an instance of it: {value.__name__}(…)")
     if hasattr(value, "do_run"):
         return _DuckTask(value)
+    if hasattr(value, "predict") and (isinstance(value, type) or not callable(value)):
+        name = value.__name__ if isinstance(value, type) else type(value).__name__
+        raise SpecError(
+            f"{with_article(name)} is an estimator: give EstimatorTask({name}(…), Split(folds=5)) to cross-validate it,"
+            " or EstimatorTask(model) where it is fitted already"
+        )
     if callable(value):
         return FunctionTask(value)
     raise SpecError(

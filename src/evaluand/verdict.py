@@ -37,6 +37,12 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
     return f"{told}; {rows}, of which {pair['won'] + pair['lost']:,} differ, are too few to show any"
 
 
+def same(pair: Mapping[str, Any], labels: Sequence[str], id: str) -> str:
+    """What is said in place of a verdict where both sides are one evaluation: the same grades of the same responses."""
+    a, b = labels[pair["a"]], labels[pair["b"]]
+    return f"nothing to compare: {a} and {b} are the same evaluation {id[:12]}, with the same responses and grades"
+
+
 def is_shown(pair: Mapping[str, Any], confidence: float) -> bool:
     """Whether the two differ, all tests of the family considered."""
     return pair["p_holm"] is not None and pair["p_holm"] <= 1 - confidence + 1e-12

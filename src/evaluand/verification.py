@@ -12,8 +12,8 @@ from evaluand.dataset import Dataset
 from evaluand.errors import EvaluandError, Fault, NotFound
 from evaluand.evaluation import Evaluation
 from evaluand.evaluation import row_digest as score_digest
+from evaluand.responses import row_digest as response_digest
 from evaluand.run import Run
-from evaluand.run import row_digest as response_digest
 from evaluand.store import FORMAT, Manifest, Store, with_seal
 
 

@@ -11,11 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from evaluand.engine import Engine, LocalEngine, Outcome, Policy, Wire
 from evaluand.errors import EngineError
 from evaluand.journal import SHARD_SLOTS, Lane
+from evaluand.store import Store
 
 _PATIENCE = 0.5
 
@@ -68,6 +69,7 @@ class Receipt:
         reused: how many came from earlier work on the same key.
         kept: how many stood already in this artifact.
         skipped: how many needed no call, and were settled now.
+        failed: how many of those done now failed: calls of a run; of an evaluation, what a scorer failed on.
         why: a sentence.
     """
 
@@ -77,12 +79,36 @@ class Receipt:
     kept: int = 0
     why: str = ""
     skipped: int = 0
+    failed: int = 0
 
     def __str__(self) -> str:
         parts = [f"{self.called:,} of {self.total:,} done now"]
-        more = ((self.kept, "kept"), (self.reused, "reused"), (self.skipped, "skipped"))
+        more = ((self.failed, "failed"), (self.kept, "kept"), (self.reused, "reused"), (self.skipped, "skipped"))
         parts += [f"{n:,} {word}" for n, word in more if n]
         return ", ".join(parts) + (f" ({self.why})" if self.why else "")
+
+
+class Artifact:
+    """What a step has left in a store.
+
+    Attributes:
+        receipt: what had to be done for it, when it was just made.
+    """
+
+    kind: ClassVar[str]
+
+    def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
+        self.store, self.id, self.receipt = store, id, receipt
+        self.manifest = store.manifest(self.kind, id)
+
+    @property
+    def name(self) -> str | None:
+        return self.manifest["name"]  # type: ignore[no-any-return]
+
+    @property
+    def digest(self) -> str:
+        """32 hexadecimal digits that stand for every row, without times and costs."""
+        return str(self.manifest["digest"])
 
 
 class Progress(Protocol):

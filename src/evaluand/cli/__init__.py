@@ -86,7 +86,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except EvaluandError as error:
-            _tell(error, str(error))
+            _tell(error, getattr(error, "for_commands", str(error)))
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             raise Exit(INTERRUPTED) from None

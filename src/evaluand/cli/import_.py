@@ -31,6 +31,7 @@ Examples:
   evaluand import mine.csv --dataset questions.jsonl --input question --expected answer --response answer
   evaluand import mine.jsonl --dataset arithmetic --response prediction=label --response confidence=score
   evaluand import mine.csv --dataset arithmetic --response text --by id --key question_id --name mine
+  evaluand import five.csv --dataset arithmetic --response text --by id --key question_id --replication try
 """
 
 _REASONS = 3
@@ -75,7 +76,12 @@ def _parts(ctx: click.Context, param: click.Parameter, given: tuple[str, ...]) -
 @click.option("--by", type=click.Choice(["index", "id"]), default="index", show_default=True, help="What joins rows.")
 @click.option("--key", metavar="PLACE", help="Where in a row that stands; _index_ or id if not given.")
 @click.option("--replication", metavar="PLACE", help="Where the number of the repeat stands, from 0.")
-@click.option("--replications", type=click.IntRange(min=1), metavar="N", help="How many repeats there are.")
+@click.option(
+    "--replications",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="How many repeats there are; as FILE has, if not given.",
+)
 @click.option("--fold", metavar="PLACE", help="Where the number of the fold stands.")
 @click.option("--items", is_flag=True, help="An output is a list of items that together are the response.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Of FILE, if its suffix does not tell.")
@@ -127,8 +133,8 @@ def command(
     their id. An example without a row fails, and rows that no example has are told. The run is the same as that of a
     recorded task of an experiment.
     """
-    if (replication is None) != (replications is None):
-        raise UsageError("--replication PLACE and --replications N go together: where the number stands, and how many")
+    if replications is not None and replication is None:
+        raise UsageError("--replications needs --replication PLACE: where the number of a repeat stands")
     task = RecordedTask(
         path=str(file),
         response=response,
@@ -144,7 +150,7 @@ def command(
     with notes():
         dataset = _dataset(store, data, {role: value for role, value in roles.items() if value})
         runner = Runner(store, progress=display(as_json, quiet=False))
-        run = runner.run(task, dataset, name=name or file.stem, replications=replications or 1)
+        run = runner.run(task, dataset, name=name or file.stem, replications=replications or task.repeats)
     _tell(run, folder, as_json)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 import click
+from click.types import StringParamType
 
 COMPLETE = "_EVALUAND_COMPLETE"
 """The variable in which a shell asks for completions."""
@@ -34,7 +35,7 @@ def variable(command: str, option: click.Option) -> str:
     return f"EVALUAND_{command}_{flag}".upper().replace("-", "_")
 
 
-class _Line(type(click.STRING)):  # type: ignore[misc]
+class _Line(StringParamType):
     """Text of which a variable holds one on each line, where the option may be given several times."""
 
     envvar_list_splitter = "\n"
@@ -43,9 +44,13 @@ class _Line(type(click.STRING)):  # type: ignore[misc]
 LINE = _Line()
 
 
-def suggested(command: str, what: str, folder: Path) -> str:
-    """A command line that can be copied: quoted, and with the store where it is not the one that is taken anyway."""
-    usual = Path(os.environ.get(_VARIABLE) or _DEFAULT)
+def suggested(command: str, what: str, folder: Path, *, elsewhere: bool = False) -> str:
+    """A command line that can be copied: quoted, and with the store where it is not the one that is taken anyway.
+
+    Args:
+        elsewhere: for another time and shell, whose environment is not known.
+    """
+    usual = Path((not elsewhere and os.environ.get(_VARIABLE)) or _DEFAULT)
     store = "" if folder == usual else f" --store {quote(str(folder))}"
     return f"evaluand {command} {quote(what)}{store}"
 

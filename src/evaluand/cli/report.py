@@ -65,7 +65,7 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
     store = DirectoryStore(folder)
     kind, id, title = _found(store, artifact)
     parts, metrics = _gathered(store, kind, id, title)
-    facts = report_facts(title, parts, metrics, _commands(store, kind, id, title, parts))
+    facts = report_facts(title, parts, metrics, _commands(store, kind, id, title, parts), os.getcwd())
     facts["comparisons"] = _compared(parts)
     rows = Examples(parts, facts["scores"], examples)
     path = f"{_file_name(title)}.html" if output is None else output
@@ -154,7 +154,10 @@ def _compared(parts: Sequence[Part]) -> list[Facts]:
             "a": names[pair["a"]],
             "b": names[pair["b"]],
             "metric": " · ".join(str(part) for part in (pair["metric"], pair["scorer"], pair["target"]) if part),
-            **{name: pair[name] for name in ("difference", "low", "high", "won", "lost", "verdict")},
+            **{
+                name: pair[name]
+                for name in ("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by")
+            },
             "p": pair["p_holm"],
             "n": pair["n_used"],
             "flips": [{"id": flip["id"], "index": flip["index_b"]} for flip in told["flips"] if flip["pair"] == number],
@@ -195,25 +198,30 @@ def _require_sealed(store: DirectoryStore, kind: str, id: str) -> None:
 
 
 def _commands(store: DirectoryStore, kind: str, id: str, title: str, parts: Sequence[Part]) -> dict[str, str]:
-    """What the reader may want to do → the command line for it."""
+    """What the reader may want to do → the command line for it, to be run in the present folder."""
     commands: dict[str, str] = {}
-    again = list(dict.fromkeys(filter(None, (_run_command(store, part, len(parts) == 1) for part in parts))))
+    what, root = id[:SHORT_ID] if kind else title, _near(store.root)
+    again = list(dict.fromkeys(filter(None, (_run_command(root, part, len(parts) == 1) for part in parts))))
     for command in again:
         commands["Reproduce" if len(again) == 1 else f"Reproduce ({len(commands) + 1})"] = command
-    commands["Show what is stored"] = suggested("show", id[:SHORT_ID] if kind else title, store.root)
-    commands["Check that it still is what was written"] = suggested(
-        "verify", (id or parts[0].run.id)[:SHORT_ID], store.root
-    )
-    commands["Write this report"] = suggested("report", id[:SHORT_ID] if kind else title, store.root)
+    commands["Show what is stored"] = suggested("show", what, root, elsewhere=True)
+    written = (id or parts[0].run.id)[:SHORT_ID]
+    commands["Check that it still is what was written"] = suggested("verify", written, root, elsewhere=True)
+    commands["Write this report"] = suggested("report", what, root, elsewhere=True)
     return commands
 
 
-def _run_command(store: DirectoryStore, part: Part, alone: bool) -> str | None:
+def _near(path: str | Path) -> Path:
+    """A path as seen from the present folder, or the whole path where that is shorter."""
+    return Path(min(os.path.relpath(path), os.path.abspath(path), key=len))
+
+
+def _run_command(root: Path, part: Part, alone: bool) -> str | None:
     """The command line that makes a run again, where it came from an experiment file."""
     origin = part.run.manifest["provenance"].get("origin") or {}
     if "experiment" not in origin:
         return None
-    words = suggested("run", origin["experiment"], store.root)
+    words = suggested("run", str(_near(origin["experiment"])), root, elsewhere=True)
     if origin.get("limit"):
         words += f" --limit {origin['limit']}"
     return f"{words} --task {quote(origin['task'])}" if alone and origin.get("task") else words

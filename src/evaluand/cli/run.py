@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,13 @@ from evaluand.comparison import Gate, check_fit, check_gates
 from evaluand.engine import Aborted
 from evaluand.errors import EngineError, SpecError
 from evaluand.experiment import Experiment, Results
+from evaluand.grading import NO_ANSWER
 from evaluand.registry import nearest
 from evaluand.report.comparison import gates_table
 from evaluand.report.facts import Facts, results_facts
 from evaluand.report.terminal import results_table
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.rows import FAILED
+from evaluand.rows import FAILED, SCORED
 from evaluand.store import Manifest
 from evaluand.stores.directory import DirectoryStore
 from evaluand.tasks.recorded import DoubtfulJoin
@@ -66,7 +68,8 @@ def command(
     """Run the experiment in FILE: call every task, grade every response, summarise.
 
     Only what is not stored yet is done: run it again after a change, with a higher limit, or after it was interrupted.
-    What tasks print goes to stderr. The exit code is 1 if every call of a task failed, 3 if a gate does not hold.
+    What tasks print goes to stderr. The exit code is 1 if every call of a task failed, or a scorer on every row, 3 if a
+    gate does not hold.
     """
     if fresh + retry_failed + no_calls > 1:
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
@@ -75,7 +78,10 @@ def command(
     with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(file)
         rules = [Gate.parse(gate) for gate in gates]
-        check_fit(rules, [*experiment.scorers], experiment.measures, experiment.dataset.roles.attributes)
+        tasks = [task] if task else [*experiment.tasks]
+        baselines = [*tasks, *map(experiment.run_name, tasks)]
+        roles = experiment.dataset.roles
+        check_fit(rules, [*experiment.scorers], experiment.measures, roles.attributes, baselines, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         results = carry_out(experiment, store, display(as_json, quiet), **options)
         evaluations = {result.task: result.evaluation for result in results.tasks}
@@ -128,6 +134,7 @@ def carry_out(experiment: Experiment, store: WatchedStore, progress: Display, **
     if only is not None and only not in experiment.tasks:
         known = ", ".join(experiment.tasks)
         raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
+    experiment.policy = replace(experiment.policy, finishing=_tell_finishing)
     try:
         return experiment.run(store, progress=progress, **options)
     except KeyboardInterrupt:
@@ -146,7 +153,7 @@ def print_results(
     """Prints what an experiment came to, and whether gates hold.
 
     Raises:
-        Exit: every call of a task failed.
+        Exit: every call of a task failed, or a scorer on every row.
     """
     facts = results_facts(results.tasks, results.aggregation)
     if as_json:
@@ -160,13 +167,33 @@ def print_results(
         made = facts["aggregation"]
         more = suggested("show", made["name"] or made["id"][:SHORT_ID], store.root)
         click.echo(f"\naggregation {made['id'][:SHORT_ID]}; more: {safe(more)}")
-    failed = [task for task in facts["tasks"] if set(task["run"]["counts"]) == {FAILED}]
-    for task in failed:
-        calls, reason = task["run"]["counts"][FAILED], task["missing"][0]["reason"]
-        every = f"all {calls:,} calls" if calls > 1 else "the one call"
-        click.echo(f"error: {every} of task {safe(task['task'])!r} failed: {safe(reason)}", err=True)
-    if failed:
+    failures = [told for task in facts["tasks"] for told in (*_failed_calls(task), *_failed_scorers(task))]
+    for told in failures:
+        click.echo(f"error: {safe(told)}", err=True)
+    if failures:
         raise Exit(1)
+
+
+def _failed_calls(task: Facts) -> Iterator[str]:
+    counts = task["run"]["counts"]
+    if set(counts) == {FAILED}:
+        every = f"all {counts[FAILED]:,} calls" if counts[FAILED] > 1 else "the one call"
+        yield f"{every} of task {task['task']!r} failed: {task['missing'][0]['reason']}"
+
+
+def _failed_scorers(task: Facts) -> Iterator[str]:
+    """The scorers that failed on all they were asked about."""
+    for scorer, counts in task["evaluation"]["counts"].items():
+        told = [m for m in task["missing"] if m["scorer"] == scorer and m["reason"] != NO_ANSWER]
+        if SCORED not in counts and {m["status"] for m in told} == {FAILED}:
+            failed = sum(m["count"] for m in told)
+            every = f"all {failed:,} rows" if failed > 1 else "the one row"
+            reason = told[0]["reason"].removeprefix("scorer: ")
+            yield f"scorer {scorer!r} failed on {every} of task {task['task']!r}: {reason}"
+
+
+def _tell_finishing(calls: int) -> None:
+    click.echo(f"finishing {calls:,} call{'s' * (calls != 1)}; Ctrl-C again to stop at once", err=True)
 
 
 def _how_far(progress: Display) -> str:

@@ -10,7 +10,7 @@ import click
 from click import UsageError
 
 from evaluand.aggregation import Aggregation
-from evaluand.cli.options import complete_artifact, json_option, store_option, suggested
+from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.comparison import Comparison
 from evaluand.dataset import Dataset
@@ -20,7 +20,8 @@ from evaluand.provenance import origins
 from evaluand.report.facts import Facts, Names, dataset_facts, evaluation_facts, metrics_facts, run_facts
 from evaluand.report.terminal import artifact_table
 from evaluand.report.text import SHORT_ID
-from evaluand.run import LANE, Run
+from evaluand.responses import LANE
+from evaluand.run import Run
 from evaluand.store import Manifest, resolve
 from evaluand.stores.directory import DirectoryStore
 
@@ -33,6 +34,7 @@ Examples:
   evaluand show arithmetic
   evaluand show arithmetic/mine --failed --examples 20
   evaluand show arithmetic/mine --below 1
+  evaluand show arithmetic/mine --scorer exact --failed
   evaluand show 3f2a9c --json
 """
 
@@ -43,6 +45,14 @@ Examples:
 @click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
 @click.option("--index", type=int, metavar="I", help="Only what a run holds of the example with this _index_.")
 @click.option("--below", type=float, metavar="X", help="Only answers scored below X: with 1 the wrong ones.")
+@click.option(
+    "--scorer",
+    "scorers",
+    multiple=True,
+    type=LINE,
+    metavar="NAME",
+    help="Only what this scorer gave; may be given several times.",
+)
 @store_option
 @json_option
 def command(
@@ -51,22 +61,25 @@ def command(
     failed: bool,
     index: int | None,
     below: float | None,
+    scorers: tuple[str, ...],
     folder: Path,
     as_json: bool,
 ) -> None:
     """Show a run, an evaluation, an aggregation, a comparison or a dataset.
 
-    A name, an id or its first digits (four at least) say which; a name of several stands for the run, with --below for
-    the evaluation. Rows that failed come first.
+    A name, an id or its first digits (four at least) say which; a name of several stands for the run, with --below or
+    --scorer for the evaluation. Rows that failed come first.
     """
     if failed and below is not None:
         raise UsageError("a row that failed has no score: give either --failed or --below")
-    if index is not None and (failed or below is not None):
-        raise UsageError("--index already says which rows: give it without --failed and --below")
+    if index is not None and (failed or below is not None or scorers):
+        raise UsageError(
+            "--index shows all of a run's rows of one example: give it without --failed, --below, --scorer"
+        )
     store = DirectoryStore(folder)
-    wanted = "evaluations" if below is not None else "runs" if index is not None else None
+    wanted = "evaluations" if below is not None or scorers else "runs" if index is not None else None
     kind, id = resolve(store, artifact, wanted)
-    facts = _facts(store, kind, id, examples, failed, index, below)
+    facts = _facts(store, kind, id, examples, failed, index, below, scorers)
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
@@ -80,6 +93,7 @@ def _facts(
     failed: bool,
     index: int | None,
     below: float | None,
+    scorers: tuple[str, ...],
 ) -> Facts:
     manifest, names = store.manifest(kind, id), Names(store.refs())
     facts: Facts = {
@@ -100,7 +114,8 @@ def _facts(
         return facts | run_facts(Run(store, id), examples, failed=failed, index=index)
     if kind == "evaluations":
         graded = _run(store, manifest["provenance"]["run"])
-        return facts | evaluation_facts(Evaluation(store, id), graded, examples, failed=failed, below=below)
+        chosen = evaluation_facts(Evaluation(store, id), graded, examples, failed=failed, below=below, scorers=scorers)
+        return facts | chosen
     if kind == "aggregations":
         return facts | {"metrics": metrics_facts(Aggregation(store, id))}
     if kind == "comparisons":

@@ -22,7 +22,7 @@ from evaluand.ids import digest
 from evaluand.report.facts import Facts
 from evaluand.report.text import safe
 from evaluand.run import Runner
-from evaluand.scorer import as_scorer
+from evaluand.scorer import FunctionScorer, as_scorer
 from evaluand.stores.directory import DirectoryStore
 from evaluand.task import Request, as_task
 from evaluand.tasks.recorded import DoubtfulJoin, RecordedTask
@@ -83,7 +83,7 @@ def _faults(error: EvaluandError) -> list[Facts]:
 def _of_tasks(experiment: Experiment) -> Iterator[str]:
     for name, given in experiment.tasks.items():
         task = as_task(given)
-        for why in task.identify().unpinned:
+        for why in task.identify().reasons(in_yaml=True):
             yield f"task {name} is unpinned, so every run calls it anew: {why}"
         if isinstance(task, RecordedTask):
             missing = asyncio.run(_missing(task, experiment))
@@ -113,7 +113,8 @@ def _calls(experiment: Experiment) -> int:
 def _of_scorers(experiment: Experiment) -> Iterator[str]:
     measured = {measure.scorer for measure in experiment.measures}
     for name, given in experiment.scorers.items():
-        for why in as_scorer(name, given).identify().unpinned:
+        scorer = as_scorer(name, given)
+        for why in scorer.identify().reasons(in_yaml=isinstance(scorer, FunctionScorer)):
             yield f"scorer {name} is unpinned, so every evaluation asks it anew: {why}"
         if name not in measured:
             yield f"scorer {name} is read by no metric"

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids, registry, rows
-from evaluand.aggregation import Measure
+from evaluand.aggregation import Measure, dataset_of
 from evaluand.comparison.difference import difference, mean_of, only
 from evaluand.comparison.pairing import Rows, paired
 from evaluand.comparison.ranking import letters
@@ -30,10 +31,10 @@ from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.run import Run
 from evaluand.store import FORMAT, Store, check_name, drafted, exists, now, resolve
-from evaluand.verdict import is_shown, printable, verdict
+from evaluand.verdict import is_shown, printable, same, verdict
 from evaluand.work import Receipt
 
-METHOD = 1
+METHOD = 2
 """Raised whenever the same evaluations and parameters would give other numbers."""
 
 SHOWN_IDS = 5
@@ -86,10 +87,18 @@ class Comparison:
 
     @property
     def pairs(self) -> list[dict[str, Any]]:
-        """Every two evaluations by every metric: the columns of `rows.PAIRS`, and the `verdict` in one sentence."""
-        found, labels = self._rows("pairs"), self.labels
+        """Every two evaluations by every metric: the columns of `rows.PAIRS`, and the `verdict` in one sentence.
+
+        `clustered_by` is the column that tells the `clusters`; where it is None, they are the examples.
+        """
+        found, column = self._rows("pairs"), self._cluster_column()
         family = sum(pair["p"] is not None for pair in found)
-        return [pair | {"verdict": verdict(pair, labels, self.confidence, family)} for pair in found]
+        return [
+            pair
+            | {"clustered_by": None if pair["clusters"] is None else column}
+            | {"verdict": self._verdict(pair, family)}
+            for pair in found
+        ]
 
     @property
     def ranking(self) -> list[dict[str, Any]]:
@@ -126,10 +135,23 @@ class Comparison:
             "flips": self.flips(),
         }
 
+    def _verdict(self, pair: Mapping[str, Any], family: int) -> str:
+        a, b = self.evaluations[pair["a"]], self.evaluations[pair["b"]]
+        return same(pair, self.labels, a) if a == b else verdict(pair, self.labels, self.confidence, family)
+
     def _rows(self, table: str) -> list[dict[str, Any]]:
         return pa.Table.from_batches(  # type: ignore[no-any-return]
             self.store.read("comparisons", self.id, table), _TABLES[table]
         ).to_pylist()
+
+    def _cluster_column(self) -> str | None:
+        """What the evaluations' datasets call the clusters; None unless all declare some."""
+        try:
+            datasets = [dataset_of(Evaluation(self.store, id)) for id in self.evaluations]
+        except NotFound:
+            return None
+        names = [dataset.roles.cluster for dataset in datasets]
+        return None if None in names else " and ".join(dict.fromkeys(filter(None, names)))
 
     def _asked(self, evaluation: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
         try:
@@ -229,12 +251,22 @@ def _evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
         made = (Evaluation(store, e) for e in store.ids("evaluations") if store.is_sealed("evaluations", e))
         of_run = [e for e in made if e.manifest["provenance"]["run"] == id]
         if not of_run:
-            raise SpecError(f"run {id[:12]} was not evaluated yet; see Evaluator.evaluate")
+            file = (store.manifest(kind, id)["provenance"].get("origin") or {}).get("experiment")
+            how = "grade it:" if file else "grade it by an experiment file that has its task and scorers:"
+            raise SpecError(
+                f"run {id[:12]} was not evaluated yet",
+                python="see Evaluator.evaluate",
+                command=f"{how} evaluand run {quote(file) if file else 'FILE'}",
+            )
         return [max(of_run, key=lambda e: str(e.manifest["created"]))]
     found = [id] if kind == "evaluations" else store.manifest(kind, id)["provenance"]["evaluations"]
     for e in found:
         if not store.is_sealed("evaluations", e):
-            raise SpecError(f"evaluation {e[:12]} is not finished; resume it before it is compared")
+            raise SpecError(
+                f"evaluation {e[:12]} is not finished",
+                python="resume it before it is compared",
+                command=f"go on with: evaluand resume {e[:12]}",
+            )
     return [Evaluation(store, e) for e in found]
 
 

@@ -130,7 +130,7 @@ def difference(rows: Rows, a: int, b: int, metric: Metric, confidence: float) ->
     empty = counts["n_used"] == 0 or math.isnan(sample.value)
     return Difference(
         **counts,
-        clusters=None if sample.independent else sample.clusters,
+        clusters=None if rows.cluster is None and sample.clusters == len(sample.apart) else sample.clusters,
         binary=sample.binary,
         value_a=sample.mean(rows.value[a, used]),
         value_b=sample.mean(rows.value[b, used]),
@@ -256,6 +256,8 @@ class Sample:
         if self.clusters < 2 or math.isnan(self.value):
             return math.nan, math.nan
         if not self.apart.any():  # an effective cluster counts as one row: nothing else tells how far they agree
+            if not self.reach:
+                return math.nan, math.nan
             low, high = paired_score(0, 0, round(float(self.spread.effective[0])), confidence, correction=correction)
             return low * self.reach, high * self.reach
         half = float(t_quantile(confidence, np.array([self.clusters - 1]))[0]) * self.error
@@ -283,6 +285,7 @@ class Sample:
         return found if found > 0 else math.nan
 
 
+_ROUNDING: Final = 1e-12
 _Z_POWER: Final = NormalDist().inv_cdf(POWER)
 
 
@@ -325,7 +328,7 @@ def _effect(sample: Sample, won: int, lost: int) -> float:
     if sample.binary:
         return won / lost if lost else math.nan
     spread = float(np.std(sample.apart, ddof=1)) if len(sample.apart) > 1 else 0.0
-    return sample.value / spread if spread > 0 else math.nan
+    return sample.value / spread if spread > _ROUNDING * float(np.abs(sample.apart).max(initial=0.0)) else math.nan
 
 
 def _reason(counts: dict[str, int], sample: Sample, low: float) -> str | None:

@@ -35,6 +35,7 @@ from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
 from evaluand.metric import Metric, Missing
 from evaluand.registry import nearest
+from evaluand.store import Store
 
 BASELINE: Final = "baseline"
 BETTER: Final = "better than"
@@ -149,16 +150,26 @@ def check_gates(
 
 
 def check_fit(
-    gates: Sequence[Gate], scorers: Sequence[str], measures: Sequence[Measure], attributes: Sequence[str]
+    gates: Sequence[Gate],
+    scorers: Sequence[str],
+    measures: Sequence[Measure],
+    attributes: Sequence[str],
+    baselines: Sequence[str],
+    store: Store,
 ) -> None:
     """Stops at gates that could not be checked, before there is anything to check.
 
+    Args:
+        baselines: what will be there to be held against, besides what the store has by name.
+
     Raises:
-        SpecError: a metric, scorer or attribute is not there.
+        SpecError: a metric, scorer, attribute or baseline is not there, or a number can never be reached.
     """
     for gate in gates:
         _metric(gate, _scorer(gate, scorers, None), measures)
         _check_attributes(gate, attributes)
+        if gate.baseline is not None and gate.baseline not in baselines:
+            _stored(gate, gate.baseline, store, baselines)
 
 
 def _check_attributes(gate: Gate, attributes: Sequence[str]) -> None:
@@ -273,11 +284,16 @@ def _baseline(
         return known[name]
     if name == BASELINE and others:
         return next(iter(others.values()))
+    return _stored(gate, name, evaluation.store, [*known, *([BASELINE] if others else [])])
+
+
+def _stored(gate: Gate, name: str, store: Store, known: Sequence[str]) -> Evaluation:
+    """The baseline that the store has by name."""
     try:
-        found = find_evaluations(evaluation.store, name)
+        found = find_evaluations(store, name)
     except NotFound:
-        names = [*known, *([BASELINE] if others else [])]
-        hint = nearest(name, names) or f"; there are {', '.join(names)}"
+        stored = (ref.name for ref in store.refs() if ref.kind in ("evaluations", "runs"))
+        hint = nearest(name, [*known, *stored]) or f"; there are {', '.join(known)}"
         raise SpecError(f"gate {gate.text!r}: no baseline is called {name!r}{hint}") from None
     if len(found) > 1:
         raise SpecError(f"gate {gate.text!r}: {name!r} stands for {len(found)} evaluations; name one")
@@ -300,9 +316,22 @@ def _scorer(gate: Gate, known: Sequence[str], usual: str | None) -> str:
 def _metric(gate: Gate, scorer: str, measures: Sequence[Measure]) -> Metric:
     declared = [m.metric for m in measures if (m.scorer, m.metric.kind) == (scorer, gate.metric)]
     try:
-        return declared[0] if declared else metric_of(gate.metric)
+        metric = declared[0] if declared else metric_of(gate.metric)
     except SpecError as error:
         raise SpecError(f"gate {gate.text!r}: {error}") from None
+    _check_number(gate, *metric.range)
+    return metric
+
+
+def _check_number(gate: Gate, low: float, high: float) -> None:
+    """Stops at a threshold that no value can have, and at a margin by which no two values can differ."""
+    if gate.baseline is None:
+        within, told = low <= gate.number <= high, f"{gate.metric} lies between {low:g} and {high:g}, never at"
+    else:
+        within, told = gate.number <= high - low, f"values of {gate.metric} differ by at most {high - low:g}, never by"
+    if not within:
+        hint = f"; did you mean {gate.number / 100:g}?" if (low, high) == (0, 1) and 1 < gate.number <= 100 else ""
+        raise SpecError(f"gate {gate.text!r}: {told} {gate.number:g}{hint}")
 
 
 def _with(metric: Metric, missing: Missing | None) -> Metric:

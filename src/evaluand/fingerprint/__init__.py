@@ -117,6 +117,18 @@ class Identity:
     unpinned: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
 
+    def reasons(self, *, in_yaml: bool) -> list[str]:
+        """Why it is unpinned, with what to declare as it is written in Python, or in an experiment file.
+
+        Example:
+            >>> Identity({}, False, ("f: asks a service; declare version=... to pin it",)).reasons(in_yaml=True)
+            ['f: asks a service; declare version: "1" in its entry to pin it']
+        """
+        if not in_yaml:
+            return list(self.unpinned)
+        written = (why.replace("version=...", 'version: "1" in its entry') for why in self.unpinned)
+        return [why.replace("files=[...]", "files: [...]") for why in written]
+
 
 def code_identity(
     kind: str,

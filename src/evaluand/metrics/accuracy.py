@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from evaluand.intervals import bootstrap, cluster_sums, cluster_variance, clustered_wilson, count_rows, wilson
-from evaluand.metric import (
-    CLUSTER,
-    FEWEST_REPLICATES,
-    NO_ROWS,
-    VALUE,
-    Columns,
-    Metric,
-    Reduce,
-    State,
-    Values,
-    confidence_of,
-    numbers,
-    refuse,
-    weights_of,
-    whole_of,
-)
+from evaluand.intervals import cluster_variance, clustered_wilson, count_rows, wilson
+from evaluand.metric import NO_ROWS, VALUE, Columns, Reduce, State, Values
+from evaluand.metrics.averaging import Averaging, quotient, unweighable, zeros_and_ones
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accuracy(Metric):
+class Accuracy(Averaging):
     """The share of rows that are right, with Wilson's score interval.
 
     Reads a column of zeros and ones. Where one class is rare, always answering the other already gives a high
@@ -56,80 +41,38 @@ class Accuracy(Metric):
     """
 
     kind = "accuracy"
+    method = "wilson"
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "any", "all")
-    averages = True
     direction = "higher"
     range = (0.0, 1.0)
     row_range = (0.0, 1.0)
 
-    column: str = VALUE
-    weighted: bool = False
-    confidence: float = 0.95
-    bootstrap: int | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "confidence", confidence_of(self.kind, self.confidence))
-        if self.bootstrap is not None:
-            whole_of(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
-        super().__post_init__()
-
-    @property
-    def interval(self) -> str:
-        return f"bootstrap-{self.bootstrap}" if self.bootstrap else "wilson"
-
-    @property
-    def by_cluster(self) -> bool:
-        return self.weighted or self.bootstrap is not None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
     def prepare(self, columns: Columns) -> Columns:
-        values = numbers(columns, self.column, self.kind)
-        refuse(columns, (values != 0) & (values != 1), lambda row: _not_binary(self.column, values[row]))
-        return {VALUE: values}
+        remedy = "; make it right or wrong by a threshold, or use the metric mean"
+        return {VALUE: zeros_and_ones(columns, self.column, self.kind, remedy)}
 
-    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
-        right = columns[VALUE]
-        state = {"n": count_rows(group, n_groups), "correct": count_rows(group[right == 1], n_groups)}
-        weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(right))
-        if self.weighted:
-            state["weight"] = np.bincount(group, weights, minlength=n_groups)
-            state["weight_correct"] = np.bincount(group, weights * right, minlength=n_groups)
-        return state | dict(cluster_sums(right, weights, columns[CLUSTER], group) if CLUSTER in columns else {})
+    def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
+        return {"n": count_rows(group, n_groups), "correct": count_rows(group[values == 1], n_groups)}
 
     def compute(self, state: State) -> Values:
         n, correct = state["n"], state["correct"]
-        right, of = (state["weight_correct"], state["weight"]) if self.weighted else (correct, n)
-        with np.errstate(over="ignore", invalid="ignore"):
-            value = right / np.where((of > 0) & np.isfinite(of), of, np.nan)
+        right, of = (state["weight_value"], state["weight"]) if self.weighted else (correct, n)
+        value = quotient(right, of)
         clusters: list[int | None] = [None] * len(n)
-        if "cluster_key" not in state:
-            low, high = wilson(correct, n, self.confidence)
-        else:
+        if "cluster_key" in state:
             spread = cluster_variance(state, value)
             clusters = spread.clusters.tolist()
-            low, high = clustered_wilson(value, spread, self.confidence)
-            if self.bootstrap:
-                drawn = bootstrap(state, value, self.confidence, self.bootstrap)
-                low, high = (np.where(np.isnan(end), other, end) for end, other in zip(drawn, (low, high), strict=True))
+            low, high = self.drawn(state, value, *clustered_wilson(value, spread, self.confidence))
+        else:
+            low, high = wilson(correct, n, self.confidence)
         each = list(zip(n.tolist(), correct.tolist(), of.tolist(), clusters, strict=True))
         return Values(value, low, high, [_reason(*group) for group in each], [_data(*group) for group in each])
-
-
-def _not_binary(column: str, value: float) -> str:
-    return f"{column} {value} is neither 0 nor 1; make it right or wrong by a threshold, or use the metric mean"
 
 
 def _reason(n: int, correct: int, weight: float, clusters: int | None) -> str | None:
     if n == 0:
         return NO_ROWS
-    if weight == 0:
-        return "all weights are 0"
-    if not math.isfinite(weight):
-        return "the weights are too large to be summed"
-    return "one cluster has no interval" if clusters == 1 else None
+    return unweighable(weight) or ("one cluster has no interval" if clusters == 1 else None)
 
 
 def _data(n: int, correct: int, weight: float, clusters: int | None) -> dict[str, Any]:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.metric import Missing, Reduce, whole_of
 from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.replications import OverReplications
 
 
 @dataclass(frozen=True, kw_only=True)
-class KOfN(Accuracy):
+class KOfN(OverReplications, Accuracy):
     """The share of examples of whose answers, over all replications, at least k are right.
 
     With k = 1 an example counts where one try succeeded, with k = the number of replications only where all did: how
@@ -29,16 +29,6 @@ class KOfN(Accuracy):
     """
 
     kind = "k_of_n"
-    reductions = ("all",)
-    over_replications = True
-
-    k: int
-    reduce: Reduce = "all"
-    missing: Missing = "wrong"
-
-    def __post_init__(self) -> None:
-        whole_of(self.kind, "k", self.k, 1)
-        super().__post_init__()
 
     def reduced(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
         return np.asarray(np.add.reduceat(values, starts) >= self.k, np.float64)

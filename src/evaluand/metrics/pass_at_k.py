@@ -7,12 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluand.errors import SpecError
-from evaluand.metric import VALUE, Columns, Missing, Reduce, numbers, refuse, whole_of
-from evaluand.metrics.averaging import Averaging
+from evaluand.metric import VALUE, Columns
+from evaluand.metrics.averaging import zeros_and_ones
+from evaluand.metrics.replications import OverReplications
+from evaluand.metrics.student import Student
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassAtK(Averaging):
+class PassAtK(OverReplications, Student):
     """The chance that at least one of k answers to an example is right, from n ≥ k replications of each.
 
     For each example with c right answers of n it is 1 − C(n−c, k) / C(n, k), which does not depend on which k were
@@ -31,25 +33,12 @@ class PassAtK(Averaging):
     """
 
     kind = "pass_at_k"
-    reductions = ("all",)
-    over_replications = True
     direction = "higher"
     range = (0.0, 1.0)
     row_range = (0.0, 1.0)
 
-    k: int
-    reduce: Reduce = "all"
-    missing: Missing = "wrong"
-
-    def __post_init__(self) -> None:
-        whole_of(self.kind, "k", self.k, 1)
-        super().__post_init__()
-
     def prepare(self, columns: Columns) -> Columns:
-        values = numbers(columns, self.column, self.kind)
-        wrong = (values != 0) & (values != 1)
-        refuse(columns, wrong, lambda row: f"{self.column} {values[row]} is neither 0 nor 1")
-        return {VALUE: values}
+        return {VALUE: zeros_and_ones(columns, self.column, self.kind)}
 
     def reduced(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
         n = np.diff(starts, append=len(values))

@@ -93,19 +93,26 @@ class Quantile(Metric):
         values, starts = state["row_value"][order], np.cumsum(n) - n
         share = np.full(n.shape, self.q)
         value = _at(values, starts, n, share)
-        low, high = (_at(values, starts, n, end) for end in self._shares(state, value, share))
+        *ends, clusters = self._shares(state, value, share)
+        low, high = (_at(values, starts, n, end) for end in ends)
         reason = [None if rows else NO_ROWS for rows in n.tolist()]
-        return Values(value, low, high, reason, [{"n": rows} for rows in n.tolist()])
+        data = [{"n": rows} for rows in n.tolist()]
+        if clusters is not None:
+            data = [told | {"clusters": found} for told, found in zip(data, clusters.tolist(), strict=True)]
+        return Values(value, low, high, reason, data)
 
-    def _shares(self, state: State, value: np.ndarray, share: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The interval of the share of rows that the value is not exceeded by."""
+    def _shares(
+        self, state: State, value: np.ndarray, share: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The interval of the share of rows that the value is not exceeded by, and the number of clusters, if any."""
         n, group = state["n"], state["row_group"]
         if "row_cluster" not in state:
-            return wilson(share * n, n, self.confidence)
+            return *wilson(share * n, n, self.confidence), None
         below = (state["row_value"] <= value[group]).astype(np.float64)
         table = cluster_sums(below, np.ones(len(below)), state["row_cluster"], group)
         mean = np.bincount(group, below, minlength=len(n)) / np.maximum(n, 1)
-        return clustered_wilson(share, cluster_variance(table, mean), self.confidence)
+        spread = cluster_variance(table, mean)
+        return *clustered_wilson(share, spread, self.confidence), spread.clusters
 
 
 def _at(values: np.ndarray, starts: np.ndarray, n: np.ndarray, share: np.ndarray) -> np.ndarray:

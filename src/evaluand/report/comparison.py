@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.report.cells import CELL, long_text, name_values, plain_table
-from evaluand.report.text import SHORT_ID, numbers, safe
+from evaluand.report.cells import CELL, example_name, long_text, name_values, plain_table
+from evaluand.report.text import SHORT_ID, clusters_text, numbers, safe
 from evaluand.verdict import measured, unit
 
 Facts = Mapping[str, Any]
@@ -27,10 +27,14 @@ def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
     """The same, part by part."""
     yield _legend(facts)
     family = sum(pair["p"] is not None for pair in facts["pairs"])
-    for _, group in itertools.groupby(enumerate(facts["pairs"]), lambda entry: _measure(entry[1])):
-        entries = list(group)
-        yield _differences([pair for _, pair in entries], facts["confidence"], family)
-        yield _notes([pair for _, pair in entries])
+    for _, group in itertools.groupby(facts["pairs"], _measure):
+        pairs = list(group)
+        different = [pair for pair in pairs if not _is_same(pair, facts)]
+        if different:
+            yield _differences(different, facts["confidence"], family)
+        else:
+            yield Text(_title(pairs[0]), "bold")
+        yield _notes(pairs, facts)
     if facts["ranking"]:
         yield _ranking(facts)
     for number, pair in enumerate(facts["pairs"]):
@@ -99,13 +103,19 @@ def _p(p: float | None) -> str:
     return "–" if p is None else "< 0.0001" if p < 0.0001 else f"{p:.4f}"
 
 
-def _notes(pairs: Sequence[Facts]) -> RenderableType:
+def _is_same(pair: Facts, facts: Facts) -> bool:
+    """Whether both sides are one evaluation."""
+    return bool(facts["evaluations"][pair["a"]]["id"] == facts["evaluations"][pair["b"]]["id"])
+
+
+def _notes(pairs: Sequence[Facts], facts: Facts) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(overflow="fold")
     for pair in pairs:
         label = f"{_letter(pair['a'])} → {_letter(pair['b'])}"
-        for line in (Text(safe(pair["verdict"])), *(Text(line, "yellow") for line in _counts(pair))):
+        counts = () if _is_same(pair, facts) else _counts(pair)
+        for line in (Text(safe(pair["verdict"])), *(Text(line, "yellow") for line in counts)):
             grid.add_row(label, line)
             label = ""
     return grid
@@ -127,8 +137,8 @@ def _counts(pair: Facts) -> Iterator[str]:
             yield f"{pair[f'n_only_{name}']:,} rows only in {side}, such as {ids}"
     if pair["n_skipped"]:
         yield f"{pair['n_skipped']:,} rows were never asked of one of them"
-    if pair["clusters"] is not None:
-        yield f"the interval is by {pair['clusters']:,} clusters"
+    if clusters := clusters_text([pair]):
+        yield f"interval and test go by {clusters}: rows of the same are not independent"
 
 
 def _ranking(facts: Facts) -> RenderableType:
@@ -156,9 +166,8 @@ def _flips(pair: Facts, flips: Sequence[Facts]) -> RenderableType:
 
 
 def _flip(flip: Facts, a: str, b: str) -> RenderableType:
-    named = "" if flip["id"] is None else f" {safe(flip['id'], CELL)}"
     before, after = numbers(flip["value_a"], flip["value_b"])
-    head = Text(f"_index_ {flip['index_a']}{named}: {before} → {after}")
+    head = Text(f"{example_name(flip['index_a'], flip['id'])}: {before} → {after}")
     told = [(name, long_text(flip[name])) for name in ("input", "expected") if flip[name] is not None]
     told += [(a, long_text(answer)) for answer in flip["responses_a"] or ()]
     told += [(b, long_text(answer)) for answer in flip["responses_b"] or ()]

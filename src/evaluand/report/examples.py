@@ -17,6 +17,7 @@ import orjson
 
 from evaluand import ids
 from evaluand.errors import NotFound
+from evaluand.lookup import PREDICTION, in_reading_order
 from evaluand.report.facts import Facts, Part
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SKIPPED
 
@@ -218,11 +219,17 @@ def _beside(example: Example) -> dict[str, str | None]:
 def _responses(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[Any]:
     """A cell for each response, best first."""
     if not in_lists:
-        return [json_cell(item["value"]) for item in items[:_ANSWERS]]
+        return [json_cell(_in_reading_order(item["value"])) for item in items[:_ANSWERS]]
     texts: list[list[str]] = [[] for _ in range(n)]
     for item in items:
-        texts[item["_response_index_"]].append(item["value"])
+        texts[item["_response_index_"]].append(_in_reading_order(item["value"]))
     return [json_cell(f"[{','.join(each)}]") for each in texts[:_ANSWERS]]
+
+
+def _in_reading_order(text: str) -> str:
+    if not text.startswith("{") or f'"{PREDICTION}":' not in text or len(text) > _PRETTY:
+        return text
+    return orjson.dumps(in_reading_order(orjson.loads(text))).decode()
 
 
 def _span(row: tuple[Any, ...]) -> list[Any]:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import orjson
 
 from evaluand._version import __version__
-from evaluand.errors import NotFound
+from evaluand.errors import NotFound, SpecError
 from evaluand.lookup import answers, asked, examples_at, plain
+from evaluand.registry import nearest
+from evaluand.report.text import SHORT_ID
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from evaluand.dataset import Dataset
     from evaluand.evaluation import Evaluation
     from evaluand.run import Run
-    from evaluand.store import Manifest, Ref
+    from evaluand.store import Manifest, Ref, Store
     from evaluand.work import Receipt
 
 Facts = dict[str, Any]
@@ -53,13 +55,18 @@ class Part:
 
 
 def report_facts(
-    title: str, parts: Sequence[Part], metrics: Sequence[Facts], commands: Mapping[str, str] | None = None
+    title: str,
+    parts: Sequence[Part],
+    metrics: Sequence[Facts],
+    commands: Mapping[str, str] | None = None,
+    folder: str | None = None,
 ) -> Facts:
     """All that a report says but the examples: values, why rows are missing, how scores lie, and where all came from.
 
     Args:
         metrics: as `metrics_facts` gives them, by the tasks' names here.
         commands: what the reader can do → the command line for it.
+        folder: where these are to be run.
     """
     return {
         "title": title,
@@ -78,6 +85,7 @@ def report_facts(
         "metrics": list(metrics),
         "scores": scores_facts(parts),
         "commands": dict(commands or {}),
+        "folder": folder,
     }
 
 
@@ -123,14 +131,33 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Fact
 
 
 def metrics_facts(aggregation: Aggregation) -> list[Facts]:
-    """Every value of an aggregation, beside what its evaluation is called."""
+    """Every value of an aggregation, beside what its evaluation is called and what its interval rests on."""
     tasks = aggregation.labels
-    return [
-        {"task": tasks[row.pop("evaluation")]}
-        | row
-        | {"by": dict(row["by"]), "data": None if row["data"] is None else orjson.loads(row["data"])}
-        for row in aggregation.table().to_pylist()
-    ]
+    columns = [_cluster_column(aggregation.store, id) for id in aggregation.manifest["spec"]["datasets"]]
+    found = []
+    for row in aggregation.table().to_pylist():
+        number, data = row.pop("evaluation"), None if row["data"] is None else orjson.loads(row["data"])
+        beside = {"by": dict(row["by"]), "data": data} | clustering(data, columns[number])
+        found.append({"task": tasks[number]} | row | beside)
+    return found
+
+
+def _cluster_column(store: Store, dataset: str) -> str | None:
+    try:
+        return plain(store.manifest("datasets", dataset)["spec"]["roles"]).get("cluster")  # type: ignore[no-any-return]
+    except NotFound:
+        return None
+
+
+def clustering(data: Mapping[str, Any] | None, declared: str | None) -> Facts:
+    """`clusters`, how many independent observations an interval rests on where these are not the rows, and
+    `clustered_by`, the column that tells them; None where they are examples with several rows.
+    """
+    told = data or {}
+    used = "clusters" in told and (declared is not None or told["clusters"] < told["n"])
+    return (
+        {"clusters": told["clusters"], "clustered_by": declared} if used else {"clusters": None, "clustered_by": None}
+    )
 
 
 def missing_facts(run: Run | None, evaluation: Evaluation | None) -> list[Facts]:
@@ -153,11 +180,16 @@ def run_facts(run: Run, examples: int = 0, *, failed: bool = False, index: int |
         examples: how many rows.
         failed: only failed ones.
         index: only those of the example with this `_index_`.
+
+    Raises:
+        SpecError: no example has this `_index_`.
     """
     if index is None:
         chosen = _chosen(run.batches(), run.counts, "completed", examples, failed)
     else:
         chosen = list(_rows_of(run, index))
+        if not chosen:
+            raise SpecError(f"run {run.id[:SHORT_ID]} has no _index_ {index}; {_indices(run)}")
     return {"missing": missing_facts(run, None), "rows": _response_rows(run, chosen)}
 
 
@@ -168,6 +200,7 @@ def evaluation_facts(
     *,
     failed: bool = False,
     below: float | None = None,
+    scorers: Sequence[str] = (),
 ) -> Facts:
     """An evaluation: why rows of each scorer have no score, and the first rows, those first, with what was asked.
 
@@ -176,17 +209,27 @@ def evaluation_facts(
         examples: how many rows of each scorer.
         failed: only rows without a score.
         below: only rows scored below this.
+        scorers: only rows of these; all if not given.
+
+    Raises:
+        SpecError: there is no such scorer.
     """
+    for scorer in scorers:
+        if scorer not in evaluation.scorers:
+            hint = nearest(scorer, evaluation.scorers)
+            raise SpecError(f"no scorer is called {scorer!r}{hint}; there are {', '.join(evaluation.scorers)}")
     chosen = {
         scorer: _low(evaluation.batches(scorer), examples, below)
         if below is not None
         else _chosen(evaluation.batches(scorer), evaluation.counts[scorer], "scored", examples, failed)
         for scorer in evaluation.scorers
+        if not scorers or scorer in scorers
     }
     keys = {(row["_index_"], row["replication"]) for found in chosen.values() for row in found}
     about = asked(run, keys) if run is not None else {}
     return {
-        "missing": missing_facts(None, evaluation),
+        "missing": [reason for reason in missing_facts(None, evaluation) if reason["scorer"] in chosen],
+        "replications": None if run is None else run.manifest["spec"]["replications"],
         "rows": {
             scorer: [_plain_row(row) | about.get((row["_index_"], row["replication"]), {}) for row in found]
             for scorer, found in chosen.items()
@@ -285,7 +328,7 @@ def _step(made: Run | Evaluation) -> Facts:
 
 
 def _receipt(receipt: Receipt) -> Facts:
-    return {name: getattr(receipt, name) for name in ("total", "called", "reused", "kept", "skipped", "why")}
+    return {name: getattr(receipt, name) for name in ("total", "called", "reused", "kept", "skipped", "failed", "why")}
 
 
 def _failures(run: Run) -> list[Facts]:
@@ -338,10 +381,10 @@ def _chosen(
             break
         for i, status in enumerate(batch.column("status").to_pylist()):
             if status not in (good, "skipped") and bad_left:
-                bad_rows.append(batch.slice(i, 1).to_pylist()[0])
+                bad_rows.append(_row(batch, i))
                 bad_left -= 1
             elif status == good and good_left:
-                good_rows.append(batch.slice(i, 1).to_pylist()[0])
+                good_rows.append(_row(batch, i))
                 good_left -= 1
     return bad_rows + good_rows
 
@@ -352,10 +395,19 @@ def _low(batches: Iterable[pa.RecordBatch], n: int, below: float) -> list[dict[s
     for batch in batches:
         values = batch.column("value").to_pylist()
         low = [i for i, value in enumerate(values) if value is not None and value < below]
-        found += [batch.slice(i, 1).to_pylist()[0] for i in low[: n - len(found)]]
+        found += [_row(batch, i) for i in low[: n - len(found)]]
         if len(found) == n:
             break
     return found
+
+
+def _row(batch: pa.RecordBatch, i: int) -> dict[str, Any]:
+    """One row of a batch, with its JSON read."""
+    from evaluand.rows import is_json  # on use: `evaluand list` does without Arrow
+
+    row: dict[str, Any] = batch.slice(i, 1).to_pylist()[0]
+    read = (field.name for field in batch.schema if is_json(field) and row[field.name] is not None)
+    return row | {name: orjson.loads(row[name]) for name in read}
 
 
 def _rows_of(run: Run, index: int) -> Iterator[dict[str, Any]]:
@@ -363,6 +415,14 @@ def _rows_of(run: Run, index: int) -> Iterator[dict[str, Any]]:
         for i, other in enumerate(batch.column("_index_").to_pylist()):
             if other == index:
                 yield batch.slice(i, 1).to_pylist()[0]
+
+
+def _indices(run: Run) -> str:
+    """Which `_index_` a run has, in words."""
+    known = dict.fromkeys(i for batch in run.batches(["_index_"]) for i in batch.column("_index_").to_pylist())
+    if not known:
+        return "it has no examples"
+    return f"there are {len(known):,} examples, from {next(iter(known))} to {next(reversed(known))}"
 
 
 def _response_rows(run: Run, chosen: Sequence[dict[str, Any]]) -> list[Facts]:

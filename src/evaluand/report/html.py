@@ -32,7 +32,17 @@ from evaluand.report import charts
 from evaluand.report.charts import Axis, Dot
 from evaluand.report.examples import OUTCOMES, TEXT, Examples
 from evaluand.report.facts import Facts
-from evaluand.report.text import LABEL, SHORT_ID, metric_labels, minute, number_format, numbers, safe, took
+from evaluand.report.text import (
+    LABEL,
+    SHORT_ID,
+    clusters_text,
+    metric_labels,
+    minute,
+    number_format,
+    numbers,
+    safe,
+    took,
+)
 
 _CHUNK_ROWS = 1000
 _CHUNK_BYTES = 2 << 20
@@ -53,8 +63,8 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
 
     Args:
         facts: as `facts.report_facts` gives them. Under `comparisons` there may be rows with `a`, `b` (tasks),
-            `metric`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `verdict` and `flips`, a list of
-            `{id, index}` of the examples on which a and b differ.
+            `metric`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`, `verdict` and
+            `flips`, a list of `{id, index}` of the examples on which a and b differ.
         examples: the rows to look through.
 
     Returns:
@@ -186,7 +196,7 @@ def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], 
             f'<tr><th scope="row">{_name(row["task"])}{_target(row)}</th>{_cells(row, form, bounded, skipped)}</tr>'
             for row in mine
         )
-        named = f'{escape(label)}<span class="signature">{_text(key[1], _CELL)}</span>'
+        named = f'{escape(label)}<span class="signature">{_text(_signature(facts, key), 2 * _CELL)}</span>'
         head = f'<tr class="group"><th scope="rowgroup" colspan="{heads.count("<th")}">{named}</th></tr>'
         bodies.append(f"<tbody>{head}{lines}</tbody>")
     caption = "Every metric over all rows, with its interval and the numbers of rows it comes from"
@@ -361,7 +371,9 @@ def _comparisons(facts: Facts) -> str:
         interval = "" if row["low"] is None else f"{shown[1]} – {shown[2]}"
         p = "–" if row["p"] is None else f"{row['p']:.3g}"
         counts = "".join(f"<td>{'–' if row[n] is None else format(row[n], ',')}</td>" for n in ("won", "lost", "n"))
-        verdict = _text(row["verdict"], _CELL) + _flips(row)
+        clusters = clusters_text([row])
+        told = f'<span class="why">Interval and test go by {_text(clusters)}.</span>' if clusters else ""
+        verdict = _text(row["verdict"], _CELL) + told + _flips(row)
         pair = "".join(f'<th scope="row" class="text">{_name(row[side])}</th>' for side in ("a", "b"))
         lines.append(
             f'<tr>{pair}<td class="text">{_name(row["metric"])}</td><td class="value">{shown[0]}</td>'
@@ -413,9 +425,11 @@ def _provenance(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
             f"<dt>{_text(what)}</dt><dd><pre><code>{_text(command)}</code></pre></dd>"
             for what, command in facts["commands"].items()
         )
-        parts.append(f'<h3>Commands</h3>\n<dl class="commands">{commands}</dl>')
+        where = f'<p class="note">To be run in <code>{_text(facts["folder"])}</code></p>' if facts["folder"] else ""
+        parts.append(f'<h3>Commands</h3>\n{where}<dl class="commands">{commands}</dl>')
     signatures = "".join(
-        f'<tr><th scope="row">{escape(label)}</th><td class="text long"><code>{_text(key[1])}</code></td></tr>'
+        f'<tr><th scope="row">{escape(label)}</th>'
+        f'<td class="text long"><code>{_text(_signature(facts, key))}</code></td></tr>'
         for key, label in labels.items()
     )
     if signatures:
@@ -481,7 +495,8 @@ _BROWSER = """<noscript><p>To look through the examples, allow this page its scr
 <div id="search-progress" hidden><progress id="progress" max="1" value="0" aria-label="Search"></progress>
 <button type="button" id="cancel">Stop the search</button></div>
 <p id="count" role="status" aria-live="polite"></p>
-<ol id="rows"></ol>
+<p id="heads"><span>Outcome</span><span>Example</span><span>Input</span><span>Response</span><span>Scores</span></p>
+<ol id="rows" aria-label="Rows" aria-describedby="heads"></ol>
 <nav id="pages" aria-label="Pages of examples">
 <button type="button" id="first">First</button><button type="button" id="previous">Previous</button>
 <label for="page">Page</label><input id="page" type="number" min="1" inputmode="numeric"><span id="of"></span>
@@ -609,6 +624,13 @@ def _table(caption: str, heads: str, body: str, kind: str = "") -> str:
         f'<div class="scroll" role="region" aria-label="{name}" tabindex="0"><table class="numbers {kind}">'
         f"<caption><span>{caption}</span></caption><thead><tr>{heads}</tr></thead>{body}</table></div>\n"
     )
+
+
+def _signature(facts: Facts, key: tuple[str, str]) -> str:
+    """A metric's signature, and what its intervals go by where rows are not independent."""
+    rows = (row for row in facts["metrics"] if not row["by"] and (row["scorer"], row["signature"]) == key)
+    clusters = clusters_text(rows)
+    return f"{key[1]}, by {clusters}" if clusters else key[1]
 
 
 def _form(facts: Facts, key: tuple[str, str]) -> str:

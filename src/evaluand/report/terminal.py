@@ -7,24 +7,50 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
-import orjson
 from orjson import Fragment
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.report.cells import CELL, LINES, count_text, long_text, name_values, plain_table
+from evaluand.report.cells import (
+    CELL,
+    LINES,
+    count_text,
+    example_name,
+    legible,
+    long_text,
+    name_values,
+    plain_table,
+)
 from evaluand.report.comparison import comparison_parts
 from evaluand.report.facts import Facts
-from evaluand.report.text import SHORT_ID, metric_labels, minute, number_format, numbers, safe, seconds, took
+from evaluand.report.text import (
+    SHORT_ID,
+    clusters_text,
+    group_name,
+    metric_labels,
+    minute,
+    number_format,
+    numbers,
+    safe,
+    seconds,
+    took,
+)
 from evaluand.store import Manifest
 from evaluand.trace import STATUSES, Trace
 
 _WIDE = 104
 _REASONS = 3
 _NUMBERS = ("value", "low", "high", "worst", "best")
-_ORDER = ("completed", "scored", "failed", "abstained", "skipped")
+_ORDER = ("completed", "scored", "failed", "abstained", "skipped", "pairs", "ranking", "flips")
+_COUNTED = {  # rows of tables, one and several of them
+    "examples": ("example", "examples"),
+    "metrics": ("value", "values"),
+    "pairs": ("pair compared", "pairs compared"),
+    "ranking": ("place ranked", "places ranked"),
+    "flips": ("example listed", "examples listed"),
+}
 
 
 def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
@@ -46,7 +72,8 @@ def metrics_table(rows: Sequence[Facts]) -> RenderableType:
     signatures.add_column(overflow="fold")
     signatures.add_column(overflow="fold", style="dim")
     for key, label in labels.items():
-        signatures.add_row(Text(label), Text(safe(key[1])))
+        clusters = clusters_text(row for row in rows if not row["by"] and (row["scorer"], row["signature"]) == key)
+        signatures.add_row(Text(label), Text(f"{safe(key[1])}{f', by {clusters}' if clusters else ''}"))
     return Group(_Metrics(rows, labels), "", signatures)
 
 
@@ -165,8 +192,7 @@ class _Metrics:
         if not row["by"]:
             label = self._labels[row["scorer"], row["signature"]]
             return Text(f"  {label}" + (f" · {target}" if target else ""))
-        groups = (f"{safe(k, CELL)}={'none' if v is None else safe(v, CELL)}" for k, v in row["by"].items())
-        return Text("    " + ", ".join([*([target] if target else []), *groups]))
+        return Text("    " + ", ".join([*([target] if target else []), group_name(row["by"])]))
 
 
 def _row_counts(row: Facts, skipped: bool) -> list[Text]:
@@ -189,13 +215,15 @@ def _steps_table(tasks: Sequence[Facts]) -> RenderableType:
     for entry in tasks:
         label = safe(entry["task"], CELL)
         for step in ("run", "evaluation"):
-            grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _did(entry[step]))
+            reasons = (m for m in entry["missing"] if (m["scorer"] is None) == (step == "run"))
+            failed = sum(reason["count"] for reason in reasons if reason["status"] == "failed")
+            grid.add_row(Text(label), step, entry[step]["id"][:SHORT_ID], _did(entry[step], failed))
             label = ""
     return grid
 
 
-def _did(step: Facts) -> Text:
-    """What one step had to do, in words."""
+def _did(step: Facts, failed: int) -> Text:
+    """What one step had to do, in words, and how many of all its calls or grades failed."""
     receipt = step["receipt"] or {"called": 0, "reused": 0, "kept": 0, "skipped": 0, "why": ""}
     told = [f"{receipt['called']:,} done now"] if receipt["called"] else []
     told += [f"{receipt[name]:,} {name}" for name in ("reused", "kept", "skipped") if receipt[name]]
@@ -203,8 +231,7 @@ def _did(step: Facts) -> Text:
     if not receipt["called"] and not receipt["reused"]:
         told, why = [why or "nothing to do"], ""
     text = Text(", ".join(told))
-    failed = step["counts"].get("failed", 0)
-    if isinstance(failed, int) and failed:
+    if failed:
         text.append(f"; {failed:,} failed", "red")
     return text.append(f" ({why})" if why else "")
 
@@ -272,7 +299,9 @@ def _run_body(facts: Facts) -> Iterator[RenderableType]:
 def _response(row: Facts, repeated: bool) -> RenderableType:
     replication = f", replication {row['replication']}" if repeated else ""
     attempts = f" in {row['attempts']} attempts" if row["attempts"] > 1 else ""
-    head = Text.assemble((f"_index_ {row['_index_']}", "bold"), f"{replication}: ", _status(row["status"]))
+    head = Text.assemble(
+        (example_name(row["_index_"], row.get("id")), "bold"), f"{replication}: ", _status(row["status"])
+    )
     head.append(f"{attempts}, {seconds(row['duration'])}")
     pairs: list[tuple[str, str | Text]] = [
         (n, long_text(row[n])) for n in ("input", "expected") if row.get(n) is not None
@@ -304,7 +333,7 @@ def _tree(row: Facts) -> str:
 
 
 def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
-    counts = facts["manifest"]["counts"]
+    counts = {scorer: facts["manifest"]["counts"][scorer] for scorer in facts["rows"]}
     table = plain_table("scorer")
     statuses = ("scored", "failed", "abstained", "skipped")
     for status in ("rows", *statuses):
@@ -316,20 +345,22 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
     for scorer, rows in facts["rows"].items():
-        yield from _scores(scorer, rows) if rows else ()
+        yield from _scores(scorer, rows, facts["replications"] != 1) if rows else ()
 
 
-def _scores(scorer: str, rows: Sequence[Facts]) -> Iterator[RenderableType]:
+def _scores(scorer: str, rows: Sequence[Facts], repeated: bool) -> Iterator[RenderableType]:
     yield Text(safe(scorer, CELL), "bold")
     for row in rows:
-        yield _score(row)
+        yield _score(row, repeated)
 
 
-def _score(row: Facts) -> RenderableType:
+def _score(row: Facts, repeated: bool) -> RenderableType:
     """One graded row: its key and grade, what was asked and answered, and what the scorer says."""
-    key = [f"{n} {row[n]}" for n in ("replication", "_response_index_") if row[n]]
+    key = [f"replication {row['replication']}"] if repeated else []
+    key += [f"_response_index_ {row['_response_index_']}"] if row["_response_index_"] else []
     key += [f"target {safe(row['target'], CELL)}"] if row["target"] is not None else []
-    head = Text.assemble((f"_index_ {row['_index_']}", "bold"), "".join(f", {part}" for part in key), ": ")
+    name = example_name(row["_index_"], row.get("id"))
+    head = Text.assemble((name, "bold"), "".join(f", {part}" for part in key), ": ")
     head.append(_status(row["status"])).append("" if row["value"] is None else f" {numbers(row['value'])[0]}")
     pairs: list[tuple[str, str | Text]] = [
         (n, long_text(row[n])) for n in ("input", "expected") if row.get(n) is not None
@@ -373,13 +404,14 @@ def _status(status: str) -> Text:
 
 
 def _counts(counts: Mapping[str, Any]) -> str:
-    """`7 scored, 3 failed`, by scorer where there are several statuses for each."""
+    """`7 scored, 3 failed`, by scorer where there are several statuses for each; or how many rows of which table."""
     told = []
     for name, count in sorted(counts.items(), key=lambda item: _place(item[0])):
         if isinstance(count, Mapping):
             told.append(f"{safe(name, CELL)}: {_counts(count)}")
-        else:
-            told.append(f"{count:,} {safe(name, CELL)}")
+        elif count or name not in ("ranking", "flips"):
+            one, several = _COUNTED.get(name, (name, name))
+            told.append(f"{count:,} {safe(one if count == 1 else several, CELL)}")
     return ("; " if any(isinstance(c, Mapping) for c in counts.values()) else ", ").join(told)
 
 
@@ -388,4 +420,4 @@ def _place(status: str) -> int:
 
 
 def _json(value: Any) -> str:
-    return safe(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode(), 4 * CELL)
+    return safe(legible(value), 4 * CELL)

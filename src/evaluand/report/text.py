@@ -56,6 +56,19 @@ def number_format(values: Iterable[float | None]) -> str:
     return f",.{min(max(3 - digits, 1), 3) if digits >= -1 else 2 - digits}f"
 
 
+def group_name(by: Mapping[str, str | None]) -> str:
+    """The group of a value; one without a value is written so that no value looks like it.
+
+    Example:
+        >>> group_name({"topic": "sums", "language": None}), group_name({"language": "none"})
+        ('topic=sums, without language', 'language=none')
+    """
+    return ", ".join(
+        f"without {safe(name, LABEL)}" if value is None else f"{safe(name, LABEL)}={safe(value, LABEL)}"
+        for name, value in by.items()
+    )
+
+
 def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """(scorer, signature) → the metric's label; numbered where two metrics would have the same."""
     keys = dict.fromkeys((row["scorer"], row["signature"], row["metric"]) for row in rows)
@@ -67,6 +80,31 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
         number = f" {seen[scorer, metric]}" if twice[scorer, metric] > 1 else ""
         labels[scorer, signature] = f"{safe(metric, LABEL)}{number} · {safe(scorer, LABEL)}"
     return labels
+
+
+def clusters_text(rows: Iterable[Mapping[str, Any]]) -> str:
+    """What intervals rest on where rows are not independent of each other; nothing where they are.
+
+    Args:
+        rows: with `clusters`, how many there are or None, and `clustered_by`, the column that tells them; without one
+            they are examples with all their rows.
+
+    Example:
+        >>> clusters_text([{"clusters": 12, "clustered_by": "page"}, {"clusters": 9, "clustered_by": "page"}])
+        '9 to 12 clusters (page)'
+        >>> clusters_text([{"clusters": 1, "clustered_by": None}]), clusters_text([{"clusters": None}])
+        ('1 example', '')
+    """
+    counts: dict[str | None, list[int]] = {}
+    for row in rows:
+        if row.get("clusters") is not None:
+            counts.setdefault(row["clustered_by"], []).append(row["clusters"])
+    told = []
+    for column, found in counts.items():
+        number = " to ".join(f"{n:,}" for n in dict.fromkeys((min(found), max(found))))
+        what = f"{'example' if column is None else 'cluster'}{'s'[: max(found) != 1]}"
+        told.append(f"{number} {what}" if column is None else f"{number} {what} ({safe(column, LABEL)})")
+    return " and ".join(told)
 
 
 def minute(time: str | None) -> str:

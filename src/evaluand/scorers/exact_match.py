@@ -69,6 +69,12 @@ class ExactMatch(Scorer):
             return RIGHT if any(self._equal(output, answer) for answer in expected) else _wrong(output, expected)
         return RIGHT if self._equal(output, expected) else _wrong(output, [expected])
 
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        answers = expected if self.any_of and isinstance(expected, list | tuple) else [expected]
+        for output in outputs:
+            if answers and all(_sort(answer) != _sort(output) for answer in answers):
+                raise _never_equal(output, answers[0])
+
     def _equal(self, output: Any, expected: Any) -> bool:
         if isinstance(output, str) and isinstance(expected, str):
             return output == expected or (bool(self._steps) and self._normal(output) == self._normal(expected))
@@ -98,9 +104,28 @@ def _wrong(output: Any, acceptable: Sequence[Any]) -> Score:
     """
     for answer in acceptable:
         if _differ_in_type_only(output, answer):
-            what = f"the output is {described(output)} and the expected answer {described(answer)}"
-            raise DataError(f"{what}, which are never equal; give both the same type, or use numeric_answer")
+            raise _never_equal(output, answer)
     return WRONG
+
+
+def _never_equal(output: Any, answer: Any) -> DataError:
+    what = f"the output is {described(output)} and the expected answer {described(answer)}, which are never equal"
+    remedy = "give both the same type"
+    if {_sort(output), _sort(answer)} == {"text", "number"}:
+        remedy += ", or use numeric_answer"
+    elif isinstance(output, Mapping):
+        remedy = "name the part of the output that is the answer"
+    elif isinstance(output, str) and isinstance(answer, list | tuple | Mapping):
+        remedy = "use json_equality for JSON, or any_of for a list of answers"
+    return DataError(f"{what}; {remedy}")
+
+
+def _sort(value: Any) -> Any:
+    """What only values of the same can be equal to."""
+    return next((name for name, types in _SORTS if isinstance(value, types)), type(value))
+
+
+_SORTS: Final = (("boolean", bool), ("text", str), ("number", int | float), ("list", list | tuple), ("object", Mapping))
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -7,6 +7,7 @@ includes `18` unless `whole_word` is set. An answer that lists every possibility
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +69,9 @@ class Includes(Scorer):
         if not isinstance(output, str):
             return Score.abstained(f"the output is {described(output)}, not text")
         return self._graded(output, wanted)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._wanted(expected)
 
     def _wanted(self, expected: Any) -> list[str]:
         several = self.any_of or self.all_of

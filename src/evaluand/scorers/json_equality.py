@@ -77,18 +77,24 @@ class JsonEquality(Scorer):
         """
         if expected is None:
             return NOTHING_EXPECTED
-        try:
-            truth = self._data(expected)
-        except ValueError as error:
-            message = (
-                f"the expected value is {described(expected)}, which is not JSON: {error}; quote it if it is a text"
-            )
-            raise DataError(message) from None
+        truth = self._truth(expected)
         try:
             answer = self._data(output)
         except ValueError as error:
             return Score(0.0, explanation=f"not JSON: {error}")
         return self._compared(answer, truth)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._truth(expected)
+
+    def _truth(self, expected: Any) -> Any:
+        try:
+            return self._data(expected)
+        except ValueError as error:
+            message = (
+                f"the expected value is {described(expected)}, which is not JSON: {error}; quote it if it is a text"
+            )
+            raise DataError(message) from None
 
     def _data(self, value: Any) -> Any:
         return _parsed(_unfenced(value) if self.fenced else value) if isinstance(value, str) else value

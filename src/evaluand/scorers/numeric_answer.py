@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from functools import cached_property
@@ -89,9 +89,7 @@ class NumericAnswer(Scorer):
         """
         if expected is None:
             return NOTHING_EXPECTED
-        truth = self._found(expected, self.expected_after)
-        if isinstance(truth, str):
-            raise DataError(f"the expected value is {described(expected)}: {truth}")
+        truth = self._truth(expected)
         answer = self._found(output, self.after)
         if isinstance(answer, str):
             return Score.abstained(answer)
@@ -99,6 +97,15 @@ class NumericAnswer(Scorer):
         if value == target or self._close(value, target):
             return Score(1.0, label)
         return Score(0.0, label, None, f"{label[:_SHOWN]} ≠ {wanted[:_SHOWN]}")
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._truth(expected)
+
+    def _truth(self, expected: Any) -> _Number:
+        truth = self._found(expected, self.expected_after)
+        if isinstance(truth, str):
+            raise DataError(f"the expected value is {described(expected)}: {truth}")
+        return truth
 
     def _found(self, value: Any, marker: str | None) -> _Number | str:
         """The number in a value, or why there is none."""

@@ -9,6 +9,7 @@ nesting.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -78,13 +79,16 @@ class Pattern(Scorer):
             return RIGHT if match else WRONG
         return self._compared(match, expected)
 
-    def _compared(self, match: re.Match[str] | None, expected: Any) -> Score:
-        if expected is None:
-            return NOTHING_EXPECTED
-        if not isinstance(expected, str):
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        if self.group is not None and not isinstance(expected, str):
             raise DataError(
                 f"the expected value is {described(expected)}; pattern compares text: give the expected value as text"
             )
+
+    def _compared(self, match: re.Match[str] | None, expected: Any) -> Score:
+        if expected is None:
+            return NOTHING_EXPECTED
+        self.check(expected)
         if match is None:
             return Score.abstained("the pattern is not found")
         answer: str | None = match[self.group or 0]

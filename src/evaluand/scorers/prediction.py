@@ -8,7 +8,7 @@ text `"1"` and the integer `1` would be two classes or one, depending on who con
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -94,6 +94,11 @@ class Prediction(Scorer):
             "weight": None if weight is None else _weight(weight),
         }
         return Score(self._agreement(truth, prediction), columns=columns)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._typed("truth", expected)
+        for output in outputs:
+            self.score(output, expected)
 
     def _parts(self, output: Any) -> tuple[Any, Any]:
         if self.prediction_key is None or not isinstance(output, Mapping):

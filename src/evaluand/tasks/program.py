@@ -89,6 +89,7 @@ class ProgramTask(Task[Any, Any]):
 
     kind = "program"
     behaviour = 1
+    names_errors = True
 
     def __post_init__(self) -> None:
         try:

@@ -73,6 +73,16 @@ class RecordedTask(Task[Any, Any]):
         return Path(self.path).stem
 
     @property
+    def repeats(self) -> int:
+        """How many repeats the file has: one more than the largest number of one.
+
+        Raises:
+            SpecError: places are not in the file.
+            DataError: rows break their rules.
+        """
+        return 1 + max((key[1] for key in self._outputs.rows if isinstance(key, tuple)), default=0)
+
+    @property
     def is_async(self) -> bool:
         """Looking up waits for nothing, so the event loop does it quicker than threads would."""
         return True
@@ -126,6 +136,11 @@ class RecordedTask(Task[Any, Any]):
         if self.by == "id" and dataset.roles.id is None and not {*map(_bare, outputs.rows)} & {*dataset.ids()}:
             raise SpecError(f"{self.path} is joined by: id, but the dataset has no ids; name their column as its id")
         self._tell_unused(dataset)
+
+    def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
+        row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
+        output = None if row is None or row in self._outputs.lacking else ids.decode(self._outputs.text(row))
+        return () if output is None else (output,)
 
     async def call(self, request: Request) -> Any:
         key = request.id if self.by == "id" else request.index

@@ -1,0 +1,333 @@
+"""Grading: asking one scorer about the rows of a run, and writing down what it says.
+
+A record of the journal is a list: slot, digest of what the scorer could see, scores; a score is a list: response index,
+target, status, reason, value, label, data, explanation, the scorer's own columns.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, fields
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+from orjson import Fragment
+
+from evaluand import ids
+from evaluand.dataset import Example
+from evaluand.engine import Outcome, Policy
+from evaluand.errors import DataError, with_article
+from evaluand.journal import Lane
+from evaluand.responses import Response, message_of, place_of
+from evaluand.rows import ABSTAINED, COMPLETED, FAILED, SCORED, SKIPPED
+from evaluand.run import Run
+from evaluand.scorer import Score, Scorer
+
+GATHER = 256
+NO_ANSWER = "the task gave no answer"
+_REASON = 500
+
+
+@dataclass(slots=True)
+class Unit:
+    """One row of a run to be graded; `rest` are those that follow it in a batch."""
+
+    slot: int
+    example: Example
+    response: Response
+    digest: bytes
+    pieces: Sequence[_Piece] = ()
+    rest: Sequence[Unit] = ()
+
+    @property
+    def size(self) -> int:
+        return 1 + len(self.rest)
+
+    def __str__(self) -> str:
+        return f"_index_ {self.response.index}, replication {self.response.replication}"
+
+
+def part_of(value: Any, target: str | None) -> Any:
+    """What an output, or a mapping of expected values, holds for a target; all of it where there is none."""
+    return value.get(target) if target is not None and isinstance(value, Mapping) else value
+
+
+def packed(unit: Unit) -> bytes:
+    """What a process that grades a row, or a batch of them, needs of it."""
+    return ids.encode([_fields(u) for u in (unit, *unit.rest)])
+
+
+def _fields(unit: Unit) -> list[Any]:
+    return [
+        unit.slot,
+        unit.digest,
+        *([getattr(part, f.name) for f in fields(part)] for part in (unit.example, unit.response)),
+    ]
+
+
+def unpacked(packed: bytes) -> Unit:
+    first, *rest = (Unit(slot, Example(*e), Response(*r), digest) for slot, digest, e, r in ids.decode(packed))
+    first.rest = rest
+    return first
+
+
+class _Piece(NamedTuple):
+    """What a scorer is asked at once: one response, as a whole or for one target."""
+
+    number: int | None
+    target: str | None
+    output: Any
+    expected: Any
+
+
+class RowStream:
+    """The rows of a run beside their examples, in ascending pieces; going back starts another pass."""
+
+    def __init__(self, run: Run, arguments: Sequence[str], by_target: bool) -> None:
+        self.run = run
+        self.targets = ids.encode(_targets(run)) if by_target else b""
+        self.reads_index = "index" in arguments or "example" in arguments
+        self.reads_replication = "replication" in arguments
+        self.dataset = run.dataset
+        self.replications = int(run.manifest["spec"]["replications"])
+        self.total = sum(run.counts.values())
+        self._position = -1
+        self._rows: Iterator[Unit] = iter(())
+
+    def take(self, start: int, stop: int) -> Iterator[Unit]:
+        if start < self._position or self._position < 0:
+            self._rows, self._position = self._all(), 0
+        next(islice(self._rows, start - self._position, start - self._position), None)
+        self._position = start
+        while self._position < stop:
+            unit = next(self._rows, None)
+            if unit is None:
+                return
+            self._position += 1
+            yield unit
+
+    def _all(self) -> Iterator[Unit]:
+        responses = iter(self.run)
+        slot = 0
+        for example in self.dataset.examples(0, self.total // self.replications):
+            for response in islice(responses, self.replications):
+                yield Unit(slot, example, response, self._digest(example, response))
+                slot += 1
+
+    def _digest(self, example: Example, response: Response) -> bytes:
+        """16 bytes that stand for all the scorer can see of a row."""
+        parts = example.digest + response.content + self.targets
+        if self.reads_index:
+            parts += b"i%d/%d" % (example.index, example.position)
+        if self.reads_replication:
+            parts += b"r%d" % response.replication
+        return hashlib.blake2b(parts, digest_size=ids.DIGEST_SIZE).digest()
+
+
+def batched(units: Iterator[Unit], lane: Lane) -> Iterator[Unit]:
+    """Each unit carries the ones that follow it."""
+    missing = (unit for unit in units if not lane.is_done(unit.slot))
+    while chunk := list(islice(missing, GATHER)):
+        chunk[0].rest = chunk[1:]
+        yield chunk[0]
+
+
+class Grader:
+    """Asks one scorer about rows and writes down what it says."""
+
+    def __init__(self, scorer: Scorer, run: Run, policy: Policy) -> None:
+        self.scorer, self.items, self.policy = scorer, run.items, policy
+        self.targets = _targets(run) if scorer.by_target else None
+        self.columns = dict(scorer.columns)
+        self.readers = [_ARGUMENTS[name] for name in scorer.arguments]
+        one_by_one = self.grade_async if scorer.is_async else self.grade
+        many = self.grade_batch_async if scorer.is_async else self.grade_batch
+        self.call: Callable[[Unit], Any] = many if scorer.is_batch else one_by_one
+
+    def grade(self, unit: Unit) -> list[Any]:
+        """One result per piece: a Score, or the error that one piece cost."""
+        unit.pieces = self._pieces(unit)
+        return [self._ask(unit, piece) for piece in unit.pieces]
+
+    async def grade_async(self, unit: Unit) -> list[Any]:
+        results: list[Any] = []
+        unit.pieces = self._pieces(unit)
+        for piece in unit.pieces:
+            try:
+                given: Any = self.scorer.score(*self._arguments(unit, piece))
+                results.append(Score.of(await given))
+            except Exception as error:
+                self._raise_if_transient(error)
+                results.append(error)
+        return results
+
+    def grade_batch(self, unit: Unit) -> list[Any]:
+        """The results of all pieces of all the rows of a batch, in order."""
+        columns = self._batch(unit)
+        return _one_each(columns, self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
+
+    async def grade_batch_async(self, unit: Unit) -> list[Any]:
+        columns = self._batch(unit)
+        return _one_each(columns, await self.scorer.score_batch(*columns)) if columns else []  # type: ignore[attr-defined]
+
+    def _batch(self, unit: Unit) -> list[list[Any]]:
+        """The arguments of all pieces of all the rows of a batch, as columns."""
+        for u in (unit, *unit.rest):
+            u.pieces = self._pieces(u)
+        asked = [self._arguments(u, piece) for u in (unit, *unit.rest) for piece in u.pieces]
+        return [list(column) for column in zip(*asked, strict=True)]
+
+    def line(self, unit: Unit, outcome: Outcome) -> tuple[bytes, int]:
+        results = iter(outcome.value) if outcome.error is None else None
+        lines, failed = [], 0
+        for u in (unit, *unit.rest):
+            u.pieces = u.pieces or self._pieces(u)  # where the process that made the call is gone
+            scores = self._rows(u, results, outcome.error)
+            failed += u.response.status != FAILED and any(row[2] == FAILED for row in scores)
+            lines.append(_line(u, scores))
+        return b"".join(lines), failed
+
+    def _rows(self, unit: Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
+        status, reason = self._ungradable(unit.response)
+        if status:
+            return [[None, target, status, reason, None, None, None, None, None] for target in self.targets or (None,)]
+        given = islice(results, len(unit.pieces)) if results is not None else [error] * len(unit.pieces)
+        return [self._row(piece, result) for piece, result in zip(unit.pieces, given, strict=True)]
+
+    def _ungradable(self, response: Response) -> tuple[str | None, str | None]:
+        """The status of a row that no scorer is asked about."""
+        if response.status == FAILED:
+            error = response.error or {}
+            return FAILED, f"task: {error.get('type')}: {error.get('message')}"[:_REASON]
+        if response.status == SKIPPED:
+            return SKIPPED, "the task was not asked"
+        if not response.responses:
+            return ABSTAINED, NO_ANSWER
+        return None, None
+
+    def _pieces(self, unit: Unit) -> list[_Piece]:
+        expected, responses = unit.example.expected, unit.response.responses
+        if unit.response.status != COMPLETED or not responses:
+            return []
+        if self.targets is None:
+            return [_Piece(n, None, output, expected) for n, output in enumerate(responses)]
+        return [
+            _Piece(n, target, part_of(output, target), expected[target])
+            for n, output in enumerate(responses)
+            for target in self.targets
+        ]
+
+    def _own(self, name: str, kind: str, value: Any) -> Any:
+        """A value of the scorer's own column, in the column's type."""
+        if value is None:
+            return None
+        if kind == "json":
+            return Fragment(ids.encode(value))
+        wanted = _OWN_TYPES[kind]
+        if not isinstance(value, wanted) or (kind != "bool" and isinstance(value, bool)):
+            raise DataError(f"column {name} holds {kind}, but the scorer gave {value!r}")
+        if kind == "double" and not math.isfinite(value):
+            raise DataError(f"column {name} is {value}; give a finite number or nothing")
+        if kind == "int64" and not -(2**63) <= value < 2**63:
+            raise DataError(f"column {name} is {value}, which does not fit in 64 bits")
+        if kind == "string":
+            _check_text(name, value)
+        return float(value) if kind == "double" else value
+
+    def _ask(self, unit: Unit, piece: _Piece) -> Any:
+        try:
+            return Score.of(self.scorer.score(*self._arguments(unit, piece)))
+        except Exception as error:
+            self._raise_if_transient(error)
+            return error
+
+    def _raise_if_transient(self, error: BaseException) -> None:
+        if not self.scorer.cheap and self.policy.tries_again(error, 1):
+            raise error
+
+    def _arguments(self, unit: Unit, piece: _Piece) -> list[Any]:
+        given = [read(unit, piece) for read in self.readers]
+        return given if self.scorer.cheap else [deepcopy(value) for value in given]
+
+    def _row(self, piece: _Piece, result: Any) -> list[Any]:
+        if not isinstance(result, BaseException):
+            try:
+                return self._scored(piece, Score.of(result))
+            except Exception as error:  # whatever a score is made of, it costs one score
+                result = error
+        place = place_of(result)
+        reason = f"scorer: {type(result).__name__}: {message_of(result)}"[:_REASON] + (f" ({place})" if place else "")
+        return [piece.number, piece.target, FAILED, reason, None, None, None, None, None]
+
+    def _scored(self, piece: _Piece, score: Score) -> list[Any]:
+        if score.status not in (SCORED, ABSTAINED):
+            raise DataError(f"a scorer gives status {SCORED} or {ABSTAINED}, not {score.status!r}")
+        value = None if score.value is None else float(score.value)
+        if value is not None and not math.isfinite(value):
+            raise DataError(f"the score is {value}; give a finite number, or Score.abstained(reason)")
+        for name in ("label", "reason", "explanation"):
+            _check_text(name, getattr(score, name))
+        data = None if score.data is None else Fragment(ids.encode(score.data))
+        given = score.columns or {}
+        if given and (unknown := given.keys() - self.columns.keys()):
+            raise DataError(
+                f"the score has the column {min(unknown)!r}, which the scorer does not declare in `columns`"
+            )
+        columns = {n: self._own(n, kind, given.get(n)) for n, kind in self.columns.items()} if self.columns else None
+        return [
+            piece.number,
+            piece.target,
+            score.status,
+            score.reason,
+            value,
+            score.label,
+            data,
+            score.explanation,
+            columns,
+        ]
+
+
+def _line(unit: Unit, scores: list[list[Any]]) -> bytes:
+    return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
+
+
+def _check_text(name: str, value: Any) -> None:
+    if value is None or (type(value) is str and value.isascii()):
+        return
+    if not isinstance(value, str):
+        raise DataError(f"{name} is text, not {with_article(type(value).__name__)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"{name} holds half a character (a lone surrogate) at {error.start}; it cannot be stored"
+        ) from None
+
+
+def _one_each(columns: list[list[Any]], results: Any) -> list[Any]:
+    given = list(results)
+    if len(given) != len(columns[0]):
+        raise DataError(f"the scorer was given {len(columns[0])} responses and gave {len(given)} scores; give one each")
+    return given
+
+
+_OWN_TYPES: dict[str, Any] = {"string": str, "int64": int, "double": int | float, "bool": bool}
+
+_ARGUMENTS: dict[str, Callable[[Unit, _Piece], Any]] = {
+    "output": lambda unit, piece: piece.output,
+    "expected": lambda unit, piece: piece.expected,
+    "input": lambda unit, piece: unit.example.input,
+    "example": lambda unit, piece: unit.example,
+    "index": lambda unit, piece: unit.example.index,
+    "replication": lambda unit, piece: unit.response.replication,
+    "weight": lambda unit, piece: unit.example.weight,
+}
+
+
+def _targets(run: Run) -> list[str] | None:
+    expected = run.dataset.roles.expected
+    return sorted(expected) if isinstance(expected, Mapping) else None

@@ -1,0 +1,84 @@
+"""Means of numbers, with Student's t interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from evaluand.intervals import Spread, cluster_variance, clustered_wilson, merge_moments, moments, t_quantile
+from evaluand.metric import NO_ROWS, State, Values
+from evaluand.metrics.averaging import Averaging, quotient, unweighable
+
+
+@dataclass(frozen=True, kw_only=True)
+class Student(Averaging):
+    """A mean with Student's t interval; where no two values differ, with that of a share of their range."""
+
+    method = "student"
+
+    def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
+        return moments(values, group, n_groups)
+
+    def merge(self, states: Sequence[State]) -> State:
+        others = [{name: state[name] for name in state if name.startswith(("weight", "cluster"))} for state in states]
+        return dict(merge_moments(states)) | dict(super().merge(others))
+
+    def compute(self, state: State) -> Values:
+        n = state["n"]
+        variance = np.where(n > 1, state["m2"] / np.maximum(n - 1, 1), np.nan)
+        value = self._value(state)
+        with np.errstate(over="ignore", invalid="ignore"):
+            low, high, independent = self._interval(state, value, variance)
+        weight = state["weight"] if self.weighted else n
+        told = (n, weight, np.isfinite(value), np.isfinite(low), independent, np.isfinite(variance))
+        reasons = [_reason(*group) for group in zip(*(array.tolist() for array in told), strict=True)]
+        data = [_data(*group) for group in zip(n.tolist(), np.sqrt(variance).tolist(), strict=True)]
+        if "cluster_key" in state:
+            data = [one | {"clusters": found} for one, found in zip(data, independent.tolist(), strict=True)]
+        return Values(value, low, high, reasons, data)
+
+    def _value(self, state: State) -> np.ndarray:
+        if self.weighted:
+            return quotient(state["weight_value"], state["weight"])
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.where(state["n"] > 0, state["mean"] + state["rest"], np.nan)
+
+    def _interval(self, state: State, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Lower and upper ends, and how many independent rows or clusters they rest on."""
+        n = state["n"]
+        spread = cluster_variance(state, value) if "cluster_key" in state else Spread(variance / np.maximum(n, 1), n, n)
+        half = t_quantile(self.confidence, spread.clusters - 1) * np.sqrt(spread.variance)
+        half = np.where(np.isfinite(half) & (half > 0), half, np.nan)
+        low, high = self.drawn(state, value, value - half, value + half)
+        alike = self._of_equal_values(value, spread._replace(variance=np.zeros(n.shape)))
+        equal = np.isnan(low) & (spread.clusters > 1)
+        low, high = (np.where(equal, other, end) for end, other in zip((low, high), alike, strict=True))
+        return np.clip(low, *self.range), np.clip(high, *self.range), spread.clusters
+
+    def _of_equal_values(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
+        """The interval where no two values differ: that of a share of a known range, else none."""
+        least, most = self.range
+        if not (math.isfinite(least) and math.isfinite(most)):
+            return np.full(value.shape, np.nan), np.full(value.shape, np.nan)
+        low, high = clustered_wilson((value - least) / (most - least), spread, self.confidence)
+        return least + low * (most - least), least + high * (most - least)
+
+
+def _reason(n: int, weight: float, has_value: bool, has_interval: bool, independent: int, near: bool) -> str | None:
+    if n == 0:
+        return NO_ROWS
+    if not has_value:
+        return unweighable(weight) or "the values are too large to be averaged"
+    if independent == 1:
+        return "one scored row has no interval" if n == 1 else "one cluster has no interval"
+    if has_interval:
+        return None
+    return "no interval: all values are equal" if near else "the values lie too far apart for an interval"
+
+
+def _data(n: int, deviation: float) -> dict[str, Any]:
+    return {"n": n, "standard_deviation": deviation if math.isfinite(deviation) else None}
