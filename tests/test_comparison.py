@@ -533,7 +533,7 @@ def test_an_example_that_differs_is_named_once() -> None:
     made = compare(evaluated(store, "a", scores([0, 0]), rows), evaluated(store, "b", scores([1, 1]), rows))
     Console(file=file, width=80, markup=False, highlight=False).print(comparison_table(made.to_dict()))
     heads = [line.rstrip() for line in file.getvalue().splitlines() if line.startswith("_index_")]
-    assert heads == ["_index_ 0, id first: 0 → 1", "_index_ 1: 0 → 1"]
+    assert heads == ["_index_ 0 first: 0 → 1", "_index_ 1: 0 → 1"]
 
 
 def test_flips_of_numbers_begin_with_the_largest() -> None:

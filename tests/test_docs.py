@@ -135,10 +135,18 @@ def test_the_tutorial_runs_from_beginning_to_end(tmp_path: Path) -> None:
     assert "bot.answer changed" in told[5]
 
 
+ARRAYS = """
+import numpy as np
+from evaluand import DirectoryStore, Mean, evaluate
+truth, predictions = [1, 2, 3], [1, 2, 2]
+old, new = predictions, truth
+"""  # what the guide's code on arrays takes for granted
+
+
 def test_the_guide_shows_what_runs(tmp_path: Path) -> None:
     """Its Python as it stands; its YAML as one experiment file, with what that names."""
     guide = "docs/guide.md"
-    app, code = blocks(guide, "python")
+    app, code, *arrays = blocks(guide, "python")
     rows = [{"question": q, "answer": "4", "topic": "sums", "language": "en", "id": q} for q in ("2 + 2", "two + two")]
     outputs = [{"question_id": row["id"], "choices": [{"text": "5"}]} for row in rows]
     for name, lines in (("questions.jsonl", rows), ("outputs.jsonl", outputs)):
@@ -147,6 +155,8 @@ def test_the_guide_shows_what_runs(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(blocks("docs/howto/program.md", "python")[0].replace(".upper()", ""))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.stdout.startswith("2 of 2 done now {'completed': 2}\n"), done.stderr
+    done = subprocess.run([sys.executable, "-c", "\n".join([ARRAYS, *arrays])], stderr=-1, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
     dataset, tasks, metrics = blocks(guide, "yaml")
     dataset = dataset.replace("[topic]", "[topic, language], id: id")
     tasks = tasks.replace("[python,", f"[{sys.executable},")

@@ -224,17 +224,22 @@ def partitions(draw: st.DrawFn, scores: st.SearchStrategy[float]) -> tuple[np.nd
     return group, values, [slice(a, b) for a, b in pairwise(borders)]
 
 
+@st.composite
+def shards(draw: st.DrawFn, metric: Metric, scores: st.SearchStrategy[float]) -> tuple[Any, list[Any], float]:
+    """The state of all rows, the states of their parts, and how large the values are."""
+    group, values, parts = draw(partitions(scores))
+    columns = metric.prepare({"_index_": np.arange(len(values)), "value": values})
+    states = [metric.state({"value": columns["value"][part]}, group[part], 4) for part in parts]
+    return metric.state(columns, group, 4), states, float(np.abs(values).max(initial=1.0))
+
+
 @pytest.mark.parametrize(("metric", "scores"), CASES, ids=["count", "accuracy", "mean"])
 @given(data=st.data())
 def test_any_partition_merges_to_the_whole(
     metric: Metric, scores: st.SearchStrategy[float], data: st.DataObject
 ) -> None:
-    group, values, parts = data.draw(partitions(scores))
-    columns = metric.prepare({"_index_": np.arange(len(values)), "value": values})
-    whole = metric.compute(metric.state(columns, group, 4))
-    states = [metric.state({"value": columns["value"][part]}, group[part], 4) for part in parts]
-    merged = metric.compute(metric.merge(states))
-    scale = float(np.abs(values).max(initial=1.0))
+    state, states, scale = data.draw(shards(metric, scores))
+    whole, merged = metric.compute(state), metric.compute(metric.merge(states))
     for name in ("value", "low", "high"):
         np.testing.assert_allclose(
             getattr(merged, name), getattr(whole, name), rtol=1e-12, atol=1e-12 * scale, err_msg=name
@@ -247,9 +252,7 @@ def test_any_partition_merges_to_the_whole(
 def test_merging_one_by_one_gives_the_same_bits_as_all_at_once(
     metric: Metric, scores: st.SearchStrategy[float], data: st.DataObject
 ) -> None:
-    group, values, parts = data.draw(partitions(scores))
-    columns = metric.prepare({"_index_": np.arange(len(values)), "value": values})
-    states = [metric.state({"value": columns["value"][part]}, group[part], 4) for part in parts]
+    _, states, _ = data.draw(shards(metric, scores))
     total = states[0]
     for state in states[1:]:
         total = metric.merge([total, state])

@@ -118,6 +118,11 @@ def test_none_is_an_abstention_and_not_a_zero() -> None:
     assert score.reason
 
 
+def test_a_function_is_made_a_scorer_with_its_options_in_one_call() -> None:
+    made = scorer(lambda outputs: [1.0 for _ in outputs], name="ones", version="2", batch=True)
+    assert (made.name, made.declared, made.is_batch) == ("ones", "2", True)
+
+
 def test_a_score_stays_what_it_is() -> None:
     score = Score(0.5, "half", {"why": 1}, "because")
     assert Score.of(score) is score

@@ -123,6 +123,11 @@ def test_a_decorated_function_is_still_called_as_a_function() -> None:
     assert isinstance(add, FunctionTask)
 
 
+def test_a_function_is_made_a_task_with_its_options_in_one_call() -> None:
+    made = task(len, name="length", version="2", items=True, files=["a.txt"])
+    assert (made.name, made.version, made.items, made.files) == ("length", "2", True, ["a.txt"])
+
+
 def test_a_task_is_its_own_task() -> None:
     given = task(shout)
     assert as_task(given) is given
@@ -550,3 +555,23 @@ def test_an_answer_its_list_and_a_list_of_items_are_three_things() -> None:
         Runner().run(task(version="1", items=True)(lambda q: Alternatives([])), data),
     ]
     assert len({run.digest for run in runs}) == len(runs)
+
+
+def test_a_plan_tells_of_an_open_run_what_going_on_with_it_does() -> None:
+    calls: list[str] = []
+
+    def counted(text: str) -> str:
+        calls.append(text)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return text
+
+    runner = Runner(policy=Policy(concurrency=1))
+    pinned = FunctionTask(counted, version="1")
+    same = Dataset.from_rows([{"input": "a"}, {"input": "a"}])
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(pinned, same)
+    plan, receipt = runner.plan(pinned, same), runner.run(pinned, same).receipt
+    assert receipt is not None
+    assert (plan.kept, plan.reused, plan.called) == (receipt.kept, receipt.reused, receipt.called) == (1, 0, 1)
+    assert runner.plan(pinned, same).kept == 2

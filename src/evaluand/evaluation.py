@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from orjson import Fragment
 from evaluand import ids, rows
 from evaluand.engine import Engine, InlineEngine, LocalEngine, Policy, Wire
 from evaluand.errors import SpecError, with_article
+from evaluand.fingerprint import Identity
 from evaluand.grading import GATHER, Grader, RowStream, batched, packed, unpacked
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
@@ -119,63 +120,92 @@ class Evaluator:
             SpecError: the request cannot work; nothing was graded.
             KeyboardInterrupt: stopped by the user; the evaluation stays open.
         """
-        if not isinstance(run, Run):
-            raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
-        if not scorers:
-            raise SpecError("an evaluation needs a scorer")
         if name is not None:
             check_name(name)
+        asked = _Asked.of(run, scorers)
         store = run.store if self.store is None else self.store
         check_store(store)
-        if not run.store.is_sealed("runs", run.id):
-            raise SpecError(f"run {run.id} is not finished; resume it before it is evaluated")
-        if not isinstance(scorers, Mapping):
-            raise SpecError(f"give the scorers as a mapping name → scorer, not {with_article(type(scorers).__name__)}")
-        # Sorted, so that the order in which they are named changes nothing.
-        kinds = {check_name(name): as_scorer(name, kind) for name, kind in sorted(scorers.items())}
-        identities = {n: s.identify() for n, s in kinds.items()}
-        spec = {
-            "run": run.digest,
-            "dataset": run.manifest["spec"]["dataset"],
-            "scorers": {n: identity.spec for n, identity in identities.items()},
-        }
-        pinned = all(identity.pinned for identity in identities.values())
-        unpinned = [
-            f"{n}: {why}"
-            for n, identity in identities.items()
-            for why in identity.reasons(in_yaml="experiment" in (origin or {}) and isinstance(kinds[n], FunctionScorer))
-        ]
-        parts = {n: dict(identity.parts) for n, identity in identities.items()}
         manifest = begin(
             store,
             "evaluations",
-            spec,
+            asked.spec,
             name=name,
-            again=lambda last: fresh or not pinned or (retry_failed and _has_failures(store, last, run)),
+            again=lambda last: fresh or not asked.pinned or (retry_failed and _has_failures(store, last, run)),
             resume=resume,
-            about=lambda: {
-                "work": [_work(identity.spec) for identity in identities.values() if identity.pinned],
-                "pinned": pinned,
-                "fresh": fresh,
-                "provenance": provenance(origin) | {"run": run.id, "parts": parts, "unpinned": unpinned},
-            },
+            about=lambda: asked.about(fresh, origin),
         )
-        total = sum(run.counts.values()) * len(kinds)
+        total = sum(run.counts.values()) * len(asked.scorers)
         if "digest" in manifest:
             why = "nothing to do: the same responses were graded by the same scorers before"
             return Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why))
         job = _Job(self, store, run, manifest)
-        try:
-            for number, (scorer_name, kind) in enumerate(kinds.items()):
-                reuse = identities[scorer_name].pinned and not manifest["fresh"]
-                job.grade(number, scorer_name, kind, _work(spec["scorers"][scorer_name]) if reuse else None)
-            job.seal(list(kinds.values()))
-        finally:
-            job.close()
+        with closing(job):
+            for number, (scorer_name, scorer) in enumerate(asked.scorers.items()):
+                job.grade(number, scorer_name, scorer, None if manifest["fresh"] else asked.work(scorer_name))
+            job.seal(list(asked.scorers.values()))
+        unpinned = manifest["provenance"]["unpinned"]
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
         return Evaluation(
             store, manifest["id"], Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
         )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is to be graded by what; scorers by name, so that the order in which they are named changes nothing."""
+
+    run: Run
+    scorers: Mapping[str, Scorer]
+    identities: Mapping[str, Identity]
+
+    @classmethod
+    def of(cls, run: Run, scorers: Mapping[str, Scorer | Callable[..., Any] | str]) -> _Asked:
+        if not isinstance(run, Run):
+            raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
+        if not scorers:
+            raise SpecError("an evaluation needs a scorer")
+        if not run.store.is_sealed("runs", run.id):
+            raise SpecError(f"run {run.id} is not finished; resume it before it is evaluated")
+        if not isinstance(scorers, Mapping):
+            raise SpecError(f"give the scorers as a mapping name → scorer, not {with_article(type(scorers).__name__)}")
+        kinds = {check_name(name): as_scorer(name, kind) for name, kind in sorted(scorers.items())}
+        return cls(run, kinds, {name: scorer.identify() for name, scorer in kinds.items()})
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {
+            "run": self.run.digest,
+            "dataset": self.run.manifest["spec"]["dataset"],
+            "scorers": {name: identity.spec for name, identity in self.identities.items()},
+        }
+
+    @property
+    def pinned(self) -> bool:
+        return all(identity.pinned for identity in self.identities.values())
+
+    def unpinned(self, *, in_experiment: bool) -> list[str]:
+        """Why scorers are not pinned, with what to declare as it is written in Python, or in an experiment file."""
+        return [
+            f"{name}: {why}"
+            for name, identity in self.identities.items()
+            for why in identity.reasons(in_yaml=in_experiment and isinstance(self.scorers[name], FunctionScorer))
+        ]
+
+    def work(self, name: str) -> str | None:
+        """What identifies a scorer's work apart from its data; None where nothing may be reused."""
+        identity = self.identities[name]
+        return _work(identity.spec) if identity.pinned else None
+
+    def about(self, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
+        """What the manifest says beside the spec."""
+        parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
+        unpinned = self.unpinned(in_experiment="experiment" in (origin or {}))
+        return {
+            "work": [work for name in self.scorers if (work := self.work(name))],
+            "pinned": self.pinned,
+            "fresh": fresh,
+            "provenance": provenance(origin) | {"run": self.run.id, "parts": parts, "unpinned": unpinned},
+        }
 
 
 def _has_failures(store: Store, id: str, run: Run) -> bool:
@@ -301,14 +331,12 @@ def _found_scores(store: Store, id: str, work: str) -> Iterator[tuple[bytes, lis
             yield from _sealed_scores(Evaluation(store, id), name)
             continue
         run = manifest["provenance"]["run"]
-        lane = store.lane("evaluations", id, _lane(number), sum(store.manifest("runs", run)["counts"].values()))
-        try:
+        total = sum(store.manifest("runs", run)["counts"].values())
+        with closing(store.lane("evaluations", id, _lane(number), total)) as lane:
             lane.refresh()
             for _, digest, scores in lane.records():
                 if all(row[2] != FAILED for row in scores):
                     yield bytes.fromhex(digest), [digest, scores]
-        finally:
-            lane.close()
 
 
 def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, list[Any]]]:

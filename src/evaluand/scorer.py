@@ -212,7 +212,15 @@ class FunctionScorer(Scorer):
 
 
 @overload
-def scorer(function: Callable[..., Any], /) -> FunctionScorer: ...
+def scorer(
+    function: Callable[..., Any],
+    /,
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    files: Sequence[str | os.PathLike[str]] = (),
+    batch: bool = False,
+) -> FunctionScorer: ...
 @overload
 def scorer(
     *,
@@ -233,7 +241,7 @@ def scorer(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     """
     if function is None:
         return lambda f: FunctionScorer(f, **options)
-    return FunctionScorer(function)
+    return FunctionScorer(function, **options)
 
 
 def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:

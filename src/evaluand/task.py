@@ -216,7 +216,15 @@ class FunctionTask(Task[Any, Any]):
 
 
 @overload
-def task(function: Callable[..., Any], /) -> FunctionTask: ...
+def task(
+    function: Callable[..., Any],
+    /,
+    *,
+    name: str | None = None,
+    version: str | None = None,
+    items: bool = False,
+    files: Sequence[str | os.PathLike[str]] = (),
+) -> FunctionTask: ...
 @overload
 def task(
     *,
@@ -240,7 +248,7 @@ def task(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """
     if function is None:
         return lambda f: FunctionTask(f, **options)
-    return FunctionTask(function)
+    return FunctionTask(function, **options)
 
 
 def as_task(value: Any) -> Task[Any, Any]:
