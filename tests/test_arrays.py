@@ -283,12 +283,19 @@ def test_attributes_may_be_called_as_columns_of_our_own() -> None:
         ({"by": {0: ["a"], "0": ["b"]}}, "by: '0' occurs twice"),
         ({"metrics": "pass_at_k"}, "the metric pass_at_k has parameters that must be given; use PassAtK"),
         ({"cluster": [[1]]}, "clusters are told by text, numbers or times"),
+        ({"confidence": {0.5}}, "confidence is a set; give a list, an array or a column"),
     ],
 )
 def test_what_would_be_taken_wrongly_is_refused(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(SpecError) as raised:
         evaluate([1], [1], **arguments)
     assert message in str(raised.value)
+
+
+def test_what_pandas_has_beside_series_is_taken() -> None:
+    assert evaluate(pd.Index(["a", "b"]), ["a", "c"])["accuracy"].value == 0.5
+    with pytest.raises(DataError, match="weight, row 1: <NA> is no finite number"):
+        evaluate(["a", "b"], ["a", "b"], weight=pd.Series([1, None], dtype="Int64"))
 
 
 def test_large_whole_floats_are_numbers_and_half_floats_are_floats() -> None:

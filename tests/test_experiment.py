@@ -349,10 +349,10 @@ ONE = "{kind: recorded, path: theirs.jsonl, response: text}"
         ),
         (
             [1, 2],
-            ["x", "y"],
+            ["1", "2"],
             ONE,
             "exact_match",
-            "no output of task 'mine' can be graded: the output is the text 'x' and the expected answer the integer 1, "
+            "no output of task 'mine' can be graded: the output is the text '1' and the expected answer the integer 1, "
             "which are never equal; give both the same type, or use numeric_answer",
         ),
         ([1, 2], [1, 2], ONE, "includes", "no example can be graded: the expected value is the integer 1; "),
@@ -379,6 +379,12 @@ def test_a_scorer_that_can_grade_no_row_is_told_before_anything_is_called(
     )
     assert found[0].startswith(f"10: scorers.same: {told}")
     assert len(found) == 1
+
+
+def test_outputs_that_are_all_wrong_are_no_mistake(place: Place) -> None:
+    recorded(place, [1, 2], ["I do not know", "nor that"])
+    made = place.experiment(("rows.csv", "rows.jsonl"), ("{function: app.py:answer}", ONE), (", by: topic", ""))
+    assert made.run().aggregation.table()["value"].to_pylist() == [0.0]
 
 
 def test_a_scorer_that_can_grade_some_row_of_every_task_is_no_fault(place: Place) -> None:

@@ -359,6 +359,15 @@ def test_a_pinned_program_is_not_asked_again(tmp_path: Path) -> None:
     assert (run.receipt.reused, run.receipt.called) == (2, 1)
 
 
+def test_what_a_program_was_told_of_one_example_answers_no_other(tmp_path: Path) -> None:
+    store, asked = MemoryStore(), program(tmp_path, "return {'output': json.loads(line)['id']}", version="1")
+    Runner(store).run(asked, Dataset.from_rows([{"id": "a", "input": 1}, {"id": "b", "input": 2}]))
+    run = Runner(store).run(asked, Dataset.from_rows([{"id": "c", "input": 1}, {"id": "b", "input": 2}]))
+    assert run.receipt is not None
+    assert (run.receipt.reused, run.receipt.called) == (1, 1)
+    assert [response.responses for response in run] == [["c"], ["b"]]
+
+
 def test_a_program_can_stand_in_an_experiment_file(tmp_path: Path) -> None:
     program(tmp_path, "return {'output': call.upper()}")
     (tmp_path / "data.jsonl").write_text('{"input": "a", "expected": "A"}\n{"input": "b", "expected": "C"}\n')

@@ -8,7 +8,7 @@ becomes a Python object, except where values are lists, objects or of mixed type
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -391,7 +391,8 @@ def _is_array(value: Any) -> bool:
 
 def _check_one_index(given: Mapping[str, Any]) -> None:
     """Refuses pandas series whose rows are not the same: they would be put side by side by their place."""
-    indexed = [(name, value.index) for name, value in given.items() if hasattr(value, "to_frame")]
+    series = {name: value for name, value in given.items() if hasattr(value, "to_frame") and hasattr(value, "index")}
+    indexed = [(name, value.index) for name, value in series.items()]
     for name, index in indexed[1:]:
         first, expected = indexed[0]
         if len(index) == len(expected) and not index.equals(expected):
@@ -400,7 +401,7 @@ def _check_one_index(given: Mapping[str, Any]) -> None:
 
 def _column(name: str, given: Any) -> pa.Array:
     """An array as an Arrow column, NaN as null; what Arrow cannot hold as canonical JSON."""
-    if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__len__"):
+    if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__len__"):
         raise SpecError(f"{name} is {with_article(type(given).__name__)}; give a list, an array or a column")
     if getattr(given, "ndim", 1) != 1:
         raise SpecError(f"{name} has {given.ndim} dimensions; give one value for each row")
@@ -505,7 +506,7 @@ def _weights(given: Any, column: pa.Array) -> pa.Array:
 
 
 def _called(value: Any) -> str:
-    return "NaN" if value != value else str(value)
+    return "NaN" if isinstance(value, float) and value != value else str(value)
 
 
 def _plain(value: Any) -> Any:

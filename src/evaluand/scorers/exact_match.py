@@ -72,7 +72,7 @@ class ExactMatch(Scorer):
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         answers = expected if self.any_of and isinstance(expected, list | tuple) else [expected]
         for output in outputs:
-            if answers and all(_sort(answer) != _sort(output) for answer in answers):
+            if answers and all(_is_no_answer_to(output, answer) for answer in answers):
                 raise _never_equal(output, answers[0])
 
     def _equal(self, output: Any, expected: Any) -> bool:
@@ -106,6 +106,12 @@ def _wrong(output: Any, acceptable: Sequence[Any]) -> Score:
         if _differ_in_type_only(output, answer):
             raise _never_equal(output, answer)
     return WRONG
+
+
+def _is_no_answer_to(output: Any, answer: Any) -> bool:
+    """Whether an output is no wrong answer but none: the right one in another type, or something that holds answers."""
+    holds = {"list", "object"}
+    return _differ_in_type_only(output, answer) or (_sort(output) in holds) != (_sort(answer) in holds)
 
 
 def _never_equal(output: Any, answer: Any) -> DataError:

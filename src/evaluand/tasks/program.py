@@ -88,7 +88,7 @@ class ProgramTask(Task[Any, Any]):
     __pydantic_config__: ClassVar = {"coerce_numbers_to_str": True}  # in YAML, `3` is a number
 
     kind = "program"
-    behaviour = 1
+    behaviour = 2
     names_errors = True
 
     def __post_init__(self) -> None:
@@ -111,6 +111,11 @@ class ProgramTask(Task[Any, Any]):
     def name(self) -> str:
         """The first file of the command that lies in the folder, else the program."""
         return Path(next(iter(self._named), self.arguments[0])).stem
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """A program is told the index and the id with the input."""
+        return ("index", "id")
 
     def identify(self) -> Identity:
         contents = {name: _digest(self._path / name) for name in self._named}
