@@ -200,6 +200,7 @@ def read_arrow(schema: pa.Schema) -> Record:
     implied = any(each.name == keys.INDEX and _doc(each) == keys.INDEX_FIELD.doc for each in schema)
     reader = _Reader(implied)
     twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    reader.faults += [] if len(schema) else ["the schema has no fields"]
     reader.faults += [f"{name}: two columns have this name" for name in twice]
     fields = tuple(reader.field(each, "") for each in schema)
     if reader.faults:
@@ -215,8 +216,8 @@ class _Reader:
 
     def field(self, given: pa.Field, path: str) -> Field:
         known = _KEYS.get(given.name)
-        if known and MORE not in (given.metadata or {}) and given.type == _scalar_type_of(known):
-            return Field(known.name, known.type, doc=_doc(given))
+        if known and MORE not in (given.metadata or {}) and _doc(given) == known.doc:
+            return known
         told = _more(given.metadata)
         made = self._type(given, f"{path}{given.name}", told)
         required = told.get("required", True)
@@ -229,6 +230,8 @@ class _Reader:
     def _type(self, given: pa.Field, path: str, told: Mapping[str, Any]) -> Type:
         kind = given.type
         if pa.types.is_struct(kind):
+            if not kind.num_fields:
+                self.faults.append(f"{path}: {kind}: has no fields")
             fields = tuple(self.field(kind.field(i), f"{path}.") for i in range(kind.num_fields))
             return Record(fields, told.get("title", ""), told.get("description", ""))
         if pa.types.is_map(kind):
@@ -266,9 +269,9 @@ def kind_of(given: pa.DataType) -> str | None:
     """The kind that an Arrow type without limits is, whichever way it is laid out."""
     if pa.types.is_dictionary(given):
         return kind_of(given.value_type)
-    if given in _LAYOUTS:
-        return _LAYOUTS[given]
-    return _BY_TYPE.get(given)
+    if pa.types.is_timestamp(given) and given.unit != "ns":
+        return "datetime-local" if given.tz is None else "datetime"
+    return _LAYOUTS.get(given) or _BY_TYPE.get(given)
 
 
 _BY_TYPE = {kind.arrow: name for name, kind in KINDS.items() if name not in ("json", "decimal")}
@@ -280,8 +283,6 @@ _LAYOUTS = {
     pa.float16(): "float32",
     pa.date64(): "date",
     **{pa.time32(unit): "time" for unit in ("s", "ms")},
-    **{pa.timestamp(unit): "datetime-local" for unit in ("s", "ms")},
-    **{pa.timestamp(unit, "UTC"): "datetime" for unit in ("s", "ms")},
     **{pa.duration(unit): "duration" for unit in ("s", "ms")},
 }
 
@@ -290,10 +291,6 @@ def is_list(given: pa.DataType) -> bool:
     """Whether an Arrow type is a list, whichever way it is laid out."""
     tests = ("is_list", "is_large_list", "is_fixed_size_list", "is_list_view", "is_large_list_view")
     return any(getattr(pa.types, test)(given) for test in tests)
-
-
-def _scalar_type_of(given: Field) -> pa.DataType:
-    return _scalar_type(given.type) if isinstance(given.type, Scalar) else None
 
 
 def _doc(given: pa.Field) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -246,9 +246,8 @@ class DataSchema(_Stored):
     def make_input_schema(cls, schema: Source) -> DataSchema:
         """A schema with the field that every input needs: `_index_`."""
         if isinstance(schema, pa.Schema):
-            return cls._of_arrow(schema, _INPUT_FIELDS)
-        record = Schema.of(schema).record
-        return cls._of(_input_record(record), schema)
+            return cls._of_arrow(schema, item_schema(schema), _input_record)
+        return cls._of(_input_record(Schema.of(schema).record), schema)
 
     @classmethod
     def make_output_schema(cls, schema: Source) -> DataSchema:
@@ -256,8 +255,7 @@ class DataSchema(_Stored):
         `_response_index_`.
         """
         if isinstance(schema, pa.Schema):
-            item = pa.struct([pa.field(keys.RESPONSE_INDEX, pa.int64()), *_own(schema, [keys.RESPONSE_INDEX])])
-            return cls._of_arrow(pa.schema([pa.field(keys.RESPONSES, pa.list_(item))]), _OUTPUT_FIELDS)
+            return cls._of_arrow(schema, response_schema(schema), _output_record)
         return cls._of(_output_record(Schema.of(schema).record), schema)
 
     @classmethod
@@ -266,11 +264,14 @@ class DataSchema(_Stored):
         return cls(arrowSchema=arrow, dyffSchema=_product(source), jsonSchema=write_json_schema(record))
 
     @classmethod
-    def _of_arrow(cls, schema: pa.Schema, given: Sequence[str]) -> DataSchema:
-        """An Arrow schema stays as it is, with the fields that are needed before its own."""
-        types = {keys.REPLICATION: pa.string()}
-        whole = pa.schema([*(pa.field(name, types.get(name, pa.int64())) for name in given), *_own(schema, given)])
-        return cls(arrowSchema=encode_schema(whole), jsonSchema=write_json_schema(read_arrow(whole)))
+    def _of_arrow(cls, own: pa.Schema, whole: pa.Schema, wrap: Callable[[Record], Record]) -> DataSchema:
+        """An Arrow schema stays as it was given; what only Arrow has is in no JSON Schema."""
+        keys.check_names(own.names, "the Arrow schema")
+        try:
+            record = read_arrow(own)
+        except SpecError:
+            return cls(arrowSchema=encode_schema(whole))
+        return cls(arrowSchema=encode_schema(whole), jsonSchema=write_json_schema(wrap(record)))
 
     def to_schema(self) -> Schema:
         """The schema, from the form that says most."""
@@ -293,55 +294,46 @@ def annotation_type(annotation: Any) -> pa.DataType:
     return arrow_type(read_annotation(annotation)[0], dyff=True)
 
 
-_INPUT_FIELDS = (keys.INDEX,)
-_OUTPUT_FIELDS = (keys.INDEX, keys.REPLICATION)
-
-
 def item_schema(schema: pa.Schema) -> pa.Schema:
-    """An Arrow schema with `_index_`."""
-    return decode_schema(DataSchema.make_input_schema(schema).arrowSchema)
-
-
-def response_schema(schema: pa.Schema) -> pa.Schema:
-    """The Arrow schema of outputs that have responses of a schema."""
-    return decode_schema(DataSchema.make_output_schema(schema).arrowSchema)
+    """An Arrow schema with `_index_` before its fields."""
+    return _with(schema, keys.INDEX)
 
 
 def response_item_schema(schema: pa.Schema) -> pa.Schema:
-    """An Arrow schema with `_response_index_`."""
-    return pa.schema([pa.field(keys.RESPONSE_INDEX, pa.int64()), *_own(schema, [keys.RESPONSE_INDEX])])
+    """An Arrow schema with `_response_index_` before its fields."""
+    return _with(schema, keys.RESPONSE_INDEX)
+
+
+def response_schema(schema: pa.Schema) -> pa.Schema:
+    """The Arrow schema of outputs whose responses are of a schema."""
+    item = pa.struct([*response_item_schema(schema)])
+    return pa.schema([(keys.INDEX, pa.int64()), (keys.REPLICATION, pa.string()), (keys.RESPONSES, pa.list_(item))])
+
+
+def _with(schema: pa.Schema, key: str) -> pa.Schema:
+    if key in schema.names and schema.field(key).type != pa.int64():
+        raise SpecError(f"{key} is {schema.field(key).type}; it must be int64")
+    return pa.schema([pa.field(key, pa.int64()), *(each for each in schema if each.name != key)], schema.metadata)
 
 
 def _input_record(record: Record) -> Record:
     keys.check_names(record.names, record.title or "the schema")
-    return Record((keys.INDEX_FIELD, *_without(record, [keys.INDEX_FIELD])), f"{record.title}Item")
+    return Record((keys.INDEX_FIELD, *_without(record, keys.INDEX_FIELD)), f"{record.title}Item")
 
 
 def _output_record(record: Record) -> Record:
     keys.check_names(record.names, record.title or "the schema")
-    own = _without(record, [keys.RESPONSE_INDEX_FIELD])
+    own = _without(record, keys.RESPONSE_INDEX_FIELD)
     item = Record((keys.RESPONSE_INDEX_FIELD, *own), f"{record.title}ResponseItem")
     return Record((keys.INDEX_FIELD, keys.REPLICATION_FIELD, keys.responses_field(item)), "Response")
 
 
-def _without(record: Record, given: Iterable[kinds.Field]) -> list[kinds.Field]:
-    """The fields of a record but those that are given anyway, which it may only have in the same type."""
-    needed = {field.name: field for field in given}
+def _without(record: Record, key: kinds.Field) -> list[kinds.Field]:
+    """The fields of a record but the key, which it may only have in its own type."""
     for field in record.fields:
-        if field.name in needed and arrow_type(field.type) != arrow_type(needed[field.name].type):
-            raise SpecError(
-                f"{field.name} is {arrow_type(field.type)}; it must be {arrow_type(needed[field.name].type)}"
-            )
-    return [field for field in record.fields if field.name not in needed]
-
-
-def _own(schema: pa.Schema, given: Iterable[str]) -> list[pa.Field]:
-    keys.check_names(schema.names, "the Arrow schema")
-    for name in given:
-        wanted = pa.string() if name == keys.REPLICATION else pa.int64()
-        if name in schema.names and schema.field(name).type != wanted:
-            raise SpecError(f"{name} is {schema.field(name).type}; it must be {wanted}")
-    return [field for field in schema if field.name not in given]
+        if field.name == key.name and arrow_type(field.type) != arrow_type(key.type):
+            raise SpecError(f"{key.name} is {arrow_type(field.type)}; it must be {arrow_type(key.type)}")
+    return [field for field in record.fields if field.name != key.name]
 
 
 def _product(source: Any) -> DyffDataSchema | None:

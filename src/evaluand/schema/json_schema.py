@@ -181,6 +181,8 @@ class _Reader:
         if "properties" not in given:
             return self._refused(path, "is any object; its properties, or the type of its values, are needed")[0]
         self._unknown(given, {"type", "properties", "required", "additionalProperties"}, path)
+        if not given["properties"]:
+            return self._refused(path, "has no properties")[0]
         if isinstance(others, Mapping):
             return self._refused(path, "has properties and others beside; either can be, not both")[0]
         required = given.get("required", [])

@@ -113,6 +113,8 @@ class _Reader:
         if issubclass(model, RootModel):
             self._refuse(path, model.__name__, "is a root model and has no named fields")
             return Record(())
+        if not model.model_fields:
+            self._refuse(path, model.__name__, "has no fields")
         if not model.__pydantic_complete__:
             model.model_rebuild()
         if model.model_config.get("extra") == "allow":

@@ -15,7 +15,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -63,17 +63,24 @@ def check_rows(record: Record, data: Any, *, json: bool = False) -> tuple[pa.Tab
         return _of_table(record, data)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         raise SpecError(f"rows are a list of mappings or an Arrow table, not {with_article(type(data).__name__)}")
-    rows = data if isinstance(data, list) else list(data)
-    found = _Found(lambda row: rows[row].get(keys.INDEX) if isinstance(rows[row], Mapping) else None)
-    array = _Builder(found, json).record(record, rows, _Place(), write_arrow(record))
-    return (None if found.faults else pa.Table.from_batches([_batch(array, record)])), found.sorted()
+    schema, made, faults, first = write_arrow(record), [], [], 0
+    iterator = iter(data)
+    while rows := list(islice(iterator, _CHUNK)):
+        found = _Found(partial(_index_of, rows), first)
+        array = _Builder(found, json).record(record, rows, _Place(), list(schema))
+        faults += found.sorted()
+        if not faults:
+            made.append(pa.RecordBatch.from_arrays([array.field(i) for i in range(len(schema))], schema=schema))
+        first += len(rows)
+    return (None if faults else pa.Table.from_batches(made, schema)), faults
 
 
-def _batch(array: pa.StructArray, record: Record) -> pa.RecordBatch:
-    schema = write_arrow(record)
-    if not record.fields:
-        raise SpecError("a schema without fields has no rows")
-    return pa.RecordBatch.from_arrays([array.field(i) for i in range(len(schema))], schema=schema)
+_CHUNK = 1024
+"""Rows at a time: few enough that their values stay in the processor's cache from one look to the next."""
+
+
+def _index_of(rows: Sequence[Any], row: int) -> Any:
+    return rows[row].get(keys.INDEX) if isinstance(rows[row], Mapping) else None
 
 
 class _Found:
@@ -140,6 +147,7 @@ class _Wrong:
 
 
 _WRONG = _Wrong()
+_UNEVEN = _Wrong()
 
 
 # Python rows
@@ -151,31 +159,29 @@ class _Builder:
     def __init__(self, found: _Found, json: bool) -> None:
         self.found, self.json = found, json
 
-    def record(self, record: Record, values: list[Any], place: _Place, fields: Iterable[pa.Field]) -> pa.StructArray:
-        return self._record(record, values, set(map(type, values)), place, list(fields))
+    def record(self, record: Record, values: list[Any], place: _Place, fields: list[pa.Field]) -> pa.StructArray:
+        names = record.names
+        try:
+            held = [list(map(operator.itemgetter(name), values)) for name in names]
+            mask = None if set(map(len, values)) <= {len(names)} else _UNEVEN
+        except (KeyError, TypeError, IndexError):
+            mask = _UNEVEN
+        if mask is _UNEVEN:
+            held, mask = self._uneven(record, values, place)
+        columns = [
+            self.column(given.type, given.nullable, column, place.field(given.name), field.type)
+            for given, column, field in zip(record.fields, held, fields, strict=True)
+        ]
+        return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
 
-    def _record(
-        self, record: Record, values: list[Any], types: set[type], place: _Place, fields: list[pa.Field]
-    ) -> pa.StructArray:
-        if types - {dict, _Wrong, type(None)}:
-            values, types = self._as(values, place, Mapping, dict, "an object")
-        whole = types <= {dict}
-        objects = values if whole else [value for value in values if type(value) is dict]
-        shapes = set(map(tuple, objects))
+    def _uneven(self, record: Record, values: list[Any], place: _Place) -> tuple[list[list[Any]], pa.Array]:
+        """The columns of values that are not all objects with just the fields of the record."""
+        values, _ = self._as(values, place, Mapping, dict, "an object")
         known = set(record.names)
-        if any(known.symmetric_difference(shape) for shape in shapes):
+        if any(known.symmetric_difference(shape) for shape in {tuple(each) for each in values if type(each) is dict}):
             self._names(record, values, place)
-            whole = False
-        columns = []
-        for given, field in zip(record.fields, fields, strict=True):
-            column = (
-                list(map(operator.itemgetter(given.name), values))
-                if whole
-                else [self._value(given, value) for value in values]
-            )
-            columns.append(self.column(given.type, given.nullable, column, place.field(given.name), field.type))
-        nulls = None if types <= {dict} else pa.array([type(value) is not dict for value in values])
-        return pa.StructArray.from_arrays(columns, fields=fields, mask=nulls)
+        held = [[self._value(given, value) for value in values] for given in record.fields]
+        return held, pa.array([type(value) is not dict for value in values], pa.bool_())
 
     def column(self, given: Type, nullable: bool, values: list[Any], place: _Place, arrow: pa.DataType) -> pa.Array:
         types = set(map(type, values))
@@ -186,7 +192,7 @@ class _Builder:
         if isinstance(given, Scalar):
             return self._scalar(given, values, types, place, arrow)
         if isinstance(given, Record):
-            return self._record(given, values, types, place, [arrow.field(i) for i in range(arrow.num_fields)])
+            return self.record(given, values, place, [arrow.field(i) for i in range(arrow.num_fields)])
         if isinstance(given, Map):
             return self._map(given, values, types, place, arrow)
         return self._list(given, values, types, place, arrow)
@@ -437,7 +443,7 @@ def _of_table(record: Record, data: pa.Table | pa.RecordBatch) -> tuple[pa.Table
         found = _Found(_index_in(indices), first)
         conform = _Conformer(found)
         columns = [
-            conform.column(each, _held(batch, each.name), _Place().field(each.name), field.type)
+            conform.column(each, batch, _Place().field(each.name), field.type)
             for each, field in zip(record.fields, schema, strict=True)
         ]
         faults += found.sorted()
@@ -449,10 +455,6 @@ def _of_table(record: Record, data: pa.Table | pa.RecordBatch) -> tuple[pa.Table
 
 def _index_in(indices: pa.Array | None) -> Callable[[int], Any]:
     return lambda row: None if indices is None else indices[row].as_py()
-
-
-def _held(batch: pa.RecordBatch, name: str) -> pa.Array | None:
-    return batch.column(name) if name in batch.schema.names else None
 
 
 def _check_types(record: Record, types: Mapping[str, pa.DataType], names: list[str], path: str, found: _Found) -> None:
@@ -491,8 +493,8 @@ def _fits(given: Scalar, held: pa.DataType) -> bool:
     kind = kind_of(held)
     if given.kind in RANGES:
         return kind in RANGES
-    if given.kind == "float64":
-        return kind in ("float32", "float64") or kind in RANGES
+    if given.kind in ("float32", "float64"):
+        return kind in ("float32", "float64", *RANGES)
     if given.kind == "json":
         return kind == "string"
     if given.kind == "decimal":
@@ -516,10 +518,11 @@ class _Conformer:
     def __init__(self, found: _Found) -> None:
         self.found = found
 
-    def column(self, given: Field, array: pa.Array | None, place: _Place, arrow: pa.DataType) -> pa.Array:
-        if array is None:
-            return pa.nulls(0, arrow)
-        return self.values(given.type, given.nullable, array, place, arrow, np.zeros(len(array), bool))
+    def column(self, given: Field, batch: pa.RecordBatch, place: _Place, arrow: pa.DataType) -> pa.Array:
+        if given.name not in batch.schema.names:
+            return _filled(given, batch.num_rows, arrow)
+        nothing = np.zeros(batch.num_rows, bool)
+        return self.values(given.type, given.nullable, batch.column(given.name), place, arrow, nothing)
 
     def values(
         self,
@@ -568,11 +571,12 @@ class _Conformer:
             ends = np.cumsum(lengths)
         nothing = np.zeros(len(flat), bool)
         items = self.values(given.item, given.nullable, flat, place.items(ends), arrow.value_type, nothing)
-        made = pa.ListArray.from_arrays(_offsets(ends), items, mask=mask)
+        lists = pa.list_(arrow.value_field) if given.fixed else arrow
+        made = pa.ListArray.from_arrays(_offsets(ends), items, type=lists, mask=mask)
         _check_lengths(given, made, place, self.found, "items")
         if not given.fixed:
-            return made.cast(arrow)
-        return pa.nulls(len(array), arrow) if self.found.faults else made.cast(arrow)
+            return made
+        return pa.nulls(len(array), arrow) if self.found.faults else made.cast(arrow)  # with faults, none is used
 
     def _map(self, given: Map, array: pa.Array, place: _Place, arrow: pa.DataType) -> pa.Array:
         array = pa.concat_arrays([array])
@@ -596,7 +600,7 @@ class _Conformer:
         except (pa.ArrowException, ValueError):
             made = self._each(given, array, place, arrow)
         if given.kind == "float32" and not pa.types.is_float32(array.type):
-            for at in np.flatnonzero(_flags(pc.is_inf(made)) & ~_flags(pc.is_inf(array))):
+            for at in np.flatnonzero(_flags(pc.is_inf(made)) & ~_flags(pc.is_inf(array.cast(pa.float64())))):
                 self.found.add(place, int(at), "bounds", f"{array[at].as_py()} is more than float32 holds")
         _check_limits(given, made, place, self.found)
         return made
