@@ -52,7 +52,7 @@ def test_every_broken_row_is_told_with_its_line(folder: Folder, stored: str) -> 
     result = folder.call("schema", "validate", "rows.jsonl", "--schema", stored)
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
-        "fault  rows.jsonl:3: not JSON at column 2: EOF while parsing an object",
+        "fault  rows.jsonl:3: not JSON at column 1: unexpected end of data",
         "fault  rows.jsonl:4: row 1: _index_: is a text ('8'), not a whole number",
         "fault  rows.jsonl:4: row 1: responses[0].text: is null",
         "fault  rows.jsonl:5: row 2: is a list, not an object",

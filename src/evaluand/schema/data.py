@@ -101,7 +101,7 @@ class Schema:
         return check_rows(self.record, data, json=json)[1]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Schema) and self.record == other.record
+        return isinstance(other, Schema) and self.record.fields == other.record.fields
 
     def __hash__(self) -> int:
         return hash(tuple(self.record.names))

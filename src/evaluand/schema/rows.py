@@ -220,24 +220,12 @@ class _Builder:
     def _list(self, given: Array, values: list[Any], types: set[type], place: _Place, arrow: pa.DataType) -> pa.Array:
         if types - {list, _Wrong, type(None)}:
             values, types = self._as(values, place, list | tuple, list, "a list")
-        if given.fixed:
-            size = given.max_length or 0
-            for at, value in enumerate(values):
-                if type(value) is list and len(value) != size:
-                    self.found.add(place, at, "length", f"has {len(value)} items, not {size}")
-                    values[at] = _WRONG
-            lists = [value if type(value) is list else [_WRONG] * size for value in values]
-        else:
-            lists = values if types <= {list} else [value if type(value) is list else [] for value in values]
+        lists = values if types <= {list} else [value if type(value) is list else [] for value in values]
         ends = np.cumsum(np.fromiter(map(len, lists), np.int64, len(lists)))
         flat = list(chain.from_iterable(lists))
         items = self.column(given.item, given.nullable, flat, place.items(ends), arrow.value_type)
         mask = None if types <= {list} else pa.array([type(value) is not list for value in values])
-        if given.fixed:
-            return pa.FixedSizeListArray.from_arrays(items, type=arrow, mask=mask)
-        array = pa.ListArray.from_arrays(_offsets(ends), items, type=arrow, mask=mask)
-        _check_lengths(given, array, place, self.found, "items")
-        return array
+        return _list_of(given, items, ends, mask, place, arrow, self.found)
 
     def _map(self, given: Map, values: list[Any], types: set[type], place: _Place, arrow: pa.DataType) -> pa.Array:
         if types - {dict, _Wrong, type(None)}:
@@ -252,7 +240,7 @@ class _Builder:
         texts = self._scalar(Scalar("string"), names, set(map(type, names)), inner, pa.string(), "the key ")
         mask = None if types <= {dict} else pa.array([type(value) is not dict for value in values])
         array = pa.MapArray.from_arrays(_offsets(ends), texts.fill_null(""), held, type=arrow, mask=mask)
-        _check_lengths(given, array, place, self.found, "entries")
+        _check_sizes(given, _sizes(array), place, self.found, "entries")
         return array
 
     def _as(
@@ -571,12 +559,7 @@ class _Conformer:
             ends = np.cumsum(lengths)
         nothing = np.zeros(len(flat), bool)
         items = self.values(given.item, given.nullable, flat, place.items(ends), arrow.value_type, nothing)
-        lists = pa.list_(arrow.value_field) if given.fixed else arrow
-        made = pa.ListArray.from_arrays(_offsets(ends), items, type=lists, mask=mask)
-        _check_lengths(given, made, place, self.found, "items")
-        if not given.fixed:
-            return made
-        return pa.nulls(len(array), arrow) if self.found.faults else made.cast(arrow)  # with faults, none is used
+        return _list_of(given, items, ends, mask, place, arrow, self.found)
 
     def _map(self, given: Map, array: pa.Array, place: _Place, arrow: pa.DataType) -> pa.Array:
         array = pa.concat_arrays([array])
@@ -589,7 +572,7 @@ class _Conformer:
         made = pa.MapArray.from_arrays(
             _offsets(offsets[1:] - start), names.cast(pa.string()), values, type=arrow, mask=array.is_null()
         )
-        _check_lengths(given, made, place, self.found, "entries")
+        _check_sizes(given, _sizes(made), place, self.found, "entries")
         return made
 
     def _scalar(self, given: Scalar, array: pa.Array, place: _Place, arrow: pa.DataType) -> pa.Array:
@@ -641,6 +624,10 @@ def _check_limits(given: Scalar, array: pa.Array, place: _Place, found: _Found) 
     for what, told, bad in _broken(given, array):
         for at in np.flatnonzero(bad):
             found.add(place, int(at), what, f"{_shown(array[int(at)].as_py())} {told}")
+    binary = given.kind == "binary"
+    if given.min_length is not None or given.max_length is not None:
+        sizes = pc.binary_length(array) if binary else pc.utf8_length(array)
+        _check_sizes(given, sizes, place, found, "bytes" if binary else "characters")
 
 
 _COMPARED: Mapping[str, tuple[Callable[[Any, Any], Any], str]] = {
@@ -669,10 +656,6 @@ def _broken(given: Scalar, array: pa.Array) -> Iterator[tuple[str, str, np.ndarr
         yield "bounds", f"is no multiple of {given.multiple_of}", bad
     if given.finite:
         yield "bounds", "is not finite", ~_flags(pc.is_finite(array), absent=True)
-    if given.min_length is not None or given.max_length is not None:
-        sizes = pc.binary_length(array) if given.kind == "binary" else pc.utf8_length(array)
-        unit = "bytes" if given.kind == "binary" else "characters"
-        yield from _wrong_lengths(sizes, given.min_length, given.max_length, unit)
     if given.pattern is not None:
         matches = pc.match_substring_regex(array, given.pattern)
         yield "pattern", f"does not match {given.pattern}", ~_flags(matches, absent=True)
@@ -686,25 +669,32 @@ def _holds(compare: Callable[[Any, Any], Any], bound: Any, value: Any) -> bool:
     return bool(compare(value, bound))
 
 
-def _wrong_lengths(
-    sizes: pa.Array, least: int | None, most: int | None, unit: str
-) -> Iterator[tuple[str, str, np.ndarray[Any, Any]]]:
-    if least is not None and least == most:
-        yield "length", f"has not {least} {unit}", ~_flags(pc.equal(sizes, least), absent=True)
-        return
-    if least is not None:
-        yield "length", f"has fewer than {least} {unit}", ~_flags(pc.greater_equal(sizes, least), absent=True)
-    if most is not None:
-        yield "length", f"has more than {most} {unit}", ~_flags(pc.less_equal(sizes, most), absent=True)
+def _list_of(
+    given: Array,
+    items: pa.Array,
+    ends: np.ndarray[Any, Any],
+    mask: pa.Array | None,
+    place: _Place,
+    arrow: pa.DataType,
+    found: _Found,
+) -> pa.Array:
+    """Lists of items, whose lengths are looked at."""
+    kind = pa.list_(arrow.value_field) if given.fixed else arrow
+    array = pa.ListArray.from_arrays(_offsets(ends), items, type=kind, mask=mask)
+    _check_sizes(given, pc.list_value_length(array), place, found, "items")
+    if not given.fixed:
+        return array
+    return pa.nulls(len(array), arrow) if found.faults else array.cast(arrow)  # with faults, none is used
 
 
-def _check_lengths(given: Array | Map, array: pa.Array, place: _Place, found: _Found, unit: str) -> None:
-    if given.min_length is None and given.max_length is None:
-        return
-    sizes = pc.list_value_length(array) if isinstance(given, Array) else _sizes(array)
-    for what, told, bad in _wrong_lengths(sizes, given.min_length, given.max_length, unit):
-        for at in np.flatnonzero(bad):
-            found.add(place, int(at), what, f"{told}: {sizes[int(at)].as_py()}")
+def _check_sizes(given: Scalar | Array | Map, sizes: pa.Array, place: _Place, found: _Found, unit: str) -> None:
+    least, most = given.min_length, given.max_length
+    for bound, compare, words in ((least, pc.less, "fewer than "), (most, pc.greater, "more than ")):
+        if bound is None:
+            continue
+        words = "not " if least == most else words
+        for at in np.flatnonzero(_flags(compare(sizes, bound))):
+            found.add(place, int(at), "length", f"has {sizes[int(at)].as_py()} {unit}, {words}{bound}")
 
 
 def _sizes(array: pa.MapArray) -> pa.Array:
