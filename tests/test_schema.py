@@ -443,6 +443,24 @@ def test_rows_in_their_json_form_are_the_same_rows() -> None:
     jsonschema.Draft202012Validator(schema.json).validate(row)
 
 
+def test_defaults_stand_for_what_is_missing_also_in_json() -> None:
+    day = dt.date(2026, 1, 2)
+    schema = Schema.of(create_model("M", a=(dt.date, day), b=(list[str], Field(default_factory=list)), c=(int, 3)))
+    for json_form in (False, True):
+        assert schema.validate([{}, {"c": 4}], json=json_form).to_pylist() == [
+            {"a": day, "b": [], "c": 3},
+            {"a": day, "b": [], "c": 4},
+        ]
+    assert schema.validate(pa.table({"c": [3, 4]})).to_pylist()[1] == {"a": day, "b": [], "c": 4}
+
+
+def test_rows_are_not_changed() -> None:
+    row = whole_row() | {"wall": dt.datetime(2026, 1, 2, tzinfo=dt.UTC), "numbers": [1, "x"], "part": {}}
+    before = dict(row, numbers=[*row["numbers"]], part={})
+    Schema.of(Everything).faults([row])
+    assert {k: v for k, v in row.items() if k != "pair"} == {k: v for k, v in before.items() if k != "pair"}
+
+
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"plain": "1"}, "plain", "is a text ('1'), not a whole number"),
     ({"plain": True}, "plain", "is true or false, not a whole number"),

@@ -55,7 +55,7 @@ class Schema:
         if isinstance(given, DyffDataSchema | DataSchema):
             return given.to_schema()
         if isinstance(given, type) and issubclass(given, BaseModel):
-            return cls(read_model(given), getattr(given, "kind", ""))
+            return cls(read_model(given), given.__dict__.get("kind") or "")
         if isinstance(given, pa.Schema):
             return cls(read_arrow(given))
         if isinstance(given, Mapping):

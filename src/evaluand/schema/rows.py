@@ -27,7 +27,7 @@ from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.registry import nearest
 from evaluand.schema import keys
 from evaluand.schema.arrow import arrow_type, is_list, kind_of, write_arrow
-from evaluand.schema.kinds import KINDS, MISSING, RANGES, Array, Field, Map, Record, Scalar, Type
+from evaluand.schema.kinds import KINDS, MISSING, RANGES, Array, Field, Map, Record, Scalar, Type, json_value
 
 
 @dataclass(frozen=True)
@@ -208,14 +208,15 @@ class _Builder:
                     if name not in known:
                         self.found.add(place.field(str(name)), at, "extra", f"is no field{nearest(str(name), known)}")
 
-    @staticmethod
-    def _value(given: Field, value: Any) -> Any:
+    def _value(self, given: Field, value: Any) -> Any:
         if type(value) is not dict:
             return _WRONG
         held = value.get(given.name, MISSING)
         if held is not MISSING:
             return held
-        return _WRONG if given.required or given.filling is None else given.filling
+        if given.required or given.filling is None:
+            return None if given.nullable and not given.required else _WRONG
+        return json_value(given.type, given.filling) if self.json else given.filling
 
     def _list(self, given: Array, values: list[Any], types: set[type], place: _Place, arrow: pa.DataType) -> pa.Array:
         if types - {list, _Wrong, type(None)}:
