@@ -14,7 +14,7 @@ from evaluand.cli.options import variable
 
 def reference() -> str:
     """The reference as Markdown, made of what the commands say of themselves."""
-    ctx = click.Context(main, info_name="evaluand")
+    ctx = click.Context(main, info_name="evaluand", **main.context_settings)
     lines = ["# The command line", "", "Written by `write_cli.py` from what the commands say of themselves.", ""]
     lines += [_plain(main.help or ""), ""]
     lines += ["Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 stopped by Ctrl-C.", ""]
