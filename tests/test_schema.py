@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
-from pydantic import BaseModel, Field, NaiveDatetime, RootModel, TypeAdapter, create_model
+from pydantic import UUID4, BaseModel, Field, NaiveDatetime, RootModel, TypeAdapter, create_model
 
 from evaluand import rows
 from evaluand.errors import SpecError
@@ -201,6 +201,10 @@ class Impossible(BaseModel):
     mixed: Literal["a", 1]
     again: Impossible | None = None
     version: RootModel[int]
+    chosen: Annotated[Literal[1, 2], Field(ge=2)]
+    nothing: float = float("nan")
+    other: int = Field(validation_alias="others")
+    fourth: UUID4
 
 
 def test_everything_that_cannot_be_expressed_is_told_with_path_and_type() -> None:
@@ -210,7 +214,7 @@ def test_everything_that_cannot_be_expressed_is_told_with_path_and_type() -> Non
     assert [line.split(":")[0] for line in told] == [
         *("Impossible.union", "Impossible.untyped", "Impossible.anything", "Impossible.unique", "Impossible.two"),
         *("Impossible.inner[]", "Impossible.keys", "Impossible.mixed", "Impossible.again"),
-        "Impossible.version",
+        *("Impossible.version", "Impossible.chosen", "Impossible.nothing", "Impossible.other", "Impossible.fourth"),
     ]
     assert told[0] == "Impossible.union: int | str: only a type or null (Optional) can be, no other union"
 

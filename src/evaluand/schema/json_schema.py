@@ -6,6 +6,7 @@ has one that begins with `x-`. An object takes no other fields than those it nam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -78,7 +79,8 @@ class _Writer:
 
     def _defined(self, given: Record, title: str) -> str:
         """The name under which a record is defined: another number for another record of the same title."""
-        made, name, number = self.record(given, title), title, 1
+        made, title = self.record(given, title), re.sub(r"[^\w.-]", "_", title)
+        name, number = title, 1
         while name in self.defs and self.defs[name] != made:
             number += 1
             name = f"{title}{number}"

@@ -10,6 +10,7 @@ import datetime as dt
 import decimal
 import enum
 import keyword
+import math
 import re
 import types
 import uuid
@@ -134,6 +135,10 @@ class _Reader:
             if len(rest) == 1:
                 return self.read(rest[0], limits, path, above)[0], True
             return self._refused(path, annotation, "only a type or null (Optional) can be, no other union")
+        if origin is Literal or _is(annotation, (enum.Enum, BaseModel)):
+            for limit in limits:
+                if _told(limit) != {}:
+                    self._refuse(path, annotation, f"{limit!r} cannot be expressed")
         if origin is Literal:
             return self._choices(annotation, arguments, path)
         if origin is list:
@@ -142,9 +147,9 @@ class _Reader:
             return self._map(annotation, arguments, limits, path, above)
         if annotation is list:
             return self._refused(path, annotation, "the type of its items is not said; write list[…]")
-        if isinstance(annotation, type) and issubclass(annotation, enum.Enum):
+        if _is(annotation, enum.Enum):
             return self._enumeration(annotation, path)
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if _is(annotation, BaseModel):
             return self.record(annotation, path, above), False
         kind = _stored(limits) or (_SIMPLE.get(annotation) if _hashable(annotation) else None)
         if kind is None:
@@ -159,6 +164,8 @@ class _Reader:
         default = _default(info)
         if default is None and not nullable:  # a common way to write "may be missing"
             default = MISSING
+        if isinstance(default, float) and not math.isfinite(default):
+            self._refuse(f"{path}.{alias}", info.annotation, f"the default {default} cannot be written as JSON")
         return Field(alias, made, nullable, info.is_required(), default, (info.description or "").strip())
 
     def _list(self, item: Any, limits: Iterable[Any], path: str, above: tuple[Model, ...]) -> Array:
@@ -259,6 +266,10 @@ def _single(limit: Any) -> Iterable[Any]:
     if isinstance(limit, at.GroupedMetadata):
         return [each for inner in limit for each in _single(inner)]
     return [limit]
+
+
+def _is(annotation: Any, kind: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, kind)
 
 
 def _stored(limits: Iterable[Any]) -> str | None:
