@@ -436,10 +436,10 @@ def test_a_timeout_is_tried_again(serve: Any) -> None:
         return {"n": len(server.asked)}
 
     server = serve(answer)
-    run = Runner(policy=Policy(timeout=0.3, retries=1, backoff=0)).run(ServiceTask(server.url), data("x"))
+    run = Runner(policy=Policy(timeout=1, retries=1, backoff=0)).run(ServiceTask(server.url), data("x"))
     assert (outcomes(run), attempts(run)) == ([[{"n": 2}]], [2])
     server.asked.clear()
-    run = Runner(policy=Policy(timeout=0.3)).run(ServiceTask(server.url), data("x"))
+    run = Runner(policy=Policy(timeout=1)).run(ServiceTask(server.url), data("x"))
     assert (outcomes(run), attempts(run)) == ([("TaskTimeout", "timeout")], [1])
 
 
@@ -810,7 +810,7 @@ def test_a_batch_that_fails_is_tried_again_row_by_row_count(serve: Any) -> None:
 
 def test_a_batch_that_takes_too_long_times_out_every_row_of_it(serve: Any) -> None:
     server = serve(lambda rows: server.released.wait(PATIENCE) and [])
-    run = Runner(policy=Policy(timeout=0.3)).run(ServiceTask(server.url, batch=2), data("a", "b"))
+    run = Runner(policy=Policy(timeout=1)).run(ServiceTask(server.url, batch=2), data("a", "b"))
     assert outcomes(run) == [("TaskTimeout", "timeout")] * 2
 
 

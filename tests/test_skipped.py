@@ -81,6 +81,7 @@ def test_a_task_may_find_that_an_example_is_to_be_left_out(processes: bool) -> N
     assert evaluation.table("same")["reason"].to_pylist() == [None, "task: not in my language", None]
     [row] = Aggregator().aggregate([evaluation], [Measure("same", Accuracy())]).table().to_pylist()
     assert (row["value"], row["n"], row["n_skipped"]) == (1.0, 2, 1)
+    assert verify(run.store, "runs", run.id) == []
 
 
 def test_repeats_skip_for_themselves() -> None:
