@@ -36,7 +36,7 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
             assert f"    {line}\n" in (ROOT / document).read_text()
 
 
-@pytest.mark.parametrize("document", ["docs/howto/estimator.md", "docs/howto/schemas.md"])
+@pytest.mark.parametrize("document", ["docs/howto/estimator.md", "docs/howto/schemas.md", "docs/howto/service.md"])
 def test_a_how_to_prints_what_it_says(document: str) -> None:
     code, told = "\n".join(blocks(document, "python")), "".join(blocks(document, "text"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

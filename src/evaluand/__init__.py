@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from evaluand.comparison import Comparison, compare
     from evaluand.dataset import Dataset, Example
     from evaluand.engine import LocalEngine, Policy
-    from evaluand.errors import DataError, EngineError, EvaluandError, SpecError, TaskError, TaskTimeout, TransientError
+    from evaluand.errors import (
+        DataError,
+        EngineError,
+        EvaluandError,
+        Skipped,
+        SpecError,
+        TaskError,
+        TaskTimeout,
+        TransientError,
+    )
     from evaluand.evaluation import Evaluation, Evaluator
     from evaluand.experiment import Experiment
     from evaluand.metrics.accuracy import Accuracy
@@ -37,6 +46,7 @@ if TYPE_CHECKING:
     from evaluand.task import Alternatives, Task, task
     from evaluand.tasks.estimator import EstimatorTask
     from evaluand.tasks.program import ProgramTask
+    from evaluand.tasks.service import LocalServiceTask, ServiceTask
     from evaluand.trace import Span, TaskSpan, Trace, Tracer, span
 
 _PLACES = {
@@ -45,7 +55,16 @@ _PLACES = {
     "comparison": ("Comparison", "compare"),
     "dataset": ("Dataset", "Example"),
     "engine": ("LocalEngine", "Policy"),
-    "errors": ("DataError", "EngineError", "EvaluandError", "SpecError", "TaskError", "TaskTimeout", "TransientError"),
+    "errors": (
+        "DataError",
+        "EngineError",
+        "EvaluandError",
+        "Skipped",
+        "SpecError",
+        "TaskError",
+        "TaskTimeout",
+        "TransientError",
+    ),
     "evaluation": ("Evaluation", "Evaluator"),
     "experiment": ("Experiment",),
     "metrics.accuracy": ("Accuracy",),
@@ -64,6 +83,7 @@ _PLACES = {
     "tasks.program": ("ProgramTask",),
     "task": ("Alternatives", "Task", "task"),
     "tasks.estimator": ("EstimatorTask",),
+    "tasks.service": ("LocalServiceTask", "ServiceTask"),
     "trace": ("Span", "TaskSpan", "Trace", "Tracer", "span"),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
@@ -88,6 +108,7 @@ __all__ = [
     "Experiment",
     "KOfN",
     "LocalEngine",
+    "LocalServiceTask",
     "Mean",
     "Measure",
     "MemoryStore",
@@ -101,6 +122,8 @@ __all__ = [
     "Runner",
     "Score",
     "Scorer",
+    "ServiceTask",
+    "Skipped",
     "Span",
     "SpecError",
     "Split",

@@ -159,6 +159,7 @@ class RunSpec(BaseModel):
     processes: bool = Field(
         False, strict=True, description="each call has a process of its own: for tasks that compute"
     )
+    total_timeout: float | None = Field(None, gt=0, description="seconds after which no further call of a task starts")
     abort_on_error: bool = Field(False, strict=True, description="stop at the first call that fails")
 
     def policy(self, transient: Sequence[str]) -> Policy:
@@ -387,7 +388,8 @@ class Experiment:
         """
         store = store or MemoryStore()
         runner = Runner(store, self.policy, progress=progress)
-        evaluator = Evaluator(store, replace(self.policy, rate=None), progress=progress)  # the rate is for the tasks
+        grading = replace(self.policy, rate=None, total_timeout=None)  # these are for the tasks
+        evaluator = Evaluator(store, grading, progress=progress)
         results = []
         for name, task in self.tasks.items():
             if only not in (None, name):
@@ -633,7 +635,7 @@ def _placed(spec: KindSpec, folder: Path) -> dict[str, Any]:
         parameters["files"] = [str(folder / str(file)) for file in parameters["files"]]
     if "folder" in _parameter_names("tasks", spec.kind):
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
-    if isinstance(parameters.get("model"), str):
+    if spec.kind == "estimator" and isinstance(parameters.get("model"), str):
         parameters["model"] = _referred(CodeSpec(function=parameters["model"]), folder)
     return parameters
 

@@ -204,7 +204,8 @@ class Grader:
             error = response.error or {}
             return FAILED, f"task: {error.get('type')}: {error.get('message')}"[:_REASON]
         if response.status == SKIPPED:
-            return SKIPPED, "the task was not asked"
+            told = "the task was not asked" if response.error is None else f"task: {response.error['message']}"
+            return SKIPPED, told[:_REASON]
         if not response.responses:
             return ABSTAINED, NO_ANSWER
         return None, None
