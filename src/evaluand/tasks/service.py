@@ -25,10 +25,10 @@ from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.dataset import Dataset
 from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, with_article
 from evaluand.fingerprint import Identity, fingerprint
+from evaluand.schema import Schema
 from evaluand.task import Alternatives, Request, Task
 from evaluand.tasks.batches import Asked, Batches
 from evaluand.tasks.exchange import BadAnswer, BadRequest, Exchange
-from evaluand.tasks.misfit import misfit, schema_spec
 from evaluand.trace import TaskSpan
 
 Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
@@ -73,7 +73,7 @@ class _Service(Task[Any, Any]):
         spec |= {name: pipeline.spec for name, pipeline in self._pipelines.items()}
         spec |= {"items": self.items, **self._handling}
         if self.output_schema is not None:
-            spec["output_schema"] = schema_spec(self.output_schema)
+            spec["output_schema"] = self._schema.json
         parts = {name: ids.digest(spec[name]).hex() for name in (*_PIPELINES, "output_schema") if name in spec}
         parts |= {"address": self._address, "model": str(self.model), "version": str(self.version)}
         if self.version is not None:
@@ -111,9 +111,17 @@ class _Service(Task[Any, Any]):
             yield ("version",), "is the version of no model; name what answers as its model"
         if self.output_schema is not None:
             try:
-                schema_spec(self.output_schema)
+                _ = self._schema
             except SpecError as error:
                 yield ("output_schema",), str(error)
+
+    @cached_property
+    def _schema(self) -> Schema:
+        """The schema of an item, as that of a row whose only field is the item."""
+        given = self.output_schema
+        item = dict(given if isinstance(given, Mapping) else Schema.of(given).json)
+        row = {"type": "object", "properties": {"item": item}, "required": ["item"]}
+        return Schema.of(row | {"$defs": item.pop("$defs", {})})
 
     @cached_property
     def _pipelines(self) -> dict[str, Pipeline]:
@@ -174,8 +182,10 @@ class _Service(Task[Any, Any]):
             number = item.pop(RESPONSE_INDEX, None)
             if number is not None and (type(number) is not int or number < 0):
                 raise BadAnswer(f"item {place}: {RESPONSE_INDEX} is {number!r}, not a whole number", code="form")
-        if self.output_schema is not None and (why := misfit(self.output_schema, item)):
-            raise BadAnswer(f"item {place} does not fit the output schema: {why}", code="schema")
+        faults = [] if self.output_schema is None else self._schema.faults([{"item": item}], json=True)
+        if faults:
+            told = f"{faults[0].path} {faults[0].message}".replace("item", f"item {place}", 1)
+            raise BadAnswer(f"{told}: it does not fit the output schema", code="schema")
         return number, item
 
     def _responses(self, items: list[tuple[int | None, Any]]) -> Any:
@@ -224,7 +234,8 @@ class ServiceTask(_Service):
         client_pipeline: adapters before those of the service, for what the service must not see.
         input_pipeline: adapters from the dataset to what the service takes.
         output_pipeline: adapters from what the service gives to responses.
-        output_schema: what an item must be, as a JSON Schema, or from Python an Arrow schema.
+        output_schema: what an item must be: a JSON Schema or the name of a schema such as `text.Text`; from Python any
+            form that `Schema.of` takes. An item may have no other fields than those.
         items: the items of an answer are one response, such as a tagger's entities.
         on_bad_request: what a bad request does: `fail` its row, `skip` its row, or `abort` the run.
         batch: ask for up to so many examples in one request: a list of objects with `_index_`, answered by such a list
