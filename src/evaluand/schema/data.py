@@ -277,6 +277,26 @@ class DataSchema(_Stored):
         """The schema, from the form that says most."""
         return Schema.of(decode_schema(self.arrowSchema) if self.jsonSchema is None else self.jsonSchema)
 
+    def response(self) -> Schema:
+        """The schema of one item of `responses`, without its `_response_index_`.
+
+        Raises:
+            SpecError: it is no schema of outputs.
+
+        Example:
+            >>> DataSchema.make_output_schema("text.Text").response() == Schema.of("text.Text")
+            True
+        """
+        for each in self.to_schema().record.fields:
+            if (
+                each.name == keys.RESPONSES
+                and isinstance(each.type, kinds.Array)
+                and isinstance(each.type.item, Record)
+            ):
+                item = each.type.item
+                return Schema(Record(tuple(_without(item, keys.RESPONSE_INDEX_FIELD)), item.title))
+        raise SpecError(f"a schema of outputs has a list {keys.RESPONSES!r}; make one with make_output_schema")
+
 
 def arrow_schema(schema: Source, *, metadata: Mapping[str, str] | None = None) -> pa.Schema:
     """The Arrow schema of any form of a schema, with every field nullable as Dyff writes it."""
