@@ -162,8 +162,8 @@ class _Builder:
     def record(self, record: Record, values: list[Any], place: _Place, fields: list[pa.Field]) -> pa.StructArray:
         names = record.names
         try:
-            held = [list(map(operator.itemgetter(name), values)) for name in names]
-            mask = None if set(map(len, values)) <= {len(names)} else _UNEVEN
+            held = [[value[name] for value in values] for name in names]
+            mask = None if sum(map(len, values)) == len(names) * len(values) else _UNEVEN
         except (KeyError, TypeError, IndexError):
             mask = _UNEVEN
         if mask is _UNEVEN:
@@ -184,6 +184,10 @@ class _Builder:
         return held, pa.array([type(value) is not dict for value in values], pa.bool_())
 
     def column(self, given: Type, nullable: bool, values: list[Any], place: _Place, arrow: pa.DataType) -> pa.Array:
+        quick = _inferred(given, nullable, values, arrow) if isinstance(given, Scalar) else None
+        if quick is not None and isinstance(given, Scalar):
+            _check_limits(given, quick, place, self.found)
+            return quick
         types = set(map(type, values))
         if not nullable and type(None) in types:
             for at, value in enumerate(values):
@@ -277,7 +281,7 @@ class _Builder:
             values = [None if value is None else value.bytes for value in values]
         try:
             array = pa.array(values, arrow)
-        except (pa.ArrowException, OverflowError, UnicodeError, ValueError, TypeError):
+        except _UNFIT:
             array = pa.array(self._each(given, values, place, arrow), arrow)
         if given.kind == "float32":
             self._infinite(array, values, place)
@@ -322,7 +326,7 @@ class _Builder:
         for at, value in enumerate(values):
             try:
                 pa.array([value], arrow)
-            except (pa.ArrowException, OverflowError, UnicodeError, ValueError, TypeError):
+            except _UNFIT:
                 if low is not None and high is not None:
                     told = f"{value} is not between {low} and {high}, which {given.kind} holds"
                 elif given.kind in ("string", "json"):
@@ -340,6 +344,27 @@ class _Builder:
         for at in np.flatnonzero(beyond):
             if not np.isinf(float(values[at])):
                 self.found.add(place, int(at), "bounds", f"{values[at]} is more than float32 holds")
+
+
+def _inferred(given: Scalar, nullable: bool, values: list[Any], arrow: pa.DataType) -> pa.Array | None:
+    """A column that Arrow itself, not told what to expect, sees to hold the kind and nothing else; None otherwise.
+
+    It tells texts from bytes and whole numbers from truths and fractions; it takes a truth among fractions for one.
+    """
+    wanted = _INFERRED.get(given.kind)
+    if wanted is None:
+        return None
+    try:
+        array = pa.array(values)
+        if array.type != wanted or (array.null_count and not nullable):
+            return None
+        return array if wanted == arrow else array.cast(arrow)
+    except _UNFIT:
+        return None
+
+
+_INFERRED = {"string": pa.string(), "json": pa.string(), "bool": pa.bool_(), **dict.fromkeys(RANGES, pa.int64())}
+_UNFIT = (pa.ArrowException, OverflowError, UnicodeError, ValueError, TypeError)
 
 
 def _plain(value: Any, exact: type) -> Any:
@@ -647,8 +672,10 @@ def _broken(given: Scalar, array: pa.Array) -> Iterator[tuple[str, str, np.ndarr
         if bound is None:
             continue
         if plain:  # NumPy compares with bounds that are no whole number, or that 63 bits do not hold
-            held = array.fill_null(0).to_numpy(zero_copy_only=False)
-            bad = ~(compare(held, bound) | _flags(array.is_null()))
+            held = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
+            bad = ~compare(held, bound)
+            if array.null_count:
+                bad &= ~_flags(array.is_null())
         else:
             bad = _each_breaks(array, partial(_holds, compare, bound))
         yield "bounds", f"{words} {_shown(bound)}", bad
