@@ -110,6 +110,13 @@ class Scorer(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} does not define how it grades one response")
 
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        """What the scorer's own columns hold where there is no score, because the task or the scorer failed.
+
+        By default nothing. Metrics need it whose bounds depend on what was expected, such as on how many spans.
+        """
+        return None
+
     @property
     def columns(self) -> Mapping[str, str]:
         """Names and types of the columns this scorer adds to its table: string, int64, double, bool or json."""
