@@ -166,7 +166,7 @@ class Spans(Scorer):
 
 
 OUTCOMES: Final = ("correct", "incorrect", "partial", "missed", "spurious")
-_CREDIT: Final = {"correct": 1.0, "partial": 0.5}
+_CREDIT: Final = {"correct": 1, "partial": 0.5}
 _SHOWN: Final = 20
 
 
@@ -249,7 +249,7 @@ def _matched(
 def _score(pairs: Sequence[Pair]) -> Score:
     counts = Counter(pair.outcome for pair in pairs)
     expected, predicted = len(pairs) - counts["spurious"], len(pairs) - counts["missed"]
-    credit = sum(_CREDIT.get(pair.outcome, 0.0) for pair in pairs)
+    credit = sum(_CREDIT.get(pair.outcome, 0) for pair in pairs)
     columns = {outcome: counts[outcome] for outcome in OUTCOMES} | {"n_expected": expected, "n_predicted": predicted}
     wrong = [str(pair) for pair in pairs if pair.outcome != "correct"]
     return Score(
@@ -269,9 +269,9 @@ def _by_tag(pairs: Sequence[Pair]) -> dict[str, dict[str, float]]:
     for outcome, given, wanted in pairs:
         for span, whole, part in ((wanted, "expected", "found"), (given, "predicted", "right")):
             if span is not None:
-                tag = found.setdefault(span.tag, dict.fromkeys(TAG_COUNTS, 0.0))
+                tag = found.setdefault(span.tag, dict[str, float].fromkeys(TAG_COUNTS, 0))
                 tag[whole] += 1
-                tag[part] += _CREDIT.get(outcome, 0.0)
+                tag[part] += _CREDIT.get(outcome, 0)
     return found
 
 
