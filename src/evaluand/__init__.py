@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from evaluand.experiment import Experiment
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.count import Count
+    from evaluand.metrics.f_beta import FBeta
     from evaluand.metrics.k_of_n import KOfN
     from evaluand.metrics.mean import Mean
     from evaluand.metrics.pass_at_k import PassAtK
+    from evaluand.metrics.precision import Precision
     from evaluand.metrics.quantile import Quantile
+    from evaluand.metrics.recall import Recall
+    from evaluand.metrics.top_k import TopK
     from evaluand.pace import Pace
     from evaluand.run import Run, Runner
     from evaluand.scorer import Score, Scorer, scorer
@@ -49,10 +53,14 @@ _PLACES = {
     "experiment": ("Experiment",),
     "metrics.accuracy": ("Accuracy",),
     "metrics.count": ("Count",),
+    "metrics.f_beta": ("FBeta",),
     "metrics.k_of_n": ("KOfN",),
     "metrics.mean": ("Mean",),
     "metrics.pass_at_k": ("PassAtK",),
+    "metrics.precision": ("Precision",),
     "metrics.quantile": ("Quantile",),
+    "metrics.recall": ("Recall",),
+    "metrics.top_k": ("TopK",),
     "pace": ("Pace",),
     "run": ("Run", "Runner"),
     "scorer": ("Score", "Scorer", "scorer"),
@@ -84,6 +92,7 @@ __all__ = [
     "Evaluator",
     "Example",
     "Experiment",
+    "FBeta",
     "KOfN",
     "LocalEngine",
     "Mean",
@@ -92,8 +101,10 @@ __all__ = [
     "Pace",
     "PassAtK",
     "Policy",
+    "Precision",
     "ProgramTask",
     "Quantile",
+    "Recall",
     "Roles",
     "Run",
     "Runner",
@@ -107,6 +118,7 @@ __all__ = [
     "TaskError",
     "TaskSpan",
     "TaskTimeout",
+    "TopK",
     "Trace",
     "Tracer",
     "TransientError",
