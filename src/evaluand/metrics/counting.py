@@ -214,14 +214,18 @@ class _Sums(NamedTuple):
 
     @classmethod
     def of(cls, state: State, sides: tuple[float, float]) -> _Sums:
-        tags, code = np.unique(state["tag"], return_inverse=True)
-        counts = np.zeros((len(state["n"]), len(tags), len(_COUNTS)))
-        np.add.at(counts, (state["tag_group"], code), state["tag_counts"])
+        each = state["tag"].tolist()
+        tags = sorted(set(each))
+        place = {tag: position for position, tag in enumerate(tags)}
+        code = np.fromiter((place[tag] for tag in each), np.int64, len(each))
+        shape, cell = (len(state["n"]), len(tags)), state["tag_group"] * len(tags) + code
+        sums = (np.bincount(cell, column, minlength=shape[0] * shape[1]) for column in state["tag_counts"].T)
+        counts = np.stack([column.reshape(shape) for column in sums], axis=-1).astype(np.float64)  # also without a row
         with np.errstate(divide="ignore", invalid="ignore"):
             total, weight = _ratio_of(counts, sides)
             ratio = np.where(weight > 0, total / weight, np.nan)
             value = np.where(weight > 0, ratio, 0.0).sum(axis=1) / (weight > 0).sum(axis=1)
-        return cls(tags.tolist(), code, counts, weight, ratio, value)
+        return cls(tags, code, counts, weight, ratio, value)
 
     def clusters(self, state: State, sides: tuple[float, float]) -> Mapping[str, np.ndarray]:
         """The value as a ratio of two sums over clusters.
