@@ -36,7 +36,9 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
             assert f"    {line}\n" in (ROOT / document).read_text()
 
 
-@pytest.mark.parametrize("document", ["docs/howto/estimator.md", "docs/howto/schemas.md", "docs/howto/service.md"])
+@pytest.mark.parametrize(
+    "document", [f"docs/howto/{name}.md" for name in ("estimator", "schemas", "service", "tagging")]
+)
 def test_a_how_to_prints_what_it_says(document: str) -> None:
     code, told = "\n".join(blocks(document, "python")), "".join(blocks(document, "text"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -69,7 +71,7 @@ def test_the_published_schema_is_the_present_one() -> None:
     assert published == json_schema(), "write it anew: python docs/reference/write_schema.py"
 
 
-@pytest.mark.parametrize("example", ["classifiers", "gsm8k"])
+@pytest.mark.parametrize("example", ["classifiers", "gsm8k", "tagging"])
 def test_the_published_schema_takes_the_examples(example: str) -> None:
     experiment = yaml.safe_load((ROOT / "examples" / example / "experiment.yaml").read_text())
     jsonschema.Draft202012Validator(json_schema()).validate(experiment)

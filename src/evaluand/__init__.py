@@ -32,10 +32,14 @@ if TYPE_CHECKING:
     from evaluand.experiment import Experiment
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.count import Count
+    from evaluand.metrics.f_beta import FBeta
     from evaluand.metrics.k_of_n import KOfN
     from evaluand.metrics.mean import Mean
     from evaluand.metrics.pass_at_k import PassAtK
+    from evaluand.metrics.precision import Precision
     from evaluand.metrics.quantile import Quantile
+    from evaluand.metrics.recall import Recall
+    from evaluand.metrics.top_k import TopK
     from evaluand.pace import Pace
     from evaluand.roles import Roles
     from evaluand.run import Run, Runner
@@ -69,10 +73,14 @@ _PLACES = {
     "experiment": ("Experiment",),
     "metrics.accuracy": ("Accuracy",),
     "metrics.count": ("Count",),
+    "metrics.f_beta": ("FBeta",),
     "metrics.k_of_n": ("KOfN",),
     "metrics.mean": ("Mean",),
     "metrics.pass_at_k": ("PassAtK",),
+    "metrics.precision": ("Precision",),
     "metrics.quantile": ("Quantile",),
+    "metrics.recall": ("Recall",),
+    "metrics.top_k": ("TopK",),
     "pace": ("Pace",),
     "roles": ("Roles",),
     "run": ("Run", "Runner"),
@@ -106,6 +114,7 @@ __all__ = [
     "Evaluator",
     "Example",
     "Experiment",
+    "FBeta",
     "KOfN",
     "LocalEngine",
     "LocalServiceTask",
@@ -115,8 +124,10 @@ __all__ = [
     "Pace",
     "PassAtK",
     "Policy",
+    "Precision",
     "ProgramTask",
     "Quantile",
+    "Recall",
     "Roles",
     "Run",
     "Runner",
@@ -132,6 +143,7 @@ __all__ = [
     "TaskError",
     "TaskSpan",
     "TaskTimeout",
+    "TopK",
     "Trace",
     "Tracer",
     "TransientError",

@@ -69,6 +69,9 @@ class OutputView(Scorer):
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         self.scorer.check(expected, [self._seen(output) for output in outputs])
 
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        return self.scorer.unanswered(expected)
+
     def score(self, *arguments: Any) -> Any:
         return self.scorer.score(*self._with(arguments, self._seen))
 
