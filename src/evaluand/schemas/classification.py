@@ -10,7 +10,7 @@ from evaluand.schema.stored import SchemaModel
 
 
 class Label(SchemaModel):
-    """A single discrete label for an item."""
+    """One label, of finitely many."""
 
     kind: ClassVar[str] = "classification.Label"
 

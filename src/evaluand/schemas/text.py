@@ -10,7 +10,7 @@ from evaluand.schema.stored import Int64, SchemaModel
 
 
 class Text(SchemaModel):
-    """Text data."""
+    """A text."""
 
     kind: ClassVar[str] = "text.Text"
 
@@ -18,7 +18,7 @@ class Text(SchemaModel):
 
 
 class Tokens(SchemaModel):
-    """A list of text tokens."""
+    """A text in tokens."""
 
     kind: ClassVar[str] = "text.Tokens"
 
@@ -30,14 +30,14 @@ class TaggedSpan(SchemaModel):
 
     kind: ClassVar[str] = "text.TaggedSpan"
 
-    start: Int64 = Field(ge=0, description="The index of the first character in the span")
-    end: Int64 = Field(ge=0, description="The index one past the final character in the span")
-    tag: str = Field(description="The tag of the span")
+    start: Int64 = Field(ge=0, description="Where it begins: characters before it")
+    end: Int64 = Field(ge=0, description="Where it ends: characters up to its last")
+    tag: str = Field(description="What it is tagged as")
 
 
 class TaggedSpans(SchemaModel):
-    """A list of tagged spans."""
+    """The tagged parts of a text."""
 
     kind: ClassVar[str] = "text.TaggedSpans"
 
-    spans: list[TaggedSpan] = Field(description="A list of tagged spans")
+    spans: list[TaggedSpan] = Field(description="The tagged parts, in any order")
