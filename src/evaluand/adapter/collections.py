@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongType
+from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongType, told
 from evaluand.adapter.template import selector
-from evaluand.errors import with_article
 from evaluand.registry import nearest
 from evaluand.selector import Selector
-
-_ABSENT = object()
 
 
 def elements(row: Mapping[str, Any], names: Sequence[str]) -> tuple[list[Sequence[Any]], int]:
@@ -20,24 +17,30 @@ def elements(row: Mapping[str, Any], names: Sequence[str]) -> tuple[list[Sequenc
     Raises:
         AdapterError: one is not there, is no list or is of another length.
     """
-    lists = [collection(row, name) for name in names]
-    length = len(lists[0])
-    for values in lists:
+    lists: list[Sequence[Any]] = []
+    length = -1
+    for name in names:
+        values = row.get(name)
+        if type(values) is not list:
+            values = collection(row, name)
         if len(values) != length:
-            told = ", ".join(f"{name} has {len(values)}" for name, values in zip(names, lists, strict=True))
-            raise AdapterError(f"the collections differ in length: {told}")
+            if lists:
+                told = f"{names[0]} has {length}, {name} has {len(values)}"
+                raise AdapterError(f"the collections differ in length: {told}")
+            length = len(values)
+        lists.append(values)
     return lists, length
 
 
 def collection(row: Mapping[str, Any], name: str) -> Sequence[Any]:
     """The list of that name."""
-    values = row.get(name, _ABSENT)
-    if type(values) is list:
-        return values
-    if values is _ABSENT:
+    if name not in row:
         raise AbsentField(f"there is no field {name!r}{nearest(name, row)}")
+    values = row[name]
+    if isinstance(values, list):
+        return values
     if not isinstance(values, tuple):
-        raise WrongType(f"{name} is {with_article(type(values).__name__)}, not a list")
+        raise WrongType(f"{name} is {told(values)}, not a list")
     return values
 
 
@@ -55,14 +58,10 @@ class Index:
                 f"{kind}: index is {given!r}; give an object: name of a field: path, or null to count"
             )
         self.names = tuple(given)
-        self._paths = [
-            (name, None if path is None else selector(path, f"{kind}: index: {name}")) for name, path in given.items()
-        ]
-
-    @property
-    def paths(self) -> tuple[Selector | None, ...]:
+        self.paths: Mapping[str, Selector | None] = {
+            name: None if path is None else selector(path, f"{kind}: index: {name}") for name, path in given.items()
+        }
         """The path of each field, None where it counts."""
-        return tuple(path for _, path in self._paths)
 
     def values(self, row: Mapping[str, Any], length: int) -> list[Sequence[Any]]:
         """For each field, a value per element.
@@ -71,10 +70,12 @@ class Index:
             AdapterError: a path leads to more or fewer values than there are elements.
         """
         found: list[Sequence[Any]] = []
-        for name, path in self._paths:
-            values = range(length) if path is None else path.find(row)
+        for name, path in self.paths.items():
+            if path is None:
+                found.append(range(length))
+                continue
+            values = path.find(row)
             if len(values) != length:
-                assert path is not None
-                raise AdapterError(f"index {name}: {path.text} gives {len(values)} values for {length} elements")
+                raise AdapterError(f"index {name}: {path.text} gives {len(values)} values, not {length}")
             found.append(values)
         return found

@@ -7,9 +7,8 @@ from typing import Any
 
 from evaluand.adapter import Adapter, Row
 from evaluand.adapter.collections import Index, elements
-from evaluand.adapter.faults import AdapterError, WrongType
+from evaluand.adapter.faults import AdapterError, WrongType, told
 from evaluand.adapter.options import field_names, options
-from evaluand.errors import with_article
 
 
 class EmbedIndex(Adapter):
@@ -26,9 +25,9 @@ class EmbedIndex(Adapter):
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)
-        given = options(self.kind, configuration, required=("collections", "index"))
+        given = options(self.kind, configuration, required=("collections",), optional=("index",))
         self._collections = field_names(self.kind, "collections", given["collections"], some=True)
-        self._index = Index(self.kind, given["index"])
+        self._index = Index(self.kind, given.get("index", {}))
 
     def adapt(self, row: Row) -> list[Row]:
         lists, length = elements(row, self._collections)
@@ -40,7 +39,7 @@ class EmbedIndex(Adapter):
 
     def _numbered(self, collection: str, place: int, element: Any, values: list[list[Any]]) -> Row:
         if not isinstance(element, Mapping):
-            raise WrongType(f"{collection}[{place}] is {with_article(type(element).__name__)}, not an object")
+            raise WrongType(f"{collection}[{place}] is {told(element)}, not an object")
         taken = [name for name in self._index.names if name in element]
         if taken:
             raise AdapterError(f"the index {taken[0]!r} has the name of a field of {collection}[{place}]")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evaluand.adapter import Adapter, Row
-from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError
+from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments
 from evaluand.registry import nearest
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ class Rename(Adapter):
 
     def _checked(self) -> dict[str, str]:
         names = self.configuration
+        if names is None:
+            raise WrongArguments(f"{self.kind}: the configuration is missing; give an object: old name: new name")
         if not isinstance(names, Mapping) or not all(isinstance(n, str) for pair in names.items() for n in pair):
             raise AdapterSpecError(f"{self.kind}: the configuration is {names!r}; give an object: old name: new name")
         twice = [name for name, times in Counter(names.values()).items() if times > 1]
