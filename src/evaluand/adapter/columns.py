@@ -99,7 +99,8 @@ def _column(name: str, part: Any, batch: pa.RecordBatch) -> Column | None:
     value = _literal(part)
     if value is None:
         return None
-    array = pa.nulls(len(batch)) if value.as_py() is None else pa.repeat(value, len(batch))
+    n = len(batch)
+    array = pa.nulls(n) if value.as_py() is None else pa.repeat(value, n or 1)[:n]  # a list cannot be repeated 0 times
     return pa.field(name, array.type), array
 
 
