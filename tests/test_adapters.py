@@ -150,7 +150,7 @@ def test_an_index_takes_the_name_of_no_field() -> None:
     told = refused("ExplodeCollections", {"collections": ["a"], "index": {"b": None}}, {"a": [1], "b": 1})
     assert told.endswith("the index 'b' has the name of a field that is there")
     told = refused("EmbedIndex", {"collections": ["a"], "index": {"b": None}}, {"a": [{}, {"b": 1}]})
-    assert told.endswith("the index 'b' has the name of a field of a[1]")
+    assert told.endswith("the index 'b' has the name of a field of an element of a")
 
 
 def test_several_collections_are_numbered_alike() -> None:

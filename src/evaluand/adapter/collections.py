@@ -44,38 +44,26 @@ def collection(row: Mapping[str, Any], name: str) -> Sequence[Any]:
     return values
 
 
-class Index:
-    """Fields that number the elements: counted from 0, or taken from as many values of the row.
+def indexes(kind: str, given: Any) -> dict[str, Selector | None]:
+    """What numbers elements: the name of a field → a path that leads to a value per element, or None to count from 0.
 
-    Args:
-        kind: the adapter's, for messages.
-        given: name of a field → a path that leads to a value per element, or None to count.
+    Raises:
+        AdapterSpecError: it is something else.
     """
+    if not isinstance(given, Mapping):
+        raise AdapterSpecError(f"{kind}: index is {given!r}; give an object: name of a field: path, or null to count")
+    return {name: None if path is None else selector(path, f"{kind}: index: {name}") for name, path in given.items()}
 
-    def __init__(self, kind: str, given: Any) -> None:
-        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-            raise AdapterSpecError(
-                f"{kind}: index is {given!r}; give an object: name of a field: path, or null to count"
-            )
-        self.names = tuple(given)
-        self.paths: Mapping[str, Selector | None] = {
-            name: None if path is None else selector(path, f"{kind}: index: {name}") for name, path in given.items()
-        }
-        """The path of each field, None where it counts."""
 
-    def values(self, row: Mapping[str, Any], length: int) -> list[Sequence[Any]]:
-        """For each field, a value per element.
+def numbers(name: str, path: Selector | None, row: Mapping[str, Any], length: int) -> Sequence[Any]:
+    """A value of an index for each of so many elements.
 
-        Raises:
-            AdapterError: a path leads to more or fewer values than there are elements.
-        """
-        found: list[Sequence[Any]] = []
-        for name, path in self.paths.items():
-            if path is None:
-                found.append(range(length))
-                continue
-            values = path.find(row)
-            if len(values) != length:
-                raise AdapterError(f"index {name}: {path.text} gives {len(values)} values, not {length}")
-            found.append(values)
-        return found
+    Raises:
+        AdapterError: the path leads to more or fewer values.
+    """
+    if path is None:
+        return range(length)
+    values = path.find(row)
+    if len(values) != length:
+        raise AdapterError(f"index {name}: {path.text} gives {len(values)} values, not {length}")
+    return values

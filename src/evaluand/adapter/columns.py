@@ -8,6 +8,7 @@ JSON holds what its texts say, as in the rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids
-from evaluand.adapter.collections import Index
 from evaluand.adapter.template import literal, path_of
 from evaluand.errors import DataError
 from evaluand.rows import is_json
@@ -31,12 +31,14 @@ def templated(template: Any, batch: pa.RecordBatch) -> pa.RecordBatch | None:
     return None if made is None else _batch(made)
 
 
-def exploded(batch: pa.RecordBatch, collections: Sequence[str], index: Index) -> pa.RecordBatch | None:
+def exploded(
+    batch: pa.RecordBatch, collections: Sequence[str], index: Mapping[str, Selector | None]
+) -> pa.RecordBatch | None:
     """A row for each element of the collections."""
-    if set(index.names) & set(batch.schema.names):
+    if index.keys() & set(batch.schema.names):
         return None
     lists = {name: _list(batch, name) for name in collections}
-    lists |= {name: _elements(batch, path) for name, path in index.paths.items() if path is not None}
+    lists |= {name: _elements(batch, path) for name, path in index.items() if path is not None}
     found = {name: column for name, column in lists.items() if column is not None}
     if len(found) < len(lists):
         return None
@@ -46,7 +48,7 @@ def exploded(batch: pa.RecordBatch, collections: Sequence[str], index: Index) ->
     parents = pc.list_parent_indices(found[collections[0]][1])
     made = [(field, array.take(parents)) for field, array in _columns(batch) if field.name not in collections]
     made += [(field.type.value_field.with_name(name), array.flatten()) for name, (field, array) in found.items()]
-    if counted := [name for name, path in index.paths.items() if path is None]:
+    if counted := [name for name, path in index.items() if path is None]:
         starts = np.cumsum(lengths) - lengths
         count = pa.array(np.arange(len(parents)) - np.repeat(starts, lengths))
         made += [(pa.field(name, pa.int64()), count) for name in counted]
@@ -89,7 +91,7 @@ def _struct(template: Mapping[Any, Any], batch: pa.RecordBatch) -> list[Column] 
 
 def _column(name: str, part: Any, batch: pa.RecordBatch) -> Column | None:
     if isinstance(part, str) and (path := path_of(part)):
-        return _at(name, Selector(path).steps, batch)
+        return _at(name, _steps(path), batch)
     if isinstance(part, Mapping):
         children = _struct(part, batch)
         if not children:
@@ -102,6 +104,11 @@ def _column(name: str, part: Any, batch: pa.RecordBatch) -> Column | None:
     n = len(batch)
     array = pa.nulls(n) if value.as_py() is None else pa.repeat(value, n or 1)[:n]  # a list cannot be repeated 0 times
     return pa.field(name, array.type), array
+
+
+@lru_cache(1024)  # a path is the same for all batches
+def _steps(path: str) -> Sequence[Any]:
+    return Selector(path).steps
 
 
 def _at(name: str, steps: Sequence[Any], batch: pa.RecordBatch) -> Column | None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evaluand.adapter import Adapter, Row
-from evaluand.adapter.collections import Index, elements
+from evaluand.adapter.collections import elements, indexes, numbers
 from evaluand.adapter.columns import exploded
 from evaluand.adapter.faults import AdapterError
 from evaluand.adapter.options import field_names, options
@@ -32,17 +32,17 @@ class ExplodeCollections(Adapter):
         super().__init__(configuration)
         given = options(self.kind, configuration, required=("collections",), optional=("index",))
         self._collections = field_names(self.kind, "collections", given["collections"], some=True)
-        self._index = Index(self.kind, given.get("index", {}))
-        (_, self._first), *self._others = enumerate((*self._collections, *self._index.names))
-        self._places = dict.fromkeys(self._index.names)
+        self._index = indexes(self.kind, given.get("index", {}))
+        (_, self._first), *self._others = enumerate((*self._collections, *self._index))
+        self._places = dict.fromkeys(self._index)
 
     def adapt(self, row: Row) -> list[Row]:
         lists, length = elements(row, self._collections)
         if self._places:
-            for name in self._places:
+            for name, path in self._index.items():
                 if name in row:
                     raise AdapterError(f"the index {name!r} has the name of a field that is there")
-            lists += self._index.values(row, length)
+                lists.append(numbers(name, path, row, length))
             row = row | self._places  # to copy an object costs less than to let it grow
         first, copy, made = self._first, row.copy, []
         for value in lists[0]:
