@@ -37,12 +37,24 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
 
 
 @pytest.mark.parametrize(
-    "document", [f"docs/howto/{name}.md" for name in ("estimator", "schemas", "service", "tagging")]
+    "document", [f"docs/howto/{name}.md" for name in ("adapters", "estimator", "schemas", "service", "tagging")]
 )
 def test_a_how_to_prints_what_it_says(document: str) -> None:
     code, told = "\n".join(blocks(document, "python")), "".join(blocks(document, "text"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert re.fullmatch(re.escape(told).replace("…", ".*"), done.stdout)
+
+
+def test_the_command_of_the_how_to_shows_what_it_says(tmp_path: Path) -> None:
+    document = "docs/howto/adapters.md"
+    for name, language in (("pipeline.yaml", "yaml"), ("answers.jsonl", "json")):
+        (tmp_path / name).write_text("".join(blocks(document, language)))
+    [command] = blocks(document, "sh")
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-euc", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    shown = "".join(f"    {line}\n" if line else "\n" for line in done.stdout.splitlines())
+    assert shown in (ROOT / document).read_text()
 
 
 def test_the_example_of_estimators_runs() -> None:

@@ -20,19 +20,20 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from evaluand import registry
-from evaluand.adapter.faults import AdapterError, AdapterSpecError, WrongType
-from evaluand.adapter.options import options
-from evaluand.errors import with_article
+from evaluand.adapter.faults import AdapterError, AdapterSpecError, WrongType, told
+from evaluand.adapter.options import check_data, options
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = dict[str, Any]
+Through = Callable[[Any], Sequence[Row]]
 
 INDEX = "_index_"
 
@@ -43,13 +44,20 @@ class Adapter(ABC):
     Args:
         configuration: what the kind asks for; it is copied.
 
+    Attributes:
+        of_objects: whether it works on objects only; what is none is refused before it comes to `adapt`.
+        last: whether what it makes is no row any more, so that it must be the last of a pipeline.
+
     Raises:
         AdapterSpecError: the configuration is not what the kind asks for; all of it at once.
     """
 
     kind: ClassVar[str]
+    of_objects: ClassVar[bool] = True
+    last: bool = False
 
     def __init__(self, configuration: Any = None) -> None:
+        check_data(self.kind, configuration)
         self.configuration = copy.deepcopy(configuration)
 
     @abstractmethod
@@ -82,7 +90,8 @@ class Pipeline:
     Args:
         adapters: adapters, or their specs.
         on_error: what becomes of a row that cannot be transformed: `abort` raises, `skip` leaves it out, `default`
-            puts another in its place. The last two are counted.
+            puts another in its place. The last two are counted. A row that has become several is one row still: where
+            one of them fails, none of them comes out.
         default: the row in its place, with `on_error="default"`.
 
     Raises:
@@ -105,8 +114,11 @@ class Pipeline:
         default: Mapping[str, Any] | None = None,
     ) -> None:
         self.adapters = _created(adapters)
-        self.on_error, self.default = on_error, copy.deepcopy(default)
+        self.on_error, self.default = on_error, default
         self._check()
+        self.default = copy.deepcopy(default)
+        self.through = _in_turn([_step(adapter, self._where(i)) for i, adapter in enumerate(self.adapters)])
+        """The rows made of one; an `AdapterError` names the adapter and its place in the pipeline."""
 
     @classmethod
     def of(cls, spec: Any) -> Self:
@@ -116,9 +128,11 @@ class Pipeline:
             AdapterSpecError: it is none of these.
         """
         if isinstance(spec, Mapping) and "kind" not in spec:
-            given = options("a pipeline", spec, required=("adapters",), optional=("onError", "default"))
+            given = options(
+                "a pipeline", spec, required=("adapters",), optional=("onError", "default"), what="its spec"
+            )
             return cls(given["adapters"], on_error=given.get("onError", "abort"), default=given.get("default"))
-        return cls([spec] if isinstance(spec, Mapping) else spec)
+        return cls([spec] if isinstance(spec, Mapping | Adapter) else spec)
 
     @property
     def spec(self) -> Any:
@@ -129,6 +143,11 @@ class Pipeline:
         told = {"adapters": adapters, "onError": self.on_error}
         return told if self.default is None else told | {"default": copy.deepcopy(self.default)}
 
+    @property
+    def last(self) -> bool:
+        """Whether what it makes is no row any more."""
+        return any(adapter.last for adapter in self.adapters)
+
     def __call__(self, stream: Iterable[Row]) -> Adapted:
         return Adapted(self, stream)
 
@@ -136,24 +155,17 @@ class Pipeline:
         """The rows made of one; `place` says which row of the stream it is, for messages.
 
         Raises:
-            AdapterError: names the adapter, its place in the pipeline and the row.
+            AdapterError: names the row, the adapter and its place in the pipeline.
         """
-        made: Sequence[Row] = (row,)
-        number = 0
         try:
-            for number, adapter in enumerate(self.adapters):  # noqa: B007 - the message tells how far it came
-                if len(made) == 1:
-                    (only,) = made
-                    made = adapter.adapt(only if type(only) is dict else _object(only))
-                else:
-                    made = [new for old in made for new in adapter.adapt(_object(old))]
+            return self.through(row)
         except AdapterError as error:
-            raise type(error)(f"{self._where(number)}: {row_name(row, place)}: {error}") from None
-        return made
+            error.add_place(row_name(row, place))
+            raise
 
     def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         """A whole batch at once, or None where it must go row by row: an adapter, or a row, asks for it."""
-        made: pa.RecordBatch | None = batch
+        made = batch if len(set(batch.schema.names)) == batch.num_columns else None
         for adapter in self.adapters:
             if made is None:
                 return None
@@ -168,19 +180,20 @@ class Pipeline:
         faults = [
             f"{self._where(i)} must be the last adapter of a pipeline"
             for i, adapter in enumerate(self.adapters[:-1])
-            if getattr(adapter, "last", False)
+            if adapter.last
         ]
         if self.on_error not in _WAYS:
             faults.append(f"onError is {self.on_error!r}; give one of {', '.join(_WAYS)}")
         elif (self.on_error == "default") != (self.default is not None):
             faults.append("default: give the row that takes a failed one's place, and onError: default with it")
         elif self.default is not None and not isinstance(self.default, Mapping):
-            faults.append(f"default is {with_article(type(self.default).__name__)}; give an object")
+            faults.append(f"default is {told(self.default)}; give an object")
         if faults:
             raise AdapterSpecError("\n".join(faults))
+        check_data("default", self.default)
 
 
-@dataclass
+@dataclass(slots=True)
 class Counts:
     """What became of the rows that went into a pipeline.
 
@@ -204,7 +217,7 @@ class Adapted(Iterator[Row]):
 
     def __init__(self, pipeline: Pipeline, stream: Iterable[Row]) -> None:
         self.counts = Counts()
-        self._rows = self._made(pipeline, stream)
+        self._rows = chain.from_iterable(self._made(pipeline, stream))
 
     def __iter__(self) -> Iterator[Row]:
         return self._rows
@@ -212,28 +225,29 @@ class Adapted(Iterator[Row]):
     def __next__(self) -> Row:
         return next(self._rows)
 
-    def _made(self, pipeline: Pipeline, stream: Iterable[Row]) -> Iterator[Row]:
-        counts = self.counts
-        for place, row in enumerate(stream):
+    def _made(self, pipeline: Pipeline, stream: Iterable[Row]) -> Iterator[Sequence[Row]]:
+        counts, through = self.counts, pipeline.through
+        for row in stream:
             counts.read += 1
             try:
-                made = pipeline.adapt(row, place)
+                made = through(row)
             except AdapterError as error:
                 if pipeline.on_error == "abort":
+                    error.add_place(row_name(row, counts.read - 1))
                     raise
-                made = self._instead(pipeline, str(error).replace(f"{row_name(row, place)}: ", "", 1))
+                made = self._instead(pipeline, str(error))
             counts.made += len(made)
-            yield from made
+            yield made
 
     def _instead(self, pipeline: Pipeline, reason: str) -> Sequence[Row]:
         reasons = self.counts.reasons
         if reason in reasons or len(reasons) < _REASONS:
             reasons[reason] += 1
-        if pipeline.on_error == "skip":
+        if pipeline.default is None:
             self.counts.skipped += 1
             return ()
         self.counts.defaulted += 1
-        return (dict(copy.deepcopy(pipeline.default or {})),)
+        return (dict(copy.deepcopy(pipeline.default)),)
 
 
 def create(spec: Any) -> Adapter:
@@ -248,7 +262,7 @@ def create(spec: Any) -> Adapter:
     """
     if isinstance(spec, Adapter):
         return spec
-    given = options("an adapter", spec, required=("kind",), optional=("configuration",))
+    given = options("an adapter", spec, required=("kind",), optional=("configuration",), what="its spec")
     kind, known = given["kind"], registry.names("adapters")
     if kind not in known:
         raise AdapterSpecError(
@@ -256,6 +270,17 @@ def create(spec: Any) -> Adapter:
         )
     adapter: Adapter = registry.find("adapters", kind)(given.get("configuration"))
     return adapter
+
+
+def nested(kind: str, spec: Any) -> Pipeline:
+    """The pipeline of an adapter that is made of others; what fails in it fails the row that the adapter works on."""
+    try:
+        pipeline = Pipeline.of(spec)
+    except AdapterSpecError as error:
+        raise type(error)(f"{kind}: {error}") from None
+    if pipeline.on_error != "abort":
+        raise AdapterSpecError(f"{kind}: only the outermost pipeline has onError; leave it out here")
+    return pipeline
 
 
 def row_name(row: Any, place: int) -> str:
@@ -271,22 +296,48 @@ _REASONS = 100
 def _created(adapters: Iterable[Adapter | Mapping[str, Any]]) -> tuple[Adapter, ...]:
     if isinstance(adapters, str | Mapping) or not isinstance(adapters, Iterable):
         raise AdapterSpecError(f"a pipeline is {adapters!r}; give a list of adapters")
-    made, faults = [], []
-    for number, spec in enumerate(adapters):
+    made, faults, specs = [], [], list(adapters)
+    for number, spec in enumerate(specs, 1):
         try:
             made.append(create(spec))
         except AdapterSpecError as error:
-            faults.append((number, error))
-    if len(faults) == 1 and not made:
-        raise faults[0][1]
+            faults.append(type(error)(f"step {number}: {error}") if len(specs) > 1 else error)
+    if len(faults) == 1:
+        raise faults[0]
     if faults:
-        raise AdapterSpecError("\n".join(f"step {number + 1}: {error}" for number, error in faults))
+        raise AdapterSpecError("\n".join(map(str, faults)))
     return tuple(made)
 
 
+def _step(adapter: Adapter, where: str) -> Through:
+    adapt, of_objects = adapter.adapt, adapter.of_objects
+
+    def step(row: Any) -> Sequence[Row]:
+        try:
+            return adapt(row) if type(row) is dict or not of_objects else adapt(_object(row))
+        except AdapterError as error:
+            error.add_place(where)
+            raise
+        except RecursionError:
+            raise AdapterError(f"{where}: the row is nested too deeply") from None
+
+    return step
+
+
+def _in_turn(steps: Sequence[Through]) -> Through:
+    if len(steps) == 1:
+        return steps[0]
+
+    def through(row: Any) -> Sequence[Row]:
+        made: Sequence[Row] = (row,)
+        for step in steps:
+            made = step(made[0]) if len(made) == 1 else [new for old in made for new in step(old)]
+        return made
+
+    return through
+
+
 def _object(row: Any) -> Row:
-    if isinstance(row, dict):
-        return row
     if isinstance(row, Mapping):
         return dict(row)
-    raise WrongType(f"is {with_article(type(row).__name__)}; an adapter works on objects")
+    raise WrongType(f"is {told(row)}; an adapter works on objects")

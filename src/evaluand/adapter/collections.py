@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongType
+from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongType, told
 from evaluand.adapter.template import selector
-from evaluand.errors import with_article
 from evaluand.registry import nearest
 from evaluand.selector import Selector
-
-_ABSENT = object()
 
 
 def elements(row: Mapping[str, Any], names: Sequence[str]) -> tuple[list[Sequence[Any]], int]:
@@ -20,61 +17,53 @@ def elements(row: Mapping[str, Any], names: Sequence[str]) -> tuple[list[Sequenc
     Raises:
         AdapterError: one is not there, is no list or is of another length.
     """
-    lists = [collection(row, name) for name in names]
-    length = len(lists[0])
-    for values in lists:
+    lists: list[Sequence[Any]] = []
+    length = -1
+    for name in names:
+        values = row.get(name)
+        if type(values) is not list:
+            values = collection(row, name)
         if len(values) != length:
-            told = ", ".join(f"{name} has {len(values)}" for name, values in zip(names, lists, strict=True))
-            raise AdapterError(f"the collections differ in length: {told}")
+            if lists:
+                told = f"{names[0]} has {length}, {name} has {len(values)}"
+                raise AdapterError(f"the collections differ in length: {told}")
+            length = len(values)
+        lists.append(values)
     return lists, length
 
 
 def collection(row: Mapping[str, Any], name: str) -> Sequence[Any]:
     """The list of that name."""
-    values = row.get(name, _ABSENT)
-    if type(values) is list:
-        return values
-    if values is _ABSENT:
+    if name not in row:
         raise AbsentField(f"there is no field {name!r}{nearest(name, row)}")
+    values = row[name]
+    if isinstance(values, list):
+        return values
     if not isinstance(values, tuple):
-        raise WrongType(f"{name} is {with_article(type(values).__name__)}, not a list")
+        raise WrongType(f"{name} is {told(values)}, not a list")
     return values
 
 
-class Index:
-    """Fields that number the elements: counted from 0, or taken from as many values of the row.
+def indexes(kind: str, given: Any) -> dict[str, Selector | None]:
+    """What numbers elements: the name of a field → a path that leads to a value per element, or None to count from 0.
 
-    Args:
-        kind: the adapter's, for messages.
-        given: name of a field → a path that leads to a value per element, or None to count.
+    Raises:
+        AdapterSpecError: it is something else.
     """
+    if not isinstance(given, Mapping):
+        raise AdapterSpecError(f"{kind}: index is {given!r}; give an object: name of a field: path, or null to count")
+    return {name: None if path is None else selector(path, f"{kind}: index: {name}") for name, path in given.items()}
 
-    def __init__(self, kind: str, given: Any) -> None:
-        if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-            raise AdapterSpecError(
-                f"{kind}: index is {given!r}; give an object: name of a field: path, or null to count"
-            )
-        self.names = tuple(given)
-        self._paths = [
-            (name, None if path is None else selector(path, f"{kind}: index: {name}")) for name, path in given.items()
-        ]
 
-    @property
-    def paths(self) -> tuple[Selector | None, ...]:
-        """The path of each field, None where it counts."""
-        return tuple(path for _, path in self._paths)
+def numbers(name: str, path: Selector | None, row: Mapping[str, Any], length: int) -> Sequence[Any]:
+    """A value of an index for each of so many elements.
 
-    def values(self, row: Mapping[str, Any], length: int) -> list[Sequence[Any]]:
-        """For each field, a value per element.
-
-        Raises:
-            AdapterError: a path leads to more or fewer values than there are elements.
-        """
-        found: list[Sequence[Any]] = []
-        for name, path in self._paths:
-            values = range(length) if path is None else path.find(row)
-            if len(values) != length:
-                assert path is not None
-                raise AdapterError(f"index {name}: {path.text} gives {len(values)} values for {length} elements")
-            found.append(values)
-        return found
+    Raises:
+        AdapterError: the path leads to more or fewer values.
+    """
+    if path is None:
+        return range(length)
+    values = path.find(row)
+    if len(values) != length:
+        raise AdapterError(f"index {name}: {path.text} gives {len(values)} values, not {length}")
+    return values

@@ -1,12 +1,14 @@
 """Adapters on whole Arrow batches, without an object per row.
 
 Each function gives None where a batch must go row by row: since the adapter asks for what columns cannot do, or since
-a row may be at fault, and then going through the rows finds out which and says so.
+a row may be at fault, and then going through the rows finds out which and says so. A text column that is marked as
+JSON holds what its texts say, as in the rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids
-from evaluand.adapter.collections import Index
 from evaluand.adapter.template import literal, path_of
 from evaluand.errors import DataError
+from evaluand.rows import is_json
 from evaluand.selector import Selector
 from evaluand.selector.steps import Every
 
@@ -29,36 +31,43 @@ def templated(template: Any, batch: pa.RecordBatch) -> pa.RecordBatch | None:
     return None if made is None else _batch(made)
 
 
-def exploded(batch: pa.RecordBatch, collections: Sequence[str], index: Index) -> pa.RecordBatch | None:
+def exploded(
+    batch: pa.RecordBatch, collections: Sequence[str], index: Mapping[str, Selector | None]
+) -> pa.RecordBatch | None:
     """A row for each element of the collections."""
-    lists = [_list(batch, name) for name in collections]
-    numbers = [None if path is None else _elements(batch, path) for path in index.paths]
-    found = [each for each in (*lists, *numbers) if each is not None]
-    if len(found) < len(lists) + sum(path is not None for path in index.paths):
+    if index.keys() & set(batch.schema.names):
         return None
-    lengths = [np.asarray(pc.list_value_length(array)) for _, array in found]
-    if not all(np.array_equal(lengths[0], other) for other in lengths[1:]):
+    lists = {name: _list(batch, name) for name in collections}
+    lists |= {name: _elements(batch, path) for name, path in index.items() if path is not None}
+    found = {name: column for name, column in lists.items() if column is not None}
+    if len(found) < len(lists):
         return None
-    parents = pc.list_parent_indices(found[0][1])
-    made = [
-        (field, batch.column(i).take(parents)) for i, field in enumerate(batch.schema) if field.name not in collections
-    ]
-    made += [_flat(name, column) for name, column in zip(collections, found, strict=False)]
-    count = np.arange(len(parents)) - np.repeat(np.cumsum(lengths[0]) - lengths[0], lengths[0])
-    for name, column in zip(index.names, numbers, strict=True):
-        made.append((pa.field(name, pa.int64()), pa.array(count)) if column is None else _flat(name, column))
-    return None if set(index.names) & set(batch.schema.names) else _batch(made)
+    lengths, *others = (np.asarray(pc.list_value_length(array)) for _, array in found.values())
+    if not all(np.array_equal(lengths, other) for other in others):
+        return None
+    parents = pc.list_parent_indices(found[collections[0]][1])
+    made = [(field, array.take(parents)) for field, array in _columns(batch) if field.name not in collections]
+    made += [(field.type.value_field.with_name(name), array.flatten()) for name, (field, array) in found.items()]
+    if counted := [name for name, path in index.items() if path is None]:
+        starts = np.cumsum(lengths) - lengths
+        count = pa.array(np.arange(len(parents)) - np.repeat(starts, lengths))
+        made += [(pa.field(name, pa.int64()), count) for name in counted]
+    return _batch(made)
 
 
 def flattened(batch: pa.RecordBatch, names: Sequence[str], depth: int, prefix: bool) -> pa.RecordBatch | None:
     """A column for each leaf of the objects in the named columns."""
     made: list[Column] = []
-    for field, array in zip(batch.schema, batch.columns, strict=True):
+    for field, array in _columns(batch):
         leaves = _leaves(field, array, depth, prefix) if field.name in names else [(field, array)]
         if leaves is None:
             return None
         made += leaves
     return _batch(made)
+
+
+def _columns(batch: pa.RecordBatch) -> list[Column]:
+    return list(zip(batch.schema, batch.columns, strict=True))
 
 
 def _batch(columns: Sequence[Column]) -> pa.RecordBatch | None:
@@ -82,7 +91,7 @@ def _struct(template: Mapping[Any, Any], batch: pa.RecordBatch) -> list[Column] 
 
 def _column(name: str, part: Any, batch: pa.RecordBatch) -> Column | None:
     if isinstance(part, str) and (path := path_of(part)):
-        return _at(name, Selector(path).steps, batch)
+        return _at(name, _steps(path), batch)
     if isinstance(part, Mapping):
         children = _struct(part, batch)
         if not children:
@@ -92,8 +101,14 @@ def _column(name: str, part: Any, batch: pa.RecordBatch) -> Column | None:
     value = _literal(part)
     if value is None:
         return None
-    array = pa.nulls(len(batch)) if value.as_py() is None else pa.repeat(value, len(batch))
+    n = len(batch)
+    array = pa.nulls(n) if value.as_py() is None else pa.repeat(value, n or 1)[:n]  # a list cannot be repeated 0 times
     return pa.field(name, array.type), array
+
+
+@lru_cache(1024)  # a path is the same for all batches
+def _steps(path: str) -> Sequence[Any]:
+    return Selector(path).steps
 
 
 def _at(name: str, steps: Sequence[Any], batch: pa.RecordBatch) -> Column | None:
@@ -138,12 +153,9 @@ def _elements(batch: pa.RecordBatch, path: Selector) -> Column | None:
     return _list(batch, name) if isinstance(name, str) and rest == [Every()] else None
 
 
-def _flat(name: str, column: Column) -> Column:
-    field, array = column
-    return field.type.value_field.with_name(name), array.flatten()
-
-
 def _leaves(field: pa.Field, array: pa.Array, depth: int, prefix: bool) -> list[Column] | None:
+    if is_json(field) and depth != 0:
+        return None
     if depth == 0 or not pa.types.is_struct(field.type) or not field.type.num_fields:
         return [(field, array)]
     if array.null_count:

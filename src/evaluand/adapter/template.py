@@ -22,8 +22,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evaluand.adapter.faults import AdapterError, AdapterSpecError, MissingParameter, WrongType
-from evaluand.errors import DataError, SpecError, with_article
+from evaluand.adapter.faults import AdapterError, AdapterSpecError, UnknownFunction, WrongArguments, WrongType, told
+from evaluand.errors import DataError, SpecError
 from evaluand.registry import nearest
 from evaluand.selector import Selector
 
@@ -129,7 +129,7 @@ class _Compiler:
         sort = [key for key in _STEPS if key in step]
         if len(sort) != 1:
             close = "".join(nearest(key, _STEPS) for key in step if isinstance(key, str) and not sort)
-            raise self._wrong(at, f"a step of $compute has {_listed(step)}{close}; give one of {', '.join(_STEPS)}")
+            raise self._wrong(at, f"a step of $compute has {_keys(step)}{close}; give one of {', '.join(_STEPS)}")
         return self._function(step, at) if sort == ["$func"] else self._read(step, sort[0], at)
 
     def _read(self, step: Mapping[str, Any], sort: str, at: str) -> Made:
@@ -141,13 +141,18 @@ class _Compiler:
         if sort == "$literal":
             return _constant(value)
         if sort == "$list" and isinstance(value, list | tuple):
-            parts = [self._step(part, f"{at}[{i}]") for i, part in enumerate(value)]
+            parts = [self._listed(part, f"{at}[{i}]") for i, part in enumerate(value)]
             return lambda row: [part(row) for part in parts]
-        if not isinstance(value, str) or not value.startswith("$"):
+        if not isinstance(value, str) or path_of(value) is None:
             raise self._wrong(at, f"{sort} is {value!r}; give a path that begins with $, or use $literal")
         if sort == "$list":
             return selector(value, self._place(at)).find
         return self._scalar(value, at) if "default" not in step else self._or(value, step["default"], at)
+
+    def _listed(self, step: Any, at: str) -> Made:
+        if isinstance(step, Mapping) and "$func" in step:
+            raise self._wrong(at, "an element of $list is a $literal, $scalar or $list; $func has nothing to work on")
+        return self._step(step, at)
 
     def _scalar(self, path: str, at: str) -> Made:
         found = selector(path, self._place(at))
@@ -158,13 +163,16 @@ class _Compiler:
             except DataError as error:
                 raise AdapterError(f"{at}: {error}" if at else str(error)) from None
 
-        if len(found.steps) != 1 or not isinstance(found.steps[0], str):
+        if not found.steps or not all(isinstance(step, str) for step in found.steps):
             return scalar
-        (key,) = found.steps
+        first, *rest = found.steps
 
         def field(row: Any) -> Any:
             try:
-                return row[key]
+                value = row[first]
+                for key in rest:
+                    value = value[key]
+                return value
             except (LookupError, TypeError):
                 return scalar(row)
 
@@ -183,25 +191,31 @@ class _Compiler:
 
     def _function(self, step: Mapping[str, Any], at: str) -> Made:
         name = step["$func"]
-        if name not in _FUNCTIONS:
+        if not isinstance(name, str) or name not in _FUNCTIONS:
             known = ", ".join(_FUNCTIONS)
-            raise self._wrong(at, f"no function is called {name!r}{nearest(str(name), _FUNCTIONS)}; known: {known}")
+            raise UnknownFunction(
+                f"{self._place(at)}: no function is called {name!r}{nearest(str(name), _FUNCTIONS)}; known: {known}"
+            )
         make, parameters, needed = _FUNCTIONS[name]
         given = {key: value for key, value in step.items() if key != "$func"}
         for key in given:
             if key not in parameters:
                 known = ", ".join(parameters) or "none"
-                raise self._wrong(at, f"{name} takes no {key!r}{nearest(str(key), parameters)}; it takes {known}")
+                raise WrongArguments(
+                    f"{self._place(at)}: {name} takes no {key!r}{nearest(str(key), parameters)}; it takes {known}"
+                )
         missing = [key for key in needed if key not in given]
         if missing:
-            raise MissingParameter(f"{self._place(at)}: {name} needs {', '.join(missing)}")
+            raise WrongArguments(f"{self._place(at)}: {name} needs {', '.join(missing)}")
         for key, value in given.items():
             if key in _TYPES and (not isinstance(value, _TYPES[key]) or isinstance(value, bool)):
                 raise self._wrong(at, f"{name}: {key} is {value!r}; give {_WANTED[key]}")
+        if given.get("flags", 0) & ~_FLAGS:
+            raise self._wrong(at, f"{name}: flags is {given['flags']}; add up {_told_flags()}")
         try:
             function = make(**given)
-        except (re.error, ValueError, OverflowError) as error:
-            raise self._wrong(at, f"{name}: the pattern {given.get('pattern')!r} is wrong: {error}") from None
+        except (re.error, ValueError, IndexError, OverflowError, RecursionError) as error:
+            raise self._wrong(at, f"{name}: {_shown(given)} is wrong: {error}") from None
         return self._guarded(function, name, at)
 
     def _guarded(self, function: Made, name: str, at: str) -> Made:
@@ -209,7 +223,7 @@ class _Compiler:
             try:
                 return function(value)
             except (TypeError, IndexError, re.error) as error:
-                raise WrongType(f"{at}: {name} of {with_article(type(value).__name__)}: {error}") from None
+                raise WrongType(f"{at}: {name} of {told(value)}: {error}") from None
 
         return guarded
 
@@ -253,11 +267,11 @@ def _search(pattern: str, flags: int = 0, group: int | str = 0, default: Any = N
     known = expression.groupindex if isinstance(group, str) else range(expression.groups + 1)
     if group not in known:
         raise ValueError(f"it has no group {group!r}")
-    search = expression.search
+    search, instead = expression.search, _constant(default)
 
     def first(text: Any) -> Any:
         found = search(text)
-        return default if found is None else found.group(group)
+        return instead(text) if found is None else found.group(group)
 
     return first
 
@@ -269,6 +283,7 @@ def _split(pattern: str, maxsplit: int = 0, flags: int = 0) -> Made:
 
 def _sub(pattern: str, repl: str, count: int = 0, flags: int = 0) -> Made:
     expression = re.compile(pattern, flags)
+    expression.sub(repl, "")  # finds out whether the groups that `repl` names are there
     return lambda text: expression.sub(repl, text, count)
 
 
@@ -302,5 +317,19 @@ _WANTED = {
 }
 
 
-def _listed(step: Mapping[Any, Any]) -> str:
+_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
+
+
+def _told_flags() -> str:
+    return ", ".join(f"{flag.value} ({flag.name})" for flag in re.RegexFlag(_FLAGS))
+
+
+def _shown(given: Mapping[str, Any]) -> str:
+    return " with ".join(f"{key} {given[key]!r}"[:_SHOWN] for key in ("pattern", "repl", "group") if key in given)
+
+
+_SHOWN = 80
+
+
+def _keys(step: Mapping[Any, Any]) -> str:
     return ", ".join(repr(key) for key in step) or "no key"

@@ -31,4 +31,5 @@ class Drop(Adapter):
         return [{name: value for name, value in row.items() if name not in self._fields}]
 
     def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        return batch.select([name for name in batch.schema.names if name not in self._fields])
+        kept = [name for name in batch.schema.names if name not in self._fields]
+        return batch.select(kept) if kept else None  # a batch without columns forgets how many rows it has

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluand.adapter import Adapter, Row
-from evaluand.adapter.collections import Index, elements
-from evaluand.adapter.faults import AdapterError, WrongType
+from evaluand.adapter.collections import elements, indexes, numbers
+from evaluand.adapter.faults import AdapterError, WrongType, told
 from evaluand.adapter.options import field_names, options
-from evaluand.errors import with_article
 
 
 class EmbedIndex(Adapter):
@@ -26,22 +25,25 @@ class EmbedIndex(Adapter):
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)
-        given = options(self.kind, configuration, required=("collections", "index"))
+        given = options(self.kind, configuration, required=("collections",), optional=("index",))
         self._collections = field_names(self.kind, "collections", given["collections"], some=True)
-        self._index = Index(self.kind, given["index"])
+        self._index = indexes(self.kind, given.get("index", {}))
 
     def adapt(self, row: Row) -> list[Row]:
         lists, length = elements(row, self._collections)
-        values = [list(numbers) for numbers in self._index.values(row, length)]
-        made = dict(row)
-        for name, objects in zip(self._collections, lists, strict=True):
-            made[name] = [self._numbered(name, i, each, values) for i, each in enumerate(objects)]
+        index = [(name, numbers(name, path, row, length)) for name, path in self._index.items()]
+        made = row.copy()
+        for collection, objects in zip(self._collections, lists, strict=True):
+            made[collection] = new = [_copied(collection, i, each) for i, each in enumerate(objects)]
+            for name, values in index:
+                for each, value in zip(new, values, strict=True):
+                    if name in each:
+                        raise AdapterError(f"the index {name!r} has the name of a field of an element of {collection}")
+                    each[name] = value
         return [made]
 
-    def _numbered(self, collection: str, place: int, element: Any, values: list[list[Any]]) -> Row:
-        if not isinstance(element, Mapping):
-            raise WrongType(f"{collection}[{place}] is {with_article(type(element).__name__)}, not an object")
-        taken = [name for name in self._index.names if name in element]
-        if taken:
-            raise AdapterError(f"the index {taken[0]!r} has the name of a field of {collection}[{place}]")
-        return {**element, **{name: numbers[place] for name, numbers in zip(self._index.names, values, strict=True)}}
+
+def _copied(collection: str, place: int, element: Any) -> Row:
+    if not isinstance(element, dict):
+        raise WrongType(f"{collection}[{place}] is {told(element)}, not an object")
+    return element.copy()

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluand.adapter import Adapter, Row
-from evaluand.adapter.faults import AdapterError, AdapterSpecError
+from evaluand.adapter.faults import AdapterError, AdapterSpecError, WrongType, told
 from evaluand.adapter.options import options
 from evaluand.adapter.template import Made, compiled, selector
-from evaluand.errors import DataError, with_article
+from evaluand.errors import DataError
 
 ENVELOPE = "$fileUpload"
 """The one key of a row that is to be sent as `multipart/form-data`."""
@@ -48,10 +48,9 @@ class FileUpload(Adapter):
             raise AdapterSpecError(f"{self.kind}: name is {self._name!r}; give a text")
         self._filename = self._template(given, "filename", "file")
         self._type = self._template(given, "contentType", "application/octet-stream")
-        fields = given.get("formFields", {})
-        if not isinstance(fields, Mapping):
-            raise AdapterSpecError(f"{self.kind}: formFields is {fields!r}; give an object: name: value")
-        self._fields = {name: compiled(each, self.kind, name) for name, each in fields.items()}
+        if not isinstance(given.get("formFields", {}), Mapping):
+            raise AdapterSpecError(f"{self.kind}: formFields is {given['formFields']!r}; give an object: name: value")
+        self._fields = self._template(given, "formFields", {})
 
     def adapt(self, row: Row) -> list[Row]:
         upload = {
@@ -59,11 +58,11 @@ class FileUpload(Adapter):
             "filename": _text("filename", self._filename(row)),
             "contentType": _text("contentType", self._type(row)),
             "content": self._content(row),
-            "formFields": {name: _form_value(name, made(row)) for name, made in self._fields.items()},
+            "formFields": _form(self._fields(row)),
         }
         return [{ENVELOPE: upload}]
 
-    def _template(self, given: Mapping[str, Any], key: str, default: str) -> Made:
+    def _template(self, given: Mapping[str, Any], key: str, default: Any) -> Made:
         return compiled(given.get(key, default), self.kind, key)
 
     def _content(self, row: Row) -> bytes:
@@ -74,17 +73,19 @@ class FileUpload(Adapter):
         if self._encoding == "json":
             try:
                 return json.dumps(value, allow_nan=False).encode()
-            except (TypeError, ValueError) as error:
+            except TypeError as error:
+                raise WrongType(f"field: cannot be written as JSON: {error}") from None
+            except ValueError as error:
                 raise AdapterError(f"field: cannot be written as JSON: {error}") from None
-        if isinstance(value, bytes) and self._encoding in ("base64", "binary"):
-            return value
+        if isinstance(value, bytes | bytearray | memoryview) and self._encoding in ("base64", "binary"):
+            return bytes(value)
         if isinstance(value, str) and self._encoding == "utf-8":
             return value.encode()
         if isinstance(value, str) and self._encoding == "base64":
             return _decoded(value)
         wanted = {"base64": "base64 text or bytes", "binary": "bytes", "utf-8": "text"}[self._encoding]
         hint = "; encoding: base64 takes both" if self._encoding == "binary" and isinstance(value, str) else ""
-        raise AdapterError(f"field: is {with_article(type(value).__name__)}, not {wanted}{hint}")
+        raise AdapterError(f"field: is {told(value)}, not {wanted}{hint}")
 
 
 _ENCODINGS = ("base64", "binary", "utf-8", "json")
@@ -99,8 +100,14 @@ def _decoded(text: str) -> bytes:
 
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise AdapterError(f"{key}: is {with_article(type(value).__name__)}, not a text")
+        raise AdapterError(f"{key}: is {told(value)}, not a text")
     return value
+
+
+def _form(fields: Any) -> dict[str, str]:
+    if not isinstance(fields, dict):
+        raise AdapterError(f"formFields: is {told(fields)}, not an object")
+    return {name: _form_value(name, value) for name, value in fields.items()}
 
 
 def _form_value(name: str, value: Any) -> str:
@@ -108,5 +115,4 @@ def _form_value(name: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    told = "null" if value is None else with_article(type(value).__name__)
-    raise AdapterError(f"formFields: {name}: is {told}; a part of a form is a text, a number or a truth value")
+    raise AdapterError(f"formFields: {name}: is {told(value)}; a part of a form is a text, a number or a truth value")

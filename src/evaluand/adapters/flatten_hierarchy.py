@@ -31,42 +31,35 @@ class FlattenHierarchy(Adapter):
 
     def __init__(self, configuration: Mapping[str, Any] | None = None) -> None:
         super().__init__(configuration)
-        given = options(self.kind, configuration or {}, optional=("fields", "depth", "addPrefix"))
-        self._fields = field_names(self.kind, "fields", given.get("fields") or ())
+        given = options(
+            self.kind, {} if configuration is None else configuration, optional=("fields", "depth", "addPrefix")
+        )
+        fields = given.get("fields")
+        self._fields = field_names(self.kind, "fields", () if fields is None else fields)
         self._depth = self._checked_depth(given.get("depth"))
         self._prefix = given.get("addPrefix", True)
         if not isinstance(self._prefix, bool):
             raise AdapterSpecError(f"{self.kind}: addPrefix is {self._prefix!r}; give true or false")
 
     def adapt(self, row: Row) -> list[Row]:
-        absent = [name for name in self._fields if name not in row]
-        if absent:
-            raise AbsentField(f"there is no field {absent[0]!r}{nearest(absent[0], row)}")
+        for name in self._fields:
+            if name not in row:
+                raise AbsentField(f"there is no field {name!r}{nearest(name, row)}")
         made: Row = {}
+        fields, depth = self._fields or row, self._depth
         for name, value in row.items():
-            if not (value and isinstance(value, dict) and self._depth and (not self._fields or name in self._fields)):
-                if name in made:
-                    raise _twice(name)
-                made[name] = value
+            if type(value) is dict and value and depth and name in fields:
+                _flatten(value, f"{name}." if self._prefix else "", depth, made)
+            elif name in made:
+                raise _twice(name)
             else:
-                self._flatten(value, name, self._depth, made)
+                made[name] = value
         return [made]
 
     def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         if not set(self._fields) <= set(batch.schema.names):
             return None
         return flattened(batch, self._fields or batch.schema.names, self._depth, self._prefix)
-
-    def _flatten(self, value: Mapping[str, Any], path: str, depth: int, made: Row) -> None:
-        """Adds the leaves of an object; `depth` counts down to 0."""
-        for name, child in value.items():
-            inner = f"{path}.{name}" if self._prefix else name
-            if depth != 1 and isinstance(child, dict) and child:
-                self._flatten(child, inner, depth - 1, made)
-            elif inner in made:
-                raise _twice(inner)
-            else:
-                made[inner] = child
 
     def _checked_depth(self, depth: Any) -> int:
         if depth is None:
@@ -76,6 +69,18 @@ class FlattenHierarchy(Adapter):
                 f"{self.kind}: depth is {depth!r}; give a whole number of at least 0, or null for all"
             )
         return depth
+
+
+def _flatten(value: Row, before: str, depth: int, made: Row) -> None:
+    """Adds the leaves of an object; `before` is what their names begin with, `depth` counts down to 0."""
+    for name, child in value.items():
+        full = before + name
+        if type(child) is dict and child and depth != 1:
+            _flatten(child, full + "." if before else "", depth - 1, made)
+        elif full in made:
+            raise _twice(full)
+        else:
+            made[full] = child
 
 
 def _twice(name: str) -> AdapterError:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluand.adapter import Adapter, Pipeline, Row
+from evaluand.adapter import Adapter, Row, nested
 from evaluand.adapter.collections import collection
-from evaluand.adapter.faults import AdapterSpecError
+from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.adapter.options import field_names, options
 
 
@@ -27,9 +27,9 @@ class Map(Adapter):
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)
         given = options(self.kind, configuration, required=("collections", "adapter"))
-        self._collections = field_names(self.kind, "collections", given["collections"], some=True)
-        self._pipeline = Pipeline.of(given["adapter"])
-        if any(getattr(adapter, "last", False) for adapter in self._pipeline.adapters):
+        self._collections = field_names(self.kind, "collections", given["collections"])
+        self._pipeline = nested(self.kind, given["adapter"])
+        if self._pipeline.last:
             raise AdapterSpecError(
                 f"{self.kind}: FileUpload makes requests; it cannot be applied to elements of a list"
             )
@@ -41,4 +41,12 @@ class Map(Adapter):
         return [made]
 
     def _mapped(self, name: str, elements: Any) -> list[Row]:
-        return [new for place, element in enumerate(elements) for new in self._pipeline.adapt(element, place)]
+        made: list[Row] = []
+        place = 0
+        try:
+            for place, element in enumerate(elements):  # noqa: B007 - the message tells which
+                made += self._pipeline.through(element)
+        except AdapterError as error:
+            error.add_place(f"{name}[{place}]")
+            raise
+        return made

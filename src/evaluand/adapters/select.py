@@ -37,8 +37,6 @@ class Select(Adapter):
             raise AbsentField(f"there is no field {name!r}{nearest(name, row)}") from None
 
     def columns(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        if not set(self._fields) <= set(batch.schema.names):
-            return None
-        if not self._fields:
+        if not self._fields or not set(self._fields) <= set(batch.schema.names):
             return None  # a batch without columns forgets how many rows it has
         return batch.select(list(self._fields))

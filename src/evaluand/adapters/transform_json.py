@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluand.adapter import Adapter, Row
 from evaluand.adapter.columns import templated
+from evaluand.adapter.faults import WrongArguments
 from evaluand.adapter.template import compiled
 
 if TYPE_CHECKING:
@@ -24,9 +25,12 @@ class TransformJSON(Adapter):
     """
 
     kind = "TransformJSON"
+    of_objects = False
 
     def __init__(self, configuration: Any) -> None:
         super().__init__(configuration)
+        if configuration is None:
+            raise WrongArguments(f"{self.kind}: the configuration is missing; give the structure of the new rows")
         self._made = compiled(self.configuration, self.kind)
 
     def adapt(self, row: Row) -> list[Row]:

@@ -3,6 +3,7 @@
     path       ['$'] step…
     step       .key  .*  ..key  ..*  [part, …]  ..[part, …]
     part       'key'  "key"  place  start:stop:step  *  ?test
+               (a quoted key may also follow the dots, as some write it)
     test       and-ed, or-ed, negated, parenthesised comparisons of paths from @ or $ with each other and with literals
 
 In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less);
@@ -30,6 +31,7 @@ _WORD: Final = re.compile(r"(?:true|false|null)\b")
 _OPERATOR: Final = re.compile(r"\s*(==|!=|<=|>=|<|>)\s*")
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _DEEPEST: Final = 50
+_MOST_DIGITS: Final = 400  # of a number: what a float can have before its point, and less than what Python refuses
 
 
 def parsed(text: str) -> tuple[Step, ...]:
@@ -79,6 +81,8 @@ class _Reader:
             return found[0]
         if self._take("*"):
             return Every()
+        if name is NAME and (quoted := self._match(_QUOTED)):
+            return self._unescaped(quoted, start)
         raise self.fault(start)
 
     def _bracket(self) -> Step:
@@ -94,9 +98,9 @@ class _Reader:
         if found := self._match(_QUOTED):
             return self._unescaped(found, start)
         if found := self._match(_PLACE):
-            return int(found[1])
+            return self._whole(found[1], start)
         if found := self._match(_SLICE):
-            first, last, step = (int(part) if part else None for part in found.groups())
+            first, last, step = (self._whole(part, start) if part else None for part in found.groups())
             if step == 0:
                 raise self.fault(start)
             return Slice(first, last, step)
@@ -109,6 +113,11 @@ class _Reader:
             test = self._either()
             return Filter(self.text[begin : self.place].strip(), test)
         raise self.fault(start)
+
+    def _whole(self, digits: str, start: int) -> int:
+        if len(digits) > _MOST_DIGITS:
+            raise self.fault(start)
+        return int(digits)
 
     def _unescaped(self, found: re.Match[str], start: int) -> str:
         one, two = found["one"], found["two"]
@@ -170,6 +179,8 @@ class _Reader:
         if found := self._match(_QUOTED):
             return Operand(literal=self._unescaped(found, found.start()))
         if found := self._match(_NUMBER):
+            if len(found[0]) > _MOST_DIGITS:
+                raise self.fault(found.start())
             return Operand(literal=json.loads(found[0]))
         if found := self._match(_WORD):
             return Operand(literal=_WORDS[found[0]])
