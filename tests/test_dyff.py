@@ -114,6 +114,7 @@ def test_names_of_adapters_and_what_makes_them() -> None:
         "FileUpload",
         "FlattenHierarchy",
         "Map",
+        "Pipeline",
         "Rename",
         "Select",
         "TransformJSON",
