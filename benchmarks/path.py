@@ -30,6 +30,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from children import clean_environment, environment, run, say
 from workload import PAYLOAD
 
 HERE = Path(__file__).resolve().parent
@@ -113,15 +114,15 @@ class _Bench:
     def measure_peers(self, peers: dict[str, Path], sizes: Sequence[int]) -> None:
         for name, python in peers.items():
             for n in sizes:
-                _say(f"{name}, {n:,} examples")
+                say(f"{name}, {n:,} examples")
                 with _scratch(self._folder) as store:
                     request = json.dumps({"n": n, "folder": str(store)})
-                    environment = _clean_environment() | {"PYTHONPATH": str(HERE), "XDG_DATA_HOME": str(self._folder)}
+                    environment = clean_environment() | {"PYTHONPATH": str(HERE), "XDG_DATA_HOME": str(self._folder)}
                     script = str(HERE / "peers" / PEERS[name][0])
                     try:
-                        self._add(f"{name} {n}", _run([str(python), script, request], environment))
+                        self._add(f"{name} {n}", run([str(python), script, request], environment))
                     except RuntimeError as error:
-                        _say(f"{name} failed and is left out: {error}")
+                        say(f"{name} failed and is left out: {error}")
                         break
 
     def rows(self, sizes: Sequence[int], peer_sizes: Sequence[int], peers: Sequence[str]) -> list[Row]:
@@ -203,13 +204,13 @@ class _Bench:
         return {step: statistics.median(r["cpu_of"][step] for r in results) for step in results[0]["cpu_of"]}
 
     def _measure(self, name: str, measure: str, n: int, turn: int, **request: Any) -> None:
-        _say(f"{name}, {turn + 1} of {self._repeats}" if self._repeats > 1 else name)
+        say(f"{name}, {turn + 1} of {self._repeats}" if self._repeats > 1 else name)
         with _scratch(self._folder) as store:
             self._add(name, self._child(measure, file=str(self._file(n)), folder=str(store), **request))
 
     def _child(self, measure: str, **request: Any) -> Result:
         text = json.dumps({"measure": measure, **request})
-        return _run([sys.executable, str(HERE / "ours.py"), text], dict(os.environ))
+        return run([sys.executable, str(HERE / "ours.py"), text], dict(os.environ))
 
     def _file(self, n: int) -> Path:
         return self._folder / f"examples-{n}.parquet"
@@ -269,48 +270,12 @@ def _children_cpu() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-# Processes
-
-
-def _run(command: Sequence[str], environment: dict[str, str]) -> Result:
-    """The JSON on the last line that a child prints."""
-    ended = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    lines = ended.stdout.strip().splitlines()
-    if ended.returncode or not lines:
-        raise RuntimeError(f"{' '.join(command[1:])}: {ended.stderr.strip()[-2000:] or 'no output'}")
-    result: Result = json.loads(lines[-1])
-    return result
+def _peers(folder: Path) -> dict[str, Path]:
+    return environment(folder, PEER_PACKAGES, {name: module for name, (_, module) in PEERS.items()})
 
 
 def _scratch(folder: Path) -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="store-", dir=folder)
-
-
-def _clean_environment() -> dict[str, str]:
-    """The environment without what points at this Python's packages."""
-    return {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-
-
-def _peers(folder: Path) -> dict[str, Path]:
-    """The interpreter for each peer that can be imported, after installing them where they are not there yet."""
-    python = folder.resolve() / "bin" / "python"
-    if not python.exists():
-        _say(f"installing {', '.join(PEER_PACKAGES)} into {folder}")
-        for command in (
-            [sys.executable, "-m", "venv", str(folder)],
-            *([str(python), "-m", "pip", "install", "--quiet", package] for package in PEER_PACKAGES),
-        ):
-            ended = subprocess.run(command, capture_output=True, text=True, env=_clean_environment(), check=False)
-            if ended.returncode:
-                _say(f"failed: {' '.join(command)}\n{ended.stderr.strip()[-1000:]}")
-    found = {}
-    for name, (_, module) in PEERS.items():
-        command = [str(python), "-c", f"import {module}"]
-        if not python.exists() or subprocess.run(command, capture_output=True, check=False).returncode:
-            _say(f"{name} cannot be imported and is left out")
-        else:
-            found[name] = python
-    return found
 
 
 # Output
@@ -382,10 +347,6 @@ def _write_json(file: Path, rows: Iterable[Row], bench: _Bench) -> None:
         for row in rows
     ]
     file.write_text(json.dumps({"table": table, "results": bench.results}, indent=2) + "\n", encoding="utf-8")
-
-
-def _say(text: str) -> None:
-    print(f"  {text}", file=sys.stderr, flush=True)
 
 
 # Options

@@ -36,11 +36,25 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
             assert f"    {line}\n" in (ROOT / document).read_text()
 
 
-@pytest.mark.parametrize("document", ["docs/howto/estimator.md"])
+@pytest.mark.parametrize(
+    "document", [f"docs/howto/{name}.md" for name in ("adapters", "estimator", "schemas", "service", "tagging")]
+)
 def test_a_how_to_prints_what_it_says(document: str) -> None:
     code, told = "\n".join(blocks(document, "python")), "".join(blocks(document, "text"))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert re.fullmatch(re.escape(told).replace("…", ".*"), done.stdout)
+
+
+def test_the_command_of_the_how_to_shows_what_it_says(tmp_path: Path) -> None:
+    document = "docs/howto/adapters.md"
+    for name, language in (("pipeline.yaml", "yaml"), ("answers.jsonl", "json")):
+        (tmp_path / name).write_text("".join(blocks(document, language)))
+    [command] = blocks(document, "sh")
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-euc", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    shown = "".join(f"    {line}\n" if line else "\n" for line in done.stdout.splitlines())
+    assert shown in (ROOT / document).read_text()
 
 
 def test_the_example_of_estimators_runs() -> None:
@@ -69,7 +83,7 @@ def test_the_published_schema_is_the_present_one() -> None:
     assert published == json_schema(), "write it anew: python docs/reference/write_schema.py"
 
 
-@pytest.mark.parametrize("example", ["classifiers", "gsm8k"])
+@pytest.mark.parametrize("example", ["classifiers", "gsm8k", "tagging"])
 def test_the_published_schema_takes_the_examples(example: str) -> None:
     experiment = yaml.safe_load((ROOT / "examples" / example / "experiment.yaml").read_text())
     jsonschema.Draft202012Validator(json_schema()).validate(experiment)
@@ -99,7 +113,8 @@ def parts_of_the_schema() -> dict[str, set[str]]:
         parts[f"{group}, code"] = schema["$defs"][code]
         kinds = [one for one in schema["properties"][group]["additionalProperties"]["anyOf"] if "properties" in one]
         parts |= {f"{group}, kind: {kind['title']}": kind for kind in kinds}
-    keys = {part: {*held["properties"]} - {"kind"} for part, held in parts.items()}
+    common = {"kind", "view"}  # what every kind has is told where code is
+    keys = {part: {*held["properties"]} - (common if "kind:" in part else set()) for part, held in parts.items()}
     metrics = [one for one in schema["properties"]["metrics"]["items"]["anyOf"] if "properties" in one]
     return keys | {"metrics": {key for metric in metrics for key in metric["properties"]}}
 

@@ -7,15 +7,17 @@ import asyncio
 import functools
 import re
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from evaluand.dataset import Dataset
 from evaluand.engine import MAX_BACKOFF, Aborted, Engine, InlineEngine, LocalEngine, Outcome, Policy
-from evaluand.errors import SpecError, TaskTimeout, TransientError
+from evaluand.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.run import Run, Runner
 from evaluand.store import MemoryStore
 from evaluand.task import task
@@ -377,6 +379,13 @@ def test_the_pause_doubles_up_to_a_minute() -> None:
     assert policy.pause(2000) == MAX_BACKOFF
 
 
+def test_an_error_that_knows_how_long_to_wait_is_waited_for_so_long() -> None:
+    policy = Policy(backoff=2)
+    assert policy.pause(1, TransientError("busy", after=90)) == 90
+    assert policy.pause(2, TransientError("busy", after=1)) == 4
+    assert policy.pause(1, TransientError("busy")) == policy.pause(1, ValueError()) == 2
+
+
 def test_a_run_records_how_often_each_example_was_tried() -> None:
     counts = Counter[int]()
 
@@ -502,6 +511,49 @@ def test_the_first_failure_stops_the_work_where_that_is_asked(way: Callable[[Cal
     assert len(calls) <= 11 + 4 * 2
     assert set(found) <= set(calls)
     assert set(range(7)) <= set(found)  # what had ended before is kept
+
+
+STOPS = TaskError("the quota is used up", stops=True)
+
+
+@pytest.mark.parametrize("processes", [False, True])
+@WAYS
+def test_an_error_that_says_so_stops_the_work_whatever_the_policy(way: Callable[[Call], Call], processes: bool) -> None:
+    store, policy = MemoryStore(), Policy(concurrency=1, processes=processes)
+    stopping = task(name="quota", version="1")(way(raises(STOPS)))
+    with pytest.raises(Aborted, match="_index_ 3, replication 0: TaskError: the quota is used up; stopped"):
+        Runner(store, policy).run(stopping, numbers(6))
+    run = Runner(store, policy).run(stopping, numbers(6))
+    assert statuses(run) == ["completed"] * 3 + ["failed"] + ["completed"] * 2
+    assert run.receipt is not None
+    assert (run.receipt.kept, run.receipt.called) == (4, 2)
+
+
+@pytest.mark.parametrize("processes", [False, True])
+@WAYS
+def test_no_call_starts_after_the_time_for_all_of_them(
+    way: Callable[[Call], Call], processes: bool, tmp_path: Path
+) -> None:
+    def note(unit: int) -> None:
+        with (tmp_path / "calls").open("a") as file:
+            file.write(f"{unit}\n")
+        time.sleep(0.2)
+
+    store, slow = MemoryStore(), task(name="slow", version="1")(way(note))
+    policy = Policy(concurrency=1, timeout=PATIENCE, total_timeout=0.1, processes=processes)
+    with pytest.raises(Aborted, match=r"total_timeout: the 0\.1 s allowed for all calls are over; [01] of 4 are done"):
+        Runner(store, policy).run(slow, numbers(4))
+    run = Runner(store).run(slow, numbers(4))
+    assert statuses(run) == ["completed"] * 4
+    assert sorted((tmp_path / "calls").read_text().split()) == ["0", "1", "2", "3"]
+
+
+def test_a_call_without_a_limit_of_its_own_has_that_of_all() -> None:
+    async def hangs(unit: int) -> None:
+        await asyncio.sleep(PATIENCE)
+
+    with pytest.raises(Aborted, match="total_timeout"):
+        Runner(policy=Policy(concurrency=1, total_timeout=0.1)).run(hangs, numbers(3))
 
 
 def test_a_quick_call_that_fails_stops_the_work_where_that_is_asked() -> None:

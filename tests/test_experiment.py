@@ -137,7 +137,7 @@ def test_an_entry_is_code_or_a_kind(place: Place, entry: str, shown: str) -> Non
 
 def test_unknown_missing_and_empty_keys_are_told_all_at_once_in_the_order_of_the_lines(place: Place) -> None:
     scorers = ("scorers:\n  same: {kind: exact_match}", "scorers: {}")
-    keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata"
+    keys = "path, format, delimiter, name, input, expected, attributes, id, weight, cluster, metadata, views"
     assert place.told(("path:", "pth:"), (" expected:", " expectd:"), scorers, ("2", "two")) == [
         "2: dataset.path: is missing",
         f"3: dataset.pth: is no key here (did you mean 'path'?); there are {keys}",

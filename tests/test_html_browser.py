@@ -19,6 +19,8 @@ from evaluand.report.facts import Part, metrics_facts, report_facts
 from evaluand.report.html import write_report
 from evaluand.run import Runner
 from evaluand.scorer import Score
+from evaluand.scorers.spans import Spans
+from evaluand.task import Alternatives, FunctionTask
 from evaluand.trace import span
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
@@ -228,6 +230,119 @@ def test_a_long_search_can_be_stopped(page: Any, tmp_path: Path) -> None:
     sync_api.expect(page.locator("#count")).to_contain_text("found before the search was stopped")
     assert page.locator("#search-progress").is_hidden()
     assert page.locator("#query").input_value() == "question"
+
+
+# Spans
+
+SENTENCE = f"🙂 Ada met Bob {HOSTILE}"
+ADA, BOB, BOB_AS_PLACE = (2, 5, "PER"), (10, 13, "PER"), (10, 13, f"{HOSTILE}{TURNED}")
+
+
+def tagged_report(folder: Path, answer: Any, expected: Any, input: Any = SENTENCE, scorer: Any = None) -> str:
+    data = Dataset.from_rows([{"input": input, "expected": expected}])
+    run = Runner().run(FunctionTask(lambda text: answer, version="1", items=True), data)
+    part = Part("tagger", run, Evaluator().evaluate(run, {"spans": scorer or Spans()}))
+    facts = report_facts("spans", [part], [])
+    path = folder / "report.html"
+    with path.open("wb") as file:
+        write_report(facts, Examples([part], facts["scores"]), file)
+    return path.as_uri()
+
+
+def as_spans(*spans: tuple[int, int, str], start: str = "start") -> list[dict[str, Any]]:
+    return [{start: a, "end": b, "tag": tag} for a, b, tag in spans]
+
+
+def marked(page: Any) -> list[list[list[str]]]:
+    """For each response the tags in its text as a listener hears them, then what is underlined and how."""
+    return [
+        [
+            box.locator("b").evaluate_all("all => all.map((b) => b.querySelector('.unseen').textContent.trim())"),
+            box.locator("b bdi").all_text_contents(),
+            box.locator(".marked").evaluate_all("all => all.map((m) => `${m.classList[1]}: ${m.textContent}`)"),
+        ]
+        for box in page.locator(".tagged").all()
+    ]
+
+
+def test_spans_are_marked_in_the_text_as_right_missed_and_spurious(page: Any, tmp_path: Path) -> None:
+    opened(page, tagged_report(tmp_path, as_spans(ADA, BOB_AS_PLACE), as_spans(ADA, BOB)))
+    page.locator(".row").click()
+    [[kinds, tags, lines]] = marked(page)
+    assert kinds == ["right", "missed", "spurious"]
+    assert (tags[0], tags[1], tags[2].startswith(HOSTILE)) == ("PER", "PER", True)
+    assert lines[0] == "right: Ada"
+    assert {line.split(":")[0] for line in lines[1:]} == {"missed", "spurious"}
+    assert {line.split(": ")[1] for line in lines[1:]} == {"Bob"}
+    assert page.locator(".tagged img, .tagged script").count() == 0
+    assert "\u202e" not in page.locator("body").inner_text()
+    assert page.locator("h4", has_text="Spans").locator("+ p").inner_text() == "✓ 1 right · − 1 missed · + 1 spurious"
+
+
+def test_lines_of_right_missed_and_spurious_spans_differ_in_more_than_colour(page: Any, tmp_path: Path) -> None:
+    opened(page, tagged_report(tmp_path, as_spans(ADA, (6, 9, "X")), as_spans(ADA, BOB)))
+    page.locator(".row").click()
+    styles = "all => all.map((m) => getComputedStyle(m).textDecorationStyle)"
+    assert page.locator(".marked").evaluate_all(styles) == ["solid", "wavy", "dashed"]
+    assert page.locator(".tagged b [aria-hidden]").all_inner_texts() == ["✓", "+", "−"]
+
+
+def test_spans_that_cross_are_both_marked(page: Any, tmp_path: Path) -> None:
+    opened(page, tagged_report(tmp_path, as_spans((2, 9, "X")), as_spans((6, 13, "Y"))))
+    page.locator(".row").click()
+    [[_, tags, lines]] = marked(page)
+    assert tags == ["X", "Y"]
+    assert [line for line in lines if line.startswith("spurious")] == ["spurious: Ada ", "spurious: met"]
+    assert [line for line in lines if line.startswith("missed")] == ["missed: met", "missed:  Bob"]
+
+
+def test_each_of_several_responses_has_its_marks_and_an_empty_one_misses_all(page: Any, tmp_path: Path) -> None:
+    opened(page, tagged_report(tmp_path, Alternatives([as_spans(ADA), []]), as_spans(ADA)))
+    page.locator(".row").click()
+    assert [kinds for kinds, _, _ in marked(page)] == [["right"], ["missed"]]
+    assert page.locator("h4", has_text="Spans of response 2").count() == 1
+
+
+def test_names_of_fields_are_those_the_scorer_was_told(page: Any, tmp_path: Path) -> None:
+    given, scorer = as_spans(ADA, start="from"), Spans(start_key="from", text_key=None)
+    opened(page, tagged_report(tmp_path, given, given, scorer=scorer))
+    page.locator(".row").click()
+    assert [kinds for kinds, _, _ in marked(page)] == [["right"]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "input"),
+    [
+        ([], [], SENTENCE),
+        (["Ada"], ["Ada"], SENTENCE),
+        (as_spans((0, 999, "A")), as_spans(ADA), SENTENCE),
+        (as_spans(ADA), as_spans(ADA), 7),
+    ],
+)
+def test_what_are_no_spans_of_a_text_is_shown_as_it_is(
+    page: Any, tmp_path: Path, answer: Any, expected: Any, input: Any
+) -> None:
+    opened(page, tagged_report(tmp_path, answer, expected, input, scorer=lambda output: True))
+    page.locator(".row").click()
+    assert page.locator(".tagged").count() == 0
+    assert page.locator(".text-block").count() >= 3
+
+
+def test_spans_beyond_the_part_of_a_long_text_that_is_shown_are_counted(page: Any, tmp_path: Path) -> None:
+    spans = as_spans((0, 2, "A"), (4990, 4995, "A"))
+    opened(page, tagged_report(tmp_path, spans, spans, "x" * 5000))
+    page.locator(".row").click()
+    assert page.locator("h4", has_text="Spans").locator("+ p").inner_text().endswith("+ 0 spurious, and 1 more")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_marked_text_stands_out_and_fits_a_narrow_page(page: Any, tmp_path: Path, scheme: str) -> None:
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.emulate_media(color_scheme=scheme)
+    opened(page, tagged_report(tmp_path, as_spans(ADA, (6, 9, "X" * 60)), as_spans(ADA, BOB)))
+    page.locator(".row").click()
+    assert page.evaluate(CONTRASTS) == []
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
 
 
 CONTRASTS = """() => {

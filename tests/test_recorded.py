@@ -355,7 +355,7 @@ def test_a_way_of_joining_that_does_not_exist_is_refused_as_written_wrongly(tmp_
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"response": "a..b"}, {"response": {"x": "a["}}, {"response": ""}, {"key": "a["}, {"replication": "a["}],
+    [{"response": "a...b"}, {"response": {"x": "a["}}, {"response": ""}, {"key": "a["}, {"replication": "a["}],
 )
 def test_what_is_no_path_is_refused_as_written_wrongly(tmp_path: Path, parameters: dict[str, Any]) -> None:
     path = file(tmp_path, [{"_index_": 0, "text": "t"}])

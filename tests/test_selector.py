@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from evaluand.errors import DataError, SpecError
 from evaluand.selector import Selector
+from evaluand.selector.steps import Step, printed, quoted
 
 DATA = {
     "a": {"b": [10, 20, {"c": 30}], "b c": 1, "": 2, "0": 3},
@@ -68,7 +69,7 @@ def test_both_ways_of_writing_give_the_same_steps(path: str, steps: tuple[str | 
 @pytest.mark.parametrize(
     ("path", "rest"),
     [
-        ("a..b", "..b"),
+        ("a...b", "...b"),
         ("a.", "."),
         ("$.", "."),
         ("a[", "["),
@@ -78,7 +79,7 @@ def test_both_ways_of_writing_give_the_same_steps(path: str, steps: tuple[str | 
         ("a[0]b", "b"),
         ("a['b", "['b"),
         ("a['b\"]", "['b\"]"),
-        ("a[:]", "[:]"),
+        ("a[::0]", "[::0]"),
         ("a]", "]"),
         ("it's", "'s"),
         ("[]", "[]"),
@@ -139,21 +140,17 @@ def test_nothing_but_data_is_walked() -> None:
             Selector("[0]").get(value)
 
 
-def quoted(key: str) -> str | None:
-    """A key in brackets, in the kind of quotes that it leaves possible."""
-    return next((f"[{mark}{key}{mark}]" for mark in ("'", '"') if f"{mark}]" not in key), None)
-
-
-@given(st.lists(st.text().filter(lambda key: quoted(key) is not None) | st.integers(0, 3), min_size=1, max_size=5))
+@given(st.lists(st.text() | st.integers(0, 3), min_size=1, max_size=5))
 def test_quoted_keys_of_any_characters_find_their_value(steps: list[str | int]) -> None:
     value: Any = "found"
     for step in reversed(steps):
         value = {step: value} if isinstance(step, str) else [None] * step + [value]
-    text = "".join(f"[{step}]" if isinstance(step, int) else str(quoted(step)) for step in steps)
+    text = "".join(f"[{step}]" if isinstance(step, int) else f"[{quoted(step)}]" for step in steps)
     for path in (text, f"${text}"):
         selector = Selector(path)
         assert selector.steps == tuple(steps)
         assert selector.get(value) == "found"
+        assert selector.find(value) == ["found"]
 
 
 @given(st.text())
@@ -162,9 +159,108 @@ def test_any_text_is_a_path_or_refused_as_one(text: str) -> None:
         selector = Selector(text)
     except SpecError:
         return
-    assert all(isinstance(step, str | int) for step in selector.steps)
+    assert isinstance(selector.find(DATA), list)
 
 
 def test_equal_paths_are_equal_selectors() -> None:
     assert Selector("a.b") == Selector("a.b")
     assert len({Selector("a.b"), Selector("a.b"), Selector("a")}) == 2
+
+
+# Paths to any number of values
+
+ROWS = {
+    "k": 0,
+    "x": [
+        {"k": 1, "n": 3, "ok": True, "s": "a"},
+        {"k": 2, "n": 1.5, "ok": False, "s": "b"},
+        {"k": 3, "ok": 1, "deep": {"k": 4, "list": [5, [6]]}},
+    ],
+    "limit": 2,
+    "o": {"p": 7, "q": 8},
+    "codes": {"0": "zero"},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("$.x[*].k", [1, 2, 3]),
+        ("x[*].k", [1, 2, 3]),
+        ("$.x.*.k", [1, 2, 3]),
+        ("$.o.*", [7, 8]),
+        ("$.o[*]", [7, 8]),
+        ("$.k[*]", []),
+        ("$..k", [0, 1, 2, 3, 4]),
+        ("$.x[2]..k", [3, 4]),
+        ("$..[0]", [ROWS["x"][0], 5, 6]),  # type: ignore[index]
+        ("$.o..*", [7, 8]),
+        ("$.x[2].deep..*", [4, [5, [6]], 5, [6], 6]),
+        ("$.x[1:].k", [2, 3]),
+        ("$.x[:-1].k", [1, 2]),
+        ("$.x[::-1].k", [3, 2, 1]),
+        ("$.x[:].k", [1, 2, 3]),
+        ("$.x[ 0 , -1 ].k", [1, 3]),
+        ("$['k', 'limit']", [0, 2]),
+        ("$.x[0]['s','n','none']", ["a", 3]),
+        ("$.x[9]", []),
+        ("$.none", []),
+        ("$.codes.0", ["zero"]),
+        ("$.x[?@.n].k", [1, 2]),
+        ("$.x[?(@.n > 2)].k", [1]),
+        ("$.x[?@.n >= $.limit || @.s == 'b'].k", [1, 2]),
+        ("$.x[?@.ok == true].k", [1]),
+        ("$.x[?@.ok == 1].k", [3]),
+        ('$.x[?@.s != "a" && !@.n].k', [3]),
+        ("$.x[?!(@.s == 'a' || @.s == 'b')].k", [3]),
+        ("$.x[?@.none == @.nothing].k", [1, 2, 3]),
+        ("$.x[?@.s < 'b'].k", [1]),
+        ("$.x[?@.s <= 2].k", []),
+        ("$.x[?@.deep.list[?@ == 5]].k", [3]),
+        ("$.o[?@ == 8]", [8]),
+        ("$[?@ == 2]", [2]),
+    ],
+)
+def test_a_path_selects_all_that_fit(path: str, values: list[Any]) -> None:
+    assert Selector(path).find(ROWS) == values
+
+
+def test_one_value_of_many_is_asked_for_in_vain() -> None:
+    assert Selector("$.x[?@.k == 2].s").get(ROWS) == "b"
+    assert not Selector("$.x[*]").singular
+    with pytest.raises(DataError, match=r"\$\.x\[\*\]: 3 values where one is needed"):
+        Selector("$.x[*]").get(ROWS)
+    with pytest.raises(DataError, match=r"no values where one is needed"):
+        Selector("$.x[5:]").get(ROWS)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("$.", "$..", "$x[", "$.a b", "$.index/rank", "$[?]", "$[?@.a ==]", "$[?'a']", "$[?(@.a]", "$[1,]"),
+        *("$[01]", "$['a\\q']", "$[?@.a = 1]", "$.a[1:2:0]", "$.*a", "$[*", "$[]"),
+        *("$[?" + "(" * 2000, "$[?" + "!" * 2000 + "@"),
+    ],
+)
+def test_a_jsonpath_that_is_none_is_refused(path: str) -> None:
+    with pytest.raises(SpecError, match="is no path at"):
+        Selector(path)
+
+
+def test_no_depth_of_data_is_too_deep() -> None:
+    value: Any = {"k": 1}
+    for _ in range(100_000):
+        value = [value]
+    assert Selector("$..k").find(value) == [1]
+
+
+steps_of_all_kinds: st.SearchStrategy[Step] = st.one_of(
+    st.text(),
+    st.integers(),
+    st.sampled_from([Selector(path).steps[0] for path in ("$[*]", "$[1:]", "$[::-2]", "$[1,'a']")]),
+)
+
+
+@given(st.lists(steps_of_all_kinds, max_size=6))
+def test_printed_steps_are_read_as_the_same_path(steps: list[Step]) -> None:
+    assert Selector("$" + "".join(map(printed, steps))).steps == tuple(steps)

@@ -9,7 +9,7 @@ import pytest
 from evaluand.aggregation import Aggregator, Measure
 from evaluand.dataset import Dataset
 from evaluand.engine import Aborted, Policy
-from evaluand.errors import SpecError
+from evaluand.errors import Skipped, SpecError
 from evaluand.evaluation import Evaluator
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.report.facts import evaluation_facts, missing_facts, run_facts
@@ -65,6 +65,23 @@ def test_a_skipped_row_stands_in_the_run_without_a_call() -> None:
     assert (first["attempts"], first["n_responses"], first["responses"], first["error"]) == (0, 0, None, None)
     assert (run.receipt.total, run.receipt.called, run.receipt.skipped) == (10, 5, 5)
     assert str(run.receipt).startswith("5 of 10 done now, 1 failed, 5 skipped")
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_task_may_find_that_an_example_is_to_be_left_out(processes: bool) -> None:
+    def picky(text: str) -> str:
+        if text == "b":
+            raise Skipped("not in my language", code="language")
+        return text.upper()
+
+    rows = Dataset.from_rows([{"input": text, "expected": text.upper()} for text in "abc"])
+    run = Runner(policy=Policy(processes=processes)).run(picky, rows)
+    assert run.counts == {"completed": 2, "skipped": 1}
+    evaluation = Evaluator().evaluate(run, {"same": "exact_match"})
+    assert evaluation.table("same")["reason"].to_pylist() == [None, "task: not in my language", None]
+    [row] = Aggregator().aggregate([evaluation], [Measure("same", Accuracy())]).table().to_pylist()
+    assert (row["value"], row["n"], row["n_skipped"]) == (1.0, 2, 1)
+    assert verify(run.store, "runs", run.id) == []
 
 
 def test_repeats_skip_for_themselves() -> None:

@@ -14,7 +14,7 @@ from evaluand.cli.options import variable
 
 def reference() -> str:
     """The reference as Markdown, made of what the commands say of themselves."""
-    ctx = click.Context(main, info_name="evaluand")
+    ctx = click.Context(main, info_name="evaluand", **main.context_settings)
     lines = ["# The command line", "", "Written by `write_cli.py` from what the commands say of themselves.", ""]
     lines += [_plain(main.help or ""), ""]
     lines += ["Exit codes: 0 done, 1 an error or a fault, 2 wrong usage, 3 a gate failed, 130 stopped by Ctrl-C.", ""]
@@ -26,6 +26,7 @@ def reference() -> str:
 
 
 def _command(name: str, command: click.Command, ctx: click.Context) -> Iterator[str]:
+    """The section of a command, and those of the commands below it."""
     usage = " ".join(command.collect_usage_pieces(ctx))
     yield from (f"## evaluand {name}", "", f"    evaluand {name} {usage}", "", _plain(command.help or ""), "")
     options = [param for param in command.params if isinstance(param, click.Option)]
@@ -35,11 +36,15 @@ def _command(name: str, command: click.Command, ctx: click.Context) -> Iterator[
         yield ""
     examples = (command.epilog or "").partition("Examples:\n")[2]
     yield from (textwrap.indent(textwrap.dedent(examples).rstrip(), "    "), "")
+    for below in command.list_commands(ctx) if isinstance(command, click.Group) else ():
+        found = command.get_command(ctx, below)
+        assert found is not None
+        yield from _command(f"{name} {below}", found, click.Context(found, info_name=below, parent=ctx))
 
 
 def _option(command: str, option: click.Option, ctx: click.Context) -> str:
     flags, told = option.get_help_record(ctx) or ("", "")
-    known = option.envvar or variable(command, option)
+    known = option.envvar or variable(command.replace(" ", "_"), option)
     told = told.replace(f"env var: {known}; ", "").replace(f"  [env var: {known}]", "")
     return f"| `{flags.replace('|', chr(92) + '|')}` | {told.replace('|', chr(92) + '|')} | `{known}` |"
 

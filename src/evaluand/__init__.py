@@ -18,15 +18,28 @@ if TYPE_CHECKING:
     from evaluand.comparison import Comparison, compare
     from evaluand.dataset import Dataset, Example
     from evaluand.engine import LocalEngine, Policy
-    from evaluand.errors import DataError, EngineError, EvaluandError, SpecError, TaskError, TaskTimeout, TransientError
+    from evaluand.errors import (
+        DataError,
+        EngineError,
+        EvaluandError,
+        Skipped,
+        SpecError,
+        TaskError,
+        TaskTimeout,
+        TransientError,
+    )
     from evaluand.evaluation import Evaluation, Evaluator
     from evaluand.experiment import Experiment
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.count import Count
+    from evaluand.metrics.f_beta import FBeta
     from evaluand.metrics.k_of_n import KOfN
     from evaluand.metrics.mean import Mean
     from evaluand.metrics.pass_at_k import PassAtK
+    from evaluand.metrics.precision import Precision
     from evaluand.metrics.quantile import Quantile
+    from evaluand.metrics.recall import Recall
+    from evaluand.metrics.top_k import TopK
     from evaluand.pace import Pace
     from evaluand.roles import Roles
     from evaluand.run import Run, Runner
@@ -37,6 +50,7 @@ if TYPE_CHECKING:
     from evaluand.task import Alternatives, Task, task
     from evaluand.tasks.estimator import EstimatorTask
     from evaluand.tasks.program import ProgramTask
+    from evaluand.tasks.service import LocalServiceTask, ServiceTask
     from evaluand.trace import Span, TaskSpan, Trace, Tracer, span
 
 _PLACES = {
@@ -45,15 +59,28 @@ _PLACES = {
     "comparison": ("Comparison", "compare"),
     "dataset": ("Dataset", "Example"),
     "engine": ("LocalEngine", "Policy"),
-    "errors": ("DataError", "EngineError", "EvaluandError", "SpecError", "TaskError", "TaskTimeout", "TransientError"),
+    "errors": (
+        "DataError",
+        "EngineError",
+        "EvaluandError",
+        "Skipped",
+        "SpecError",
+        "TaskError",
+        "TaskTimeout",
+        "TransientError",
+    ),
     "evaluation": ("Evaluation", "Evaluator"),
     "experiment": ("Experiment",),
     "metrics.accuracy": ("Accuracy",),
     "metrics.count": ("Count",),
+    "metrics.f_beta": ("FBeta",),
     "metrics.k_of_n": ("KOfN",),
     "metrics.mean": ("Mean",),
     "metrics.pass_at_k": ("PassAtK",),
+    "metrics.precision": ("Precision",),
     "metrics.quantile": ("Quantile",),
+    "metrics.recall": ("Recall",),
+    "metrics.top_k": ("TopK",),
     "pace": ("Pace",),
     "roles": ("Roles",),
     "run": ("Run", "Runner"),
@@ -64,6 +91,7 @@ _PLACES = {
     "tasks.program": ("ProgramTask",),
     "task": ("Alternatives", "Task", "task"),
     "tasks.estimator": ("EstimatorTask",),
+    "tasks.service": ("LocalServiceTask", "ServiceTask"),
     "trace": ("Span", "TaskSpan", "Trace", "Tracer", "span"),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
@@ -86,21 +114,27 @@ __all__ = [
     "Evaluator",
     "Example",
     "Experiment",
+    "FBeta",
     "KOfN",
     "LocalEngine",
+    "LocalServiceTask",
     "Mean",
     "Measure",
     "MemoryStore",
     "Pace",
     "PassAtK",
     "Policy",
+    "Precision",
     "ProgramTask",
     "Quantile",
+    "Recall",
     "Roles",
     "Run",
     "Runner",
     "Score",
     "Scorer",
+    "ServiceTask",
+    "Skipped",
     "Span",
     "SpecError",
     "Split",
@@ -109,6 +143,7 @@ __all__ = [
     "TaskError",
     "TaskSpan",
     "TaskTimeout",
+    "TopK",
     "Trace",
     "Tracer",
     "TransientError",

@@ -86,6 +86,10 @@ class Calls:
             raise SpecError(
                 f"give a Dataset, not {with_article(type(dataset).__name__)}; see Dataset.from_rows and from_file"
             )
+        if dataset.view_spec is not None and "dataset" in task.reads:
+            raise SpecError(
+                f"task {task.name!r} reads the dataset's columns, which a view does not change; run it without"
+            )
         times = _replications(task, replications)
         if limit is not None and limit < 1:
             raise SpecError("limit must be at least 1")
@@ -103,7 +107,8 @@ class Calls:
     def spec(self) -> dict[str, Any]:
         """What identifies the run."""
         asked = {"dataset": self.dataset.id, "examples": self.examples, "replications": self.replications}
-        return self._core | asked
+        view = self.dataset.view_spec
+        return self._core | asked | ({} if view is None else {"view": view})
 
     @property
     def work(self) -> str | None:

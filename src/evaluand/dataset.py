@@ -7,6 +7,7 @@ it is the same whether it came from CSV, Parquet or Python, in whatever batches.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import os
 from array import array
@@ -19,12 +20,14 @@ import orjson
 import pyarrow as pa
 
 from evaluand import ids, rows
+from evaluand.adapter import Pipeline
 from evaluand.errors import DataError, SpecError
 from evaluand.indices import indexed
 from evaluand.roles import Roles, roles_from
 from evaluand.rows import DIGEST, INDEX
 from evaluand.source import Faults, Source, from_rows, from_table, kind_of, open_file, values_of
 from evaluand.store import FORMAT, Manifest, Store, check_name, now
+from evaluand.view import View
 
 
 @dataclass(slots=True)
@@ -81,6 +84,7 @@ class Dataset:
     def __init__(self, source: Source, *, name: str | None = None, **roles: Any) -> None:
         self.name = None if name is None else check_name(name)
         self._store: Store | None = None
+        self._view: View | None = None
         names = [name for name in source.schema.names if name != DIGEST]
         _check_names(source)
         if not [name for name in names if name != INDEX]:
@@ -142,7 +146,7 @@ class Dataset:
         self = cls.__new__(cls)
         self.name = manifest["name"]
         self.roles = roles_from(manifest["spec"]["roles"])
-        self._store = store
+        self._store, self._view = store, None
         self._source = Source(
             f"dataset {id}", schema, lambda: store.read("datasets", id, "examples"), lambda row: f"row {row}"
         )
@@ -192,6 +196,40 @@ class Dataset:
     def spec(self) -> dict[str, Any]:
         return {"digest": self.digest, "roles": asdict(self.roles)}
 
+    def view(self, adapters: Any) -> Dataset:
+        """This dataset as a service wants it: what a task sees of each row has passed through adapters.
+
+        The examples stay the same (their ids, expected values, attributes and digests), so that runs on several views
+        of one dataset are compared row by row. Adapters see `_index_` and the columns with the roles input, id,
+        attributes and metadata, and make one row of each.
+
+        Args:
+            adapters: a `Pipeline`, or its JSON configuration: a list of `{"kind": …, "configuration": …}`.
+
+        Raises:
+            AdapterSpecError: the adapters are wrong as configured.
+            DataError: rows cannot be transformed: every fault with its row.
+
+        Example:
+            >>> data = Dataset.from_rows([{"text": "hello", "expected": "x"}])
+            >>> viewed = data.view([{"kind": "TransformJSON", "configuration": {"prompt": "$.text", "n": 2}}])
+            >>> [example.input for example in viewed]
+            [{'prompt': 'hello', 'n': 2}]
+        """
+        view = View(adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters), self.roles)
+        view.check(self._source)
+        return self._viewed(view)
+
+    @property
+    def view_spec(self) -> Any:
+        """The adapters of the view, as JSON; None where the rows are seen as they are."""
+        return None if self._view is None else self._view.pipeline.spec
+
+    def _viewed(self, view: View | None) -> Dataset:
+        made = copy.copy(self)
+        made._view = view
+        return made
+
     def examples(self, start: int = 0, stop: int | None = None) -> Iterator[Example]:
         """The examples at positions start … stop."""
         position, stop = 0, len(self) if stop is None else stop
@@ -202,7 +240,8 @@ class Dataset:
             if end > start:
                 first = max(start - position, 0)
                 part = batch.slice(first, min(stop, end) - position - first)
-                yield from _examples(part, self.roles, position + first)
+                examples = _examples(part, self.roles, position + first)
+                yield from examples if self._view is None else _seen(examples, self._view.inputs(part))
             position = end
 
     def columns(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -232,7 +271,7 @@ class Dataset:
             except BaseException:
                 draft.discard()
                 raise
-        return Dataset.stored(store, self.id)
+        return Dataset.stored(store, self.id)._viewed(self._view)
 
     def _no_examples(self) -> pa.RecordBatch:
         fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]
@@ -337,6 +376,12 @@ def _encode_plain(row: tuple[Any, ...]) -> bytes:
 
 def _examples(batch: pa.RecordBatch, roles: Roles, position: int) -> Iterator[Example]:
     return _Values(batch, roles).examples(position)
+
+
+def _seen(examples: Iterator[Example], inputs: Iterator[Any]) -> Iterator[Example]:
+    for example, input in zip(examples, inputs, strict=True):
+        example.input = input
+        yield example
 
 
 def _mappings(values: Mapping[str, list[Any]], names: Sequence[str], n: int) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from evaluand.errors import DataError, Fault, SpecError
+from evaluand.errors import DataError, Fault, ParameterError, SpecError
 from evaluand.registry import nearest
 
 Place = tuple[Any, ...]
@@ -63,6 +63,9 @@ class Document:
             yield
         except ValidationError as error:
             self.add_all(error, place)
+        except ParameterError as error:
+            for within, message in error.faults:
+                self.add((*place, *within), message)
         except SpecError as error:
             for line in str(error).split("\n"):
                 self.add(place, line)

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from evaluand.errors import SpecError, TaskError, TaskTimeout
+from evaluand.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.pace import Pace
 
 U = TypeVar("U")
@@ -55,6 +55,8 @@ class Policy:
         backoff: seconds before the first retry; doubles with each, up to a minute.
         transient: names of the error classes (or of their bases) worth another try.
         abort_on_error: the first failure stops everything.
+        total_timeout: seconds after which no further call starts; those in flight end, and the work stays open. Where
+            there is no `timeout`, this is also the longest that an attempt may take.
         rate: how many attempts may start in a period: a `Pace`, which several policies may share, or a text such as
             `60/min`, `10/s` or `5000/h`.
         processes: each call in flight has a process of its own, forked from this one: for tasks that compute. What a
@@ -71,6 +73,7 @@ class Policy:
     abort_on_error: bool = False
     rate: Pace | str | None = None
     processes: bool = False
+    total_timeout: float | None = None
     finishing: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -84,9 +87,10 @@ class Policy:
             value = getattr(self, name)
             if not isinstance(value, kind) or isinstance(value, bool) or not value >= least:
                 raise SpecError(f"{name} is {value!r}; give a{' whole' * (kind is int)} number of at least {least}")
-        seconds: Any = self.timeout
-        if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
-            raise SpecError(f"timeout is {self.timeout!r}; give seconds above 0, or leave it out for none")
+        for name in ("timeout", "total_timeout"):
+            seconds: Any = getattr(self, name)
+            if seconds is not None and not (isinstance(seconds, int | float) and seconds > 0):
+                raise SpecError(f"{name} is {seconds!r}; give seconds above 0, or leave it out for none")
         if isinstance(self.transient, str):
             raise SpecError(f"transient is the text {self.transient!r}; give a tuple of names of error classes")
         if isinstance(self.rate, str):
@@ -109,9 +113,14 @@ class Policy:
         if calls and self.finishing:
             self.finishing(calls)
 
-    def pause(self, attempts: int) -> float:
-        """Seconds to wait after that many attempts."""
-        return float(min(self.backoff * 2.0 ** min(attempts - 1, 60), MAX_BACKOFF))
+    def pause(self, attempts: int, error: BaseException | None = None) -> float:
+        """Seconds to wait after that many attempts, of which the last failed with an error."""
+        backoff = float(min(self.backoff * 2.0 ** min(attempts - 1, 60), MAX_BACKOFF))
+        return max(backoff, (isinstance(error, TransientError) and error.after) or 0.0)
+
+    def stops_at(self, error: BaseException) -> bool:
+        """Whether an error that a unit ended with stops everything."""
+        return self.abort_on_error or (isinstance(error, TaskError) and error.stops)
 
 
 @dataclass(frozen=True)
@@ -187,7 +196,7 @@ class InlineEngine:
             except BaseException as error:
                 outcome = Outcome(None, error, 1, 0, 0)
             done(unit, outcome)
-            if outcome.error is not None and policy.abort_on_error:
+            if outcome.error is not None and policy.stops_at(outcome.error):
                 raise _aborted(unit, outcome.error)
 
 
@@ -225,7 +234,7 @@ class _AsyncMap:
                     value, error = None, self._failure(raised)
                 if error is None or not policy.tries_again(error, attempts):
                     break
-                await asyncio.sleep(policy.pause(attempts))
+                await asyncio.sleep(policy.pause(attempts, error))
                 if pace:
                     await pace.wait_async()
                 attempts += 1
@@ -251,7 +260,7 @@ class _AsyncMap:
         except BaseException:
             self._stopping = True
             raise
-        if outcome.error is not None and self._policy.abort_on_error:
+        if outcome.error is not None and self._policy.stops_at(outcome.error):
             self._stopping = True
             raise _aborted(unit, outcome.error)
 
@@ -453,7 +462,7 @@ class _ThreadMap:
             if error is None or not policy.tries_again(error, worker.attempts):
                 self._hand(unit, worker.outcome(value, error))
                 return True
-            pause = policy.pause(worker.attempts)
+            pause = policy.pause(worker.attempts, error)
         return True
 
     def _hand(self, unit: Any, outcome: Outcome) -> None:
@@ -461,7 +470,7 @@ class _ThreadMap:
             if self._failure and self._policy.abort_on_error:
                 return
             self._done(unit, outcome)
-            if outcome.error is not None and self._policy.abort_on_error:
+            if outcome.error is not None and self._policy.stops_at(outcome.error):
                 self._fail(_aborted(unit, outcome.error))
 
     def _fail(self, error: BaseException) -> None:

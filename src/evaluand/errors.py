@@ -2,10 +2,12 @@
 
     EvaluandError
     ├── SpecError        you wrote it: an experiment, a task, an option that cannot work
+    │   └── ParameterError   parameters of a kind; knows the place of each fault among them
     ├── DataError        the data break their schema; carries every fault found, not only the first
     ├── TaskError        the system under test failed on one example; becomes a row, never a stop
     │   ├── TransientError   a failure that is worth another try (raise it in a task to ask for one)
-    │   └── TaskTimeout      the call took longer than the run allows
+    │   ├── TaskTimeout      the call took longer than the run allows
+    │   └── Skipped          the example is to be left out (raise it in a task to have its row skipped)
     └── EngineError      our machinery failed (disk, lock, worker); the only kind to be retried blindly
         └── NotFound         the store has no such artifact
 
@@ -77,24 +79,49 @@ def with_article(name: str) -> str:
     return f"an {name}" if name[:1].lower() in "aeio" else f"a {name}"
 
 
+class ParameterError(SpecError):
+    """Parameters that a kind cannot have.
+
+    Attributes:
+        faults: where among the parameters, such as `("input_pipeline", 1)`, and what is wrong there.
+    """
+
+    def __init__(self, faults: Iterable[tuple[tuple[str | int, ...], str]]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(f"{'.'.join(map(str, place))}: {message}" for place, message in self.faults))
+
+
 class TaskError(EvaluandError):
     """The system under test failed on one example.
 
     Attributes:
         code: a short machine-readable reason such as an HTTP status, or None.
+        stops: whether the run is to stop because of it, whatever its policy says.
     """
 
-    def __init__(self, message: str, *, code: str | None = None) -> None:
+    def __init__(self, message: str, *, code: str | None = None, stops: bool = False) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.stops = code, stops
 
 
 class TransientError(TaskError):
-    """A failure that may pass: the call is tried again where the run allows retries."""
+    """A failure that may pass: the call is tried again where the run allows retries.
+
+    Attributes:
+        after: seconds that whoever was asked wants to be left alone for, or None.
+    """
+
+    def __init__(self, message: str, *, code: str | None = None, after: float | None = None) -> None:
+        super().__init__(message, code=code)
+        self.after = after
 
 
 class TaskTimeout(TaskError):
     """The call took longer than the run allows."""
+
+
+class Skipped(TaskError):
+    """The example is to be left out: its row is skipped and counts in no denominator."""
 
 
 class EngineError(EvaluandError):

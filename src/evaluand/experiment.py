@@ -33,6 +33,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapt
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evaluand import registry
+from evaluand.adapter import Pipeline
 from evaluand.aggregation import Aggregation, Aggregator, Measure, check_measures
 from evaluand.dataset import Dataset
 from evaluand.document import Document, Place
@@ -42,6 +43,7 @@ from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.gradable import check_gradable
 from evaluand.ids import encode
 from evaluand.metric import Metric
+from evaluand.output_view import OutputView
 from evaluand.roles import RoleError
 from evaluand.run import Run, Runner
 from evaluand.scorer import FunctionScorer, Scorer, as_scorer
@@ -53,6 +55,14 @@ from evaluand.work import Progress
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _OPEN = ConfigDict(extra="allow", frozen=True)
 _Model = TypeVar("_Model", bound=BaseModel)
+
+
+_Adapters = Annotated[
+    list[dict[str, Any]] | dict[str, Any],
+    Field(description="adapters, each with `kind` and `configuration`, that rows pass through one after the other"),
+]
+_VIEW: Any = Field(None, description="adapters that the dataset's rows pass through, or the name of one of its views")
+_OUTPUT_VIEW: Any = Field(None, description="adapters that outputs pass through before they are graded")
 
 
 class DatasetSpec(BaseModel):
@@ -70,6 +80,7 @@ class DatasetSpec(BaseModel):
     weight: str | None = Field(None, description="the column with each example's weight")
     cluster: str | None = Field(None, description="the column that tells which examples belong together")
     metadata: str | list[str] = Field(default=[], description="columns kept beside")
+    views: dict[str, _Adapters] = Field(default={}, description="name: adapters; the view of a task that names it")
 
 
 class CodeSpec(BaseModel):
@@ -86,12 +97,14 @@ class TaskCodeSpec(CodeSpec):
     """A task in code."""
 
     items: bool = Field(False, strict=True, description="the output is a list of items that together are the response")
+    view: str | _Adapters | None = _VIEW
 
 
 class ScorerCodeSpec(CodeSpec):
     """A scorer in code."""
 
     batch: bool = Field(False, strict=True, description="the function takes and gives lists")
+    view: _Adapters | None = _OUTPUT_VIEW
 
 
 class KindSpec(BaseModel):
@@ -103,6 +116,18 @@ class KindSpec(BaseModel):
     @property
     def parameters(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
+
+
+class TaskKindSpec(KindSpec):
+    """A kind of task."""
+
+    view: str | _Adapters | None = _VIEW
+
+
+class ScorerKindSpec(KindSpec):
+    """A kind of scorer."""
+
+    view: _Adapters | None = _OUTPUT_VIEW
 
 
 class MetricSpec(KindSpec):
@@ -134,6 +159,7 @@ class RunSpec(BaseModel):
     processes: bool = Field(
         False, strict=True, description="each call has a process of its own: for tasks that compute"
     )
+    total_timeout: float | None = Field(None, gt=0, description="seconds after which no further call of a task starts")
     abort_on_error: bool = Field(False, strict=True, description="stop at the first call that fails")
 
     def policy(self, transient: Sequence[str]) -> Policy:
@@ -150,10 +176,10 @@ def _branch(entry: Any) -> str | None:
 
 
 _TaskEntry = Annotated[
-    Annotated[TaskCodeSpec, Tag("code")] | Annotated[KindSpec, Tag("a kind")], Discriminator(_branch)
+    Annotated[TaskCodeSpec, Tag("code")] | Annotated[TaskKindSpec, Tag("a kind")], Discriminator(_branch)
 ]
 _ScorerEntry = Annotated[
-    Annotated[ScorerCodeSpec, Tag("code")] | Annotated[KindSpec, Tag("a kind")], Discriminator(_branch)
+    Annotated[ScorerCodeSpec, Tag("code")] | Annotated[ScorerKindSpec, Tag("a kind")], Discriminator(_branch)
 ]
 
 
@@ -184,8 +210,8 @@ class _Sound:
     name: str | None
     dataset: DatasetSpec | None
     whole: bool
-    tasks: dict[str, TaskCodeSpec | KindSpec]
-    scorers: dict[str, ScorerCodeSpec | KindSpec]
+    tasks: dict[str, TaskCodeSpec | TaskKindSpec]
+    scorers: dict[str, ScorerCodeSpec | ScorerKindSpec]
     metrics: dict[int, MetricSpec]
     run: RunSpec
     n_tasks: int
@@ -222,6 +248,7 @@ class Experiment:
         policy: how calls are made.
         replications: how often each example is run; if not given, as often as the task tells, or once.
         seed: what the examples' seeds are made from.
+        views: task → the adapters that the dataset's rows pass through before it sees them.
 
     Raises:
         SpecError: something else than these is given.
@@ -248,6 +275,7 @@ class Experiment:
     replications: int | None = None
     seed: int = 0
     origin: dict[str, Any] = field(default_factory=dict)
+    views: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Experiment:
@@ -261,11 +289,15 @@ class Experiment:
         spec, document = _read(path)
         folder = path.parent
         tasks: dict[str, Task[Any, Any]] = {}
+        views: dict[str, Pipeline] = {}
         scorers: dict[str, Scorer] = {}
         measures: dict[int, Measure] = {}
         for name, task in spec.tasks.items():
             with document.at("tasks", name):
                 tasks[check_name(name)] = _task(task, folder)
+            with document.at("tasks", name, "view"):
+                if task.view is not None:
+                    views[name] = _view(task.view, spec.dataset)
         for name, scorer in spec.scorers.items():
             with document.at("scorers", name):
                 scorers[check_name(name)] = _scorer(scorer, folder)
@@ -277,7 +309,7 @@ class Experiment:
         with document.at("run", "rate"):
             policy = spec.run.policy(transient)
         dataset = _dataset(spec, folder, document)
-        _check_fit(spec, document, dataset if spec.whole else None, tasks, scorers, measures)
+        _check_fit(spec, document, dataset if spec.whole else None, tasks, views, scorers, measures)
         document.check()
         assert spec.name is not None
         assert dataset is not None
@@ -291,6 +323,7 @@ class Experiment:
             spec.run.replications,
             spec.run.seed,
             {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(path.read_bytes()).hexdigest()[:32]},
+            views,
         )
 
     def __post_init__(self) -> None:
@@ -315,12 +348,19 @@ class Experiment:
                 as_task(task)
             except SpecError as error:
                 raise SpecError(f"tasks.{name}: {error}") from None
+        for name in self.views:
+            if name not in self.tasks:
+                raise SpecError(f"views.{name}: no task is called so{registry.nearest(name, self.tasks)}")
         readable = {name: as_scorer(name, scorer).readable for name, scorer in self.scorers.items()}
         check_measures(self.measures, readable, self.dataset.roles)
 
     def run_name(self, task: str) -> str:
         """What runs and evaluations of a task are called in stores."""
         return f"{_part(self.name)}/{_part(task)}"
+
+    def seen_by(self, task: str) -> Dataset:
+        """The dataset as a task sees it."""
+        return self.dataset.view(self.views[task]) if task in self.views else self.dataset
 
     def run(
         self,
@@ -348,7 +388,8 @@ class Experiment:
         """
         store = store or MemoryStore()
         runner = Runner(store, self.policy, progress=progress)
-        evaluator = Evaluator(store, replace(self.policy, rate=None), progress=progress)  # the rate is for the tasks
+        grading = replace(self.policy, rate=None, total_timeout=None)  # these are for the tasks
+        evaluator = Evaluator(store, grading, progress=progress)
         results = []
         for name, task in self.tasks.items():
             if only not in (None, name):
@@ -363,7 +404,7 @@ class Experiment:
             else:
                 run = runner.run(
                     task,
-                    self.dataset,
+                    self.seen_by(name),
                     name=full,
                     limit=limit,
                     replications=self.replications,
@@ -402,7 +443,7 @@ def json_schema() -> dict[str, Any]:
     schema = ExperimentSpec.model_json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "evaluand experiment"
-    for group, holder in (("tasks", "KindSpec"), ("scorers", "KindSpec"), ("metrics", "MetricSpec")):
+    for group, holder in (("tasks", "TaskKindSpec"), ("scorers", "ScorerKindSpec"), ("metrics", "MetricSpec")):
         alternatives = [_kind_schema(group, name, schema["$defs"]) for name in registry.names(group)]
         base = schema["$defs"][holder]["properties"]
         for alternative in alternatives:
@@ -415,7 +456,8 @@ def json_schema() -> dict[str, Any]:
             code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
             by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
             place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name, by_place]}
-    del schema["$defs"]["KindSpec"], schema["$defs"]["MetricSpec"]
+    for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec"):
+        del schema["$defs"][holder]
     return schema
 
 
@@ -502,7 +544,7 @@ def _dataset(spec: _Sound, folder: Path, document: Document) -> Dataset | None:
     given = spec.dataset
     if given is None:
         return None
-    roles = given.model_dump(exclude={"path", "format", "delimiter", "name"}, exclude_defaults=True)
+    roles = given.model_dump(exclude={"path", "format", "delimiter", "name", "views"}, exclude_defaults=True)
     path = folder / given.path
     with document.at("dataset", "path"):
         try:
@@ -524,6 +566,7 @@ def _check_fit(
     document: Document,
     dataset: Dataset | None,
     tasks: Mapping[str, Task[Any, Any]],
+    views: Mapping[str, Pipeline],
     scorers: Mapping[str, Scorer],
     measures: Mapping[int, Measure],
 ) -> None:
@@ -533,10 +576,13 @@ def _check_fit(
     """
     prepared: dict[str, Task[Any, Any]] = {}
     for name, task in tasks.items():
+        seen: Dataset | None = None
+        with document.at("tasks", name, "view"):
+            seen = dataset.view(views[name]) if dataset is not None and name in views else dataset
         with document.at("tasks", name):
             task.identify()
-            if dataset is not None and (isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask)):
-                task.prepare(dataset)
+            if seen is not None and (isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask)):
+                task.prepare(seen)
                 prepared[name] = task
     for name, scorer in scorers.items():
         with document.at("scorers", name):
@@ -549,7 +595,18 @@ def _check_fit(
                 check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
 
 
-def _task(spec: TaskCodeSpec | KindSpec, folder: Path) -> Task[Any, Any]:
+def _view(given: Any, dataset: DatasetSpec | None) -> Pipeline:
+    """The adapters of a task's view, given as they are or by their name among the dataset's."""
+    if not isinstance(given, str):
+        return Pipeline.of(given)
+    known = dataset.views if dataset else {}
+    if given not in known:
+        there = f"there are {', '.join(known)}" if known else "the dataset has no views"
+        raise SpecError(f"no view is called {given!r}{registry.nearest(given, known)}; {there}")
+    return Pipeline.of(known[given])
+
+
+def _task(spec: TaskCodeSpec | TaskKindSpec, folder: Path) -> Task[Any, Any]:
     if isinstance(spec, KindSpec):
         return _made("tasks", spec.kind, _placed(spec, folder))  # type: ignore[no-any-return]
     code = _code(spec, folder)
@@ -578,12 +635,17 @@ def _placed(spec: KindSpec, folder: Path) -> dict[str, Any]:
         parameters["files"] = [str(folder / str(file)) for file in parameters["files"]]
     if "folder" in _parameter_names("tasks", spec.kind):
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
-    if isinstance(parameters.get("model"), str):
+    if spec.kind == "estimator" and isinstance(parameters.get("model"), str):
         parameters["model"] = _referred(CodeSpec(function=parameters["model"]), folder)
     return parameters
 
 
-def _scorer(spec: ScorerCodeSpec | KindSpec, folder: Path) -> Scorer:
+def _scorer(spec: ScorerCodeSpec | ScorerKindSpec, folder: Path) -> Scorer:
+    made = _graded_by(spec, folder)
+    return made if spec.view is None else OutputView(made, spec.view)
+
+
+def _graded_by(spec: ScorerCodeSpec | ScorerKindSpec, folder: Path) -> Scorer:
     if isinstance(spec, KindSpec):
         return _made("scorers", spec.kind, spec.parameters)  # type: ignore[no-any-return]
     code = _code(spec, folder)

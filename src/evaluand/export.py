@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import IO, Any
@@ -133,9 +134,17 @@ def write_jsonl(batches: pa.RecordBatchReader, file: IO[bytes]) -> int:
     for batch in batches:
         columns = [_values(f, batch.column(i)) for i, f in enumerate(batch.schema)]
         for row in zip(*columns, strict=True):
-            file.write(orjson.dumps(dict(zip(names, row, strict=True)), default=_plain) + b"\n")
+            file.write(json_line(dict(zip(names, row, strict=True))) + b"\n")
         written += batch.num_rows
     return written
+
+
+def json_line(row: Any) -> bytes:
+    """A row as JSON on one line: bytes as base64, and as `ids.encode` writes it what JSON has no word for."""
+    try:
+        return orjson.dumps(row, default=_plain)
+    except TypeError:  # a whole number beyond 64 bits, or objects deeper in one another than orjson goes
+        return json.dumps(row, separators=(",", ":"), default=lambda value: orjson.loads(json_line(value))).encode()
 
 
 def write_parquet(batches: pa.RecordBatchReader, file: IO[bytes]) -> int:

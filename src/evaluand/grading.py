@@ -194,7 +194,10 @@ class Grader:
     def _rows(self, unit: Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
         status, reason = self._ungradable(unit.response)
         if status:
-            return [[None, target, status, reason, None, None, None, None, None] for target in self.targets or (None,)]
+            return [
+                [None, target, status, reason, None, None, None, None, self._unanswered(unit, status, target)]
+                for target in self.targets or (None,)
+            ]
         given = islice(results, len(unit.pieces)) if results is not None else [error] * len(unit.pieces)
         return [self._row(piece, result) for piece, result in zip(unit.pieces, given, strict=True)]
 
@@ -204,7 +207,8 @@ class Grader:
             error = response.error or {}
             return FAILED, f"task: {error.get('type')}: {error.get('message')}"[:_REASON]
         if response.status == SKIPPED:
-            return SKIPPED, "the task was not asked"
+            told = "the task was not asked" if response.error is None else f"task: {response.error['message']}"
+            return SKIPPED, told[:_REASON]
         if not response.responses:
             return ABSTAINED, NO_ANSWER
         return None, None
@@ -261,7 +265,8 @@ class Grader:
                 result = error
         place = place_of(result)
         reason = f"scorer: {type(result).__name__}: {message_of(result)}"[:_REASON] + (f" ({place})" if place else "")
-        return [piece.number, piece.target, FAILED, reason, None, None, None, None, None]
+        columns = self._without_score(piece.expected)
+        return [piece.number, piece.target, FAILED, reason, None, None, None, None, columns]
 
     def _scored(self, piece: _Piece, score: Score) -> list[Any]:
         if score.status not in (SCORED, ABSTAINED):
@@ -272,12 +277,7 @@ class Grader:
         for name in ("label", "reason", "explanation"):
             _check_text(name, getattr(score, name))
         data = None if score.data is None else Fragment(ids.encode(score.data))
-        given = score.columns or {}
-        if given and (unknown := given.keys() - self.columns.keys()):
-            raise DataError(
-                f"the score has the column {min(unknown)!r}, which the scorer does not declare in `columns`"
-            )
-        columns = {n: self._own(n, kind, given.get(n)) for n, kind in self.columns.items()} if self.columns else None
+        columns = self._cells(score.columns or {})
         return [
             piece.number,
             piece.target,
@@ -289,6 +289,25 @@ class Grader:
             score.explanation,
             columns,
         ]
+
+    def _unanswered(self, unit: Unit, status: str, target: str | None) -> dict[str, Any] | None:
+        """The scorer's columns of a row it is not asked about."""
+        expected = unit.example.expected
+        return None if status == SKIPPED else self._without_score(expected if target is None else expected[target])
+
+    def _without_score(self, expected: Any) -> dict[str, Any] | None:
+        try:
+            given = self.scorer.unanswered(expected)
+            return None if given is None else self._cells(given)
+        except Exception:  # what is expected is no better than what was answered
+            return None
+
+    def _cells(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+        if given and (unknown := given.keys() - self.columns.keys()):
+            raise DataError(
+                f"the score has the column {min(unknown)!r}, which the scorer does not declare in `columns`"
+            )
+        return {n: self._own(n, kind, given.get(n)) for n, kind in self.columns.items()} if self.columns else None
 
 
 def _line(unit: Unit, scores: list[list[Any]]) -> bytes:

@@ -32,7 +32,7 @@ import pyarrow.compute as pc
 
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.intervals import CLUSTER_TABLE
-from evaluand.metric import CLUSTER, VALUE, WEIGHT, Columns, Metric, State, Values
+from evaluand.metric import CLUSTER, VALUE, WEIGHT, Columns, Fill, Metric, State, Values
 from evaluand.rows import INDEX, SCORE_STATUSES
 
 By = tuple[str, ...]
@@ -91,7 +91,7 @@ class Summary:
         by: in the order asked for.
         groups: the groups seen under each `by`.
         counts: under each `by` and way of reducing, per group: units of each status, then missing rows.
-        states: of each metric (by position) under each `by`: what is put in for missing rows (None: they are left
+        states: of each metric (by position) under each `by`: what missing rows are taken for (None: they are left
             out) → state.
         missing: under each way of reducing, how many rows are missing and the `_index_` of the first few.
         span: the first and the last `_index_`, None without rows.
@@ -101,7 +101,7 @@ class Summary:
     by: tuple[By, ...]
     groups: Mapping[By, Sequence[Key]]
     counts: Mapping[tuple[By, str], np.ndarray]
-    states: Mapping[tuple[int, By], Mapping[float | None, State]]
+    states: Mapping[tuple[int, By], Mapping[Fill | None, State]]
     missing: Mapping[str, tuple[int, tuple[int, ...]]]
     span: tuple[int, int] | None
 
@@ -136,8 +136,8 @@ class Summary:
         if not (groups or names):  # a table without rows still has a group of all rows
             groups, counts = [(None,)], np.zeros((1, counts.shape[1]), np.int64)
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
-        values = metric.compute(states[metric.ends[0] if metric.missing == "wrong" else None])
-        worst, best = (_bound(metric, states.get(end), values, counts[:, _MISSING]) for end in metric.ends)
+        values = metric.compute(states[_shown(metric)])
+        worst, best = (_bound(metric, states.get(end), values, counts[:, _MISSING]) for end in _ENDS)
         signature = metric.signature
         return [
             MetricRow(
@@ -270,14 +270,13 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
     units = table.units(_way(metric))
     scored = units.status == _SCORED
     columns = metric.prepare(table.columns(metric.columns_for(table.table.column_names), units.rows[scored]))
-    shown = metric.ends[0] if metric.missing == "wrong" else None
-    value = _by_unit(metric, columns, units, shown)
+    value = _by_unit(metric, table, columns, units, _shown(metric))
     whole = np.bincount(units.unit[units.status < _SKIPPED], minlength=len(units.first)) == np.bincount(
         units.unit[scored], minlength=len(units.first)
     )
     worst, best = (
-        _by_unit(metric, columns, units, end) if math.isfinite(end) else np.where(whole, value, np.nan)
-        for end in metric.ends
+        _by_unit(metric, table, columns, units, fill) if math.isfinite(end) else np.where(whole, value, np.nan)
+        for fill, end in zip(_ENDS, metric.ends, strict=True)
     )
     groups, first, nothing = table.groups(by), units.first, np.zeros(len(units.first), np.int64)
     beside = table.beside(metric, first, repeated=False)
@@ -312,7 +311,7 @@ def merge(summaries: Sequence[Summary]) -> Summary:
             total[place] += summary.counts[names, way]
         return total
 
-    def state(position: int, names: By, fill: float | None) -> State:
+    def state(position: int, names: By, fill: Fill | None) -> State:
         metric = first.metrics[position]
         parts = zip((summary.states[position, names][fill] for summary in summaries), places[names], strict=True)
         return metric.merge([metric.place(part, place, len(groups[names])) for part, place in parts])
@@ -335,7 +334,13 @@ def _way(metric: Metric) -> str:
     return _EXAMPLES if metric.over_replications else metric.reduce
 
 
+def _shown(metric: Metric) -> Fill | None:
+    """What missing rows are taken for in the value itself."""
+    return "wrong" if metric.missing == "wrong" else None
+
+
 _EXAMPLES: Final = "examples"
+_ENDS: Final[tuple[Fill, Fill]] = ("worst", "best")
 _SCORED, _FAILED, _ABSTAINED, _SKIPPED = range(len(SCORE_STATUSES))
 _MISSING: Final = len(SCORE_STATUSES)
 """Codes of the statuses, the best first: a unit's status is the smallest of its rows'. Then a column of the counts."""
@@ -498,36 +503,39 @@ def _array(column: pa.Array) -> np.ndarray:
 
 def _states(
     metric: Metric, table: _Table, units: _Units, groups: Mapping[By, _Groups], repeated: bool
-) -> dict[By, dict[float | None, State]]:
-    """A metric's states by group, once for each thing put in for missing rows."""
+) -> dict[By, dict[Fill | None, State]]:
+    """A metric's states by group, once for each thing that missing rows are taken for."""
     scored = units.status == _SCORED
     columns = metric.prepare(table.columns(metric.columns_for(table.table.column_names), units.rows[scored]))
     asked = units.status < _SKIPPED
     complete = bool((scored == asked).all())
-    shown = metric.ends[0] if metric.missing == "wrong" else None
-    fills = (*((None,) if shown is None else ()), *filter(math.isfinite, metric.ends))
-    states: dict[By, dict[float | None, State]] = {names: {} for names in groups}
+    fills = (_shown(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
+    states: dict[By, dict[Fill | None, State]] = {names: {} for names in groups}
     for fill in fills[:1] if complete else fills:
-        rows, unit = _taken(metric, columns, units, fill)
+        rows, unit = _taken(metric, table, columns, units, fill)
         first = units.first[unit]
         beside = table.beside(metric, first, repeated)
         for names, (code, keys) in groups.items():
             state = metric.state({**rows, **beside}, code[first], len(keys))
             for same in fills if complete else (fill,):
-                states[names][same] = state if same == shown else _without_clusters(state)
+                states[names][same] = state if same == fills[0] else _without_clusters(state)
     return states
 
 
-def _taken(metric: Metric, columns: Columns, units: _Units, fill: float | None) -> tuple[Columns, np.ndarray]:
+def _taken(
+    metric: Metric, table: _Table, columns: Columns, units: _Units, fill: Fill | None
+) -> tuple[Columns, np.ndarray]:
     """One row for each unit that has any, with something put in for missing rows, and the unit of each row."""
     scored, asked = units.status == _SCORED, units.status < _SKIPPED
     if fill is None:
         return _reduced(metric, columns, units.unit[scored])
-    return _reduced(metric, _filled(columns, fill, scored[asked]), units.unit[asked])
+    told = [name for name in metric.fill_columns if name in table.table.column_names]
+    missing = table.columns(told, units.rows[asked & ~scored])
+    return _reduced(metric, metric.filled(columns, scored[asked], missing, fill), units.unit[asked])
 
 
-def _by_unit(metric: Metric, columns: Columns, units: _Units, fill: float | None) -> np.ndarray:
-    rows, unit = _taken(metric, columns, units, fill)
+def _by_unit(metric: Metric, table: _Table, columns: Columns, units: _Units, fill: Fill | None) -> np.ndarray:
+    rows, unit = _taken(metric, table, columns, units, fill)
     values = np.full(len(units.first), np.nan)
     values[unit] = rows[VALUE]
     return values
@@ -536,12 +544,6 @@ def _by_unit(metric: Metric, columns: Columns, units: _Units, fill: float | None
 def _without_clusters(state: State) -> State:
     """Only the value that is shown has an interval; the bounds need no clusters."""
     return {name: array for name, array in state.items() if name not in CLUSTER_TABLE}
-
-
-def _filled(columns: Columns, fill: float, scored: np.ndarray) -> Columns:
-    values = np.full(len(scored), fill)
-    values[scored] = columns[VALUE]
-    return {VALUE: values}
 
 
 def _reduced(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:

@@ -46,6 +46,8 @@ but the arrays of `CLUSTER_TABLE`."""
 
 Direction = Literal["higher", "lower"]
 Missing = Literal["leave_out", "wrong", "refuse"]
+Fill = Literal["worst", "best", "wrong"]
+"""What a missing row is taken for: for the bounds, and for `missing="wrong"`."""
 Reduce = Literal["first", "best", "any", "mean", "all"]
 
 VALUE = "value"
@@ -139,8 +141,8 @@ class Metric(ABC):
     def row_range(self) -> tuple[float, float]:
         """The values of a single row; infinite where unknown.
 
-        Finite only for metrics that `prepare` one number per row, in the column `value`: only for these can a missing
-        row be given its worst and its best value.
+        Where an end is finite, missing rows can be `filled`; by default only for metrics that `prepare` one number per
+        row, in the column `value`.
         """
         return (-math.inf, math.inf)
 
@@ -181,6 +183,25 @@ class Metric(ABC):
         for name in self.columns:
             refuse_empty(columns, name)
         return {name: columns[name] for name in self.columns}
+
+    @property
+    def fill_columns(self) -> tuple[str, ...]:
+        """The columns that tell what a missing row could have come to; none where its range is enough."""
+        return ()
+
+    def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
+        """The columns of all rows, with something put in for those that have no score.
+
+        Args:
+            columns: of the scored rows, as `prepare` gave them.
+            scored: which of all rows these are, as a mask.
+            missing: `_index_` and the `fill_columns` of the others.
+            fill: what the others are taken for.
+        """
+        worst, best = self.ends
+        values = np.full(len(scored), best if fill == "best" else worst)
+        values[scored] = columns[VALUE]
+        return {VALUE: values}
 
     def reduced(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """One value for each row of several responses.

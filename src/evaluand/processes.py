@@ -35,7 +35,9 @@ U = TypeVar("U")
 
 GRACE = 2.0  # seconds a child may take to end by itself
 _ORDER = struct.Struct("<iqq")  # attempts; when the first began, since the epoch and by the monotonic clock
-_ANSWER = struct.Struct("<?iI")  # whether to try again; how many slots failed; how long the text about it is
+_ANSWER = struct.Struct(
+    "<diI"
+)  # seconds until another try, or -1; how many slots failed; how long the text about it is
 
 
 class WorkerDied(TaskError):
@@ -179,10 +181,10 @@ class ProcessMap(Generic[U]):
         self._count_start(worker)
         if not told:
             return None
-        again, failed, length = _ANSWER.unpack_from(told)
+        pause, failed, length = _ANSWER.unpack_from(told)
         del self._busy[worker.connection]
-        if again:
-            return self._try_again(worker)
+        if pause >= 0:
+            return self._try_again(worker, pause)
         self._idle.append(worker)
         end = _ANSWER.size + length
         self._done(worker.unit, told[end:], failed)
@@ -195,9 +197,9 @@ class ProcessMap(Generic[U]):
             worker.turn.start()
             worker.turn = None
 
-    def _try_again(self, worker: _Worker) -> None:
+    def _try_again(self, worker: _Worker, pause: float) -> None:
         if self._failure is None:
-            self._wait_with(worker, self._policy.pause(worker.attempts))
+            self._wait_with(worker, pause)
         else:
             self._idle.append(worker)
 
@@ -331,12 +333,12 @@ def _serve(
             except BaseException as raised:  # whatever a task raises, SystemExit too, costs one example
                 error = raised
             if error is not None and policy.tries_again(error, attempts):
-                connection.send_bytes(_ANSWER.pack(True, 0, 0))
+                connection.send_bytes(_ANSWER.pack(policy.pause(attempts, error), 0, 0))
                 continue
             outcome = Outcome(value, error, attempts, started, time.perf_counter_ns() - began)
             written, failed = line(unit, outcome)
-            said = _said(error).encode("utf-8", "replace") if error is not None and policy.abort_on_error else b""
-            connection.send_bytes(_ANSWER.pack(False, failed, len(said)) + said + written)
+            said = _said(error).encode("utf-8", "replace") if error is not None and policy.stops_at(error) else b""
+            connection.send_bytes(_ANSWER.pack(-1, failed, len(said)) + said + written)
     except (EOFError, OSError):
         wire.close()
 

@@ -1,7 +1,7 @@
-"""Name → kind, by entry points: how scorers, metrics, tasks and stores are found without being imported.
+"""Name → kind, by entry points: how schemas, adapters, scorers, metrics and tasks are found without being imported.
 
-A kind is a class under one of the groups below; our own are declared in `pyproject.toml` in the same way as anybody
-else's, so a plug-in is installed, not configured.
+A kind is a class (or a schema) under one of the groups below; our own are declared in `pyproject.toml` in the same way
+as anybody else's, so a plug-in is installed, not configured.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from evaluand.errors import SpecError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-GROUPS = ("scorers", "metrics", "tasks")
+GROUPS = ("schemas", "adapters", "scorers", "metrics", "tasks")
 
 
 def find(group: str, name: str) -> Any:
-    """The class registered under a name.
+    """The class, or the schema, registered under a name.
 
     Args:
         group: one of `GROUPS`.

@@ -24,7 +24,7 @@ from orjson import Fragment
 
 from evaluand import ids, rows
 from evaluand.engine import Outcome
-from evaluand.errors import DataError, with_article
+from evaluand.errors import DataError, Skipped, with_article
 from evaluand.fingerprint.homes import is_first_party
 from evaluand.journal import Lane
 from evaluand.rows import BATCH_ROWS, COMPLETED, FAILED, INDEX, SKIPPED, Rows
@@ -45,7 +45,7 @@ class Response:
         replication: which repeat.
         fold: which fold of a cross-validation, or None.
         status: completed, failed or skipped.
-        error: `{type, message, code, place}` of what was raised, or None.
+        error: `{type, message, code, place}` of what was raised, by which a row may also be skipped, or None.
         responses: the answers, best first: a value each, or a list of items where the task declares items; None is
             no answer.
         digest: of the example's input.
@@ -72,11 +72,12 @@ def line_of(
             texts, n = _texts(outcome.value, items)
         except DataError as refused:
             error = refused
+    status = COMPLETED if error is None else SKIPPED if isinstance(error, Skipped) else FAILED
     record = [
         slot,
         digest.hex(),
         fold,
-        COMPLETED if error is None else FAILED,
+        status,
         None if error is None else _error(error),
         texts,
         n,
@@ -86,7 +87,7 @@ def line_of(
         _usage(trace),
         (trace.rows() or None) if trace else None,
     ]
-    return orjson.dumps(record) + b"\n", error is not None
+    return orjson.dumps(record) + b"\n", status == FAILED
 
 
 def skipped_line(slot: int, digest: bytes, fold: int | None) -> bytes:

@@ -257,7 +257,8 @@ class _Job:
         self.lane.refresh()
 
     def _work(self) -> KeyedWork[Call]:
-        policy = self.runner.policy
+        policy, transient = self.runner.policy, self.task.transient
+        policy = replace(policy, transient=(*policy.transient, *transient)) if transient else policy
         return KeyedWork(
             self.lane,
             lambda start, stop: self.calls.between(self.stream, start, stop),

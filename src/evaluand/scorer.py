@@ -122,6 +122,13 @@ class Scorer(ABC):
                 mistake.
         """
 
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        """What the scorer's own columns hold where there is no score, because the task or the scorer failed.
+
+        By default nothing. Metrics need it whose bounds depend on what was expected, such as on how many spans.
+        """
+        return None
+
     @property
     def columns(self) -> Mapping[str, str]:
         """Names and types of the columns this scorer adds to its table: string, int64, double, bool or json."""

@@ -69,6 +69,7 @@ class Task(ABC, Generic[Input, Output]):
             that changes the answers, constructor arguments and models included: raise it whenever one does.
         items: the output is a list of items that together are the response, such as a tagger's entities.
         files: files the task depends on beyond those its code names.
+        transient: names of error classes that are worth another try here, beside those the policy names.
         names_errors: its failures have types that it names itself, which nobody can know before.
     """
 
@@ -76,6 +77,7 @@ class Task(ABC, Generic[Input, Output]):
     items: bool = False
     names_errors: ClassVar[bool] = False
     files: Sequence[str | os.PathLike[str]] = ()
+    transient: tuple[str, ...] = ()
 
     @abstractmethod
     def do_run(self, input: Input, task_span: TaskSpan) -> Output | Awaitable[Output]:

@@ -7,13 +7,14 @@ does only what is missing.
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from evaluand.engine import Engine, LocalEngine, Outcome, Policy, Wire
+from evaluand.engine import Aborted, Engine, LocalEngine, Outcome, Policy, Wire
 from evaluand.errors import EngineError
 from evaluand.journal import SHARD_SLOTS, Lane
 from evaluand.store import Store
@@ -152,33 +153,40 @@ class KeyedWork(Generic[U]):
         self._reopened: list[int] = []
         self._claims = 0
         self._lock = threading.Lock()
+        self._until = math.inf
 
     def perform(self) -> None:
         """Does what is missing; afterwards every slot is done, or another process has sealed the artifact.
 
         Raises:
             KeyboardInterrupt: the user stopped it; what was finished stays.
-            Aborted: the policy stops at the first failure.
+            Aborted: the policy stops at the first failure, or the time is over that it allows for all.
             EngineError: units are missing although every shard was worked on.
         """
+        if self.policy.total_timeout is not None:
+            self._until = time.monotonic() + self.policy.total_timeout
         while not self.sealed():
             others, self._claims = self.lane.leases.busy(), 0
             self._map(self._claimed())
             self.lane.refresh()
             if self.lane.n_done == self.lane.slots:
                 break
+            if time.monotonic() >= self._until:
+                limit = f"total_timeout: the {self.policy.total_timeout:g} s allowed for all calls are over"
+                raise Aborted(f"{limit}; {self.lane.n_done:,} of {self.lane.slots:,} are done")
             if others or self._claims:
                 time.sleep(_PATIENCE)  # another process holds the last shards; if it dies, they come free
             elif not self.sealed():
                 self._reopen()
 
     def _map(self, units: Iterator[U]) -> None:
+        policy = replace(self.policy, timeout=self.policy.timeout or self.policy.total_timeout)
         if self.wire is None:
-            self.engine.map(units, self.call, self._done, self.policy)
+            self.engine.map(units, self.call, self._done, policy)
             return
         from evaluand.processes import ProcessMap  # on use: multiprocessing takes a while to import
 
-        ProcessMap(units, self.call, self.line, self.wire, self._keep, self.policy).run()
+        ProcessMap(units, self.call, self.line, self.wire, self._keep, policy).run()
 
     def _reopen(self) -> None:
         """Frees the shards whose lines a crash of the machine has lost."""
@@ -206,6 +214,8 @@ class KeyedWork(Generic[U]):
                         self.lane.append(line)
                         self.tally.skipped += unit.size
                         continue
+                    if time.monotonic() >= self._until:
+                        return
                     with self._lock:
                         self._pending[shard] += 1
                     yield unit

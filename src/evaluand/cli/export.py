@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import secrets
-import stat
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import IO
 
 import click
 from click import UsageError
 
 from evaluand.aggregation import Aggregation
 from evaluand.cli.options import complete_artifact, json_option, store_option
-from evaluand.cli.output import print_json
+from evaluand.cli.output import opened, print_json
 from evaluand.dataset import Dataset
 from evaluand.errors import NotFound, SpecError
 from evaluand.evaluation import Evaluation
@@ -76,7 +70,7 @@ def command(
         raise UsageError("Parquet is not for stdout: give -o FILE")
     store = DirectoryStore(folder)
     batches = flat(*_found(store, artifact, table), status=status)
-    with _opened(output) as file:
+    with opened(output) as file:
         if form == "csv":
             written = write_csv(batches, file, raw=raw)
         else:
@@ -120,23 +114,3 @@ def _opened_artifact(store: Store, kind: str, id: str) -> Artifact:
     if kind == "evaluations":
         return Evaluation(store, id)
     return Aggregation(store, id) if kind == "aggregations" else Dataset.stored(store, id)
-
-
-@contextmanager
-def _opened(output: Path | None) -> Iterator[IO[bytes]]:
-    """The file to write to, which gets its name when it is whole; stdout where there is none."""
-    if output is None:
-        yield sys.stdout.buffer
-        return
-    if output.exists() and not stat.S_ISREG(output.stat().st_mode):  # a device or pipe cannot be replaced
-        with output.open("wb") as file:
-            yield file
-        return
-    place = Path(os.path.realpath(output))
-    temporary = place.with_name(f".{place.name[:100]}-{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-        os.replace(temporary, place)
-    finally:
-        temporary.unlink(missing_ok=True)

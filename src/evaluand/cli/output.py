@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import os
+import secrets
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import click
 import orjson
@@ -66,3 +69,23 @@ def stdout_to_stderr() -> Iterator[None]:
     finally:
         os.dup2(saved, number)
         os.close(saved)
+
+
+@contextmanager
+def opened(output: Path | None) -> Iterator[IO[bytes]]:
+    """The file to write to, which gets its name when it is whole; stdout where there is none."""
+    if output is None:
+        yield sys.stdout.buffer
+        return
+    if output.exists() and not stat.S_ISREG(output.stat().st_mode):  # a device or pipe cannot be replaced
+        with output.open("wb") as file:
+            yield file
+        return
+    place = Path(os.path.realpath(output))
+    temporary = place.with_name(f".{place.name[:100]}-{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+        os.replace(temporary, place)
+    finally:
+        temporary.unlink(missing_ok=True)

@@ -169,7 +169,9 @@ def _combinations(dataset: Dataset, names: Collection[str]) -> Counter[tuple[str
 
 def _plan(experiment: Experiment, store: DirectoryStore) -> Iterator[Facts]:
     for name, task in experiment.tasks.items():
-        made = Runner(store).plan(task, experiment.dataset, replications=experiment.replications, seed=experiment.seed)
+        made = Runner(store).plan(
+            task, experiment.seen_by(name), replications=experiment.replications, seed=experiment.seed
+        )
         yield {"task": name, "calls": made.total, "new": made.called, "reused": made.reused, "kept": made.kept}
 
 

@@ -8,7 +8,8 @@ Long values are cut here, so that a text of any length costs a report no more th
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +38,7 @@ _TRACED: Final = 500
 _SPANS: Final = 300
 _SCORES: Final = 100
 _ANSWERS: Final = 20
+_MARKS: Final = 300
 _ONE_LINE: Final = 80
 _PRETTY: Final = 50_000
 
@@ -98,14 +100,14 @@ class Examples:
     def _rows(self, number: int, part: Part) -> Iterator[Any]:
         """For each row of a task, in the order of the key, what makes it."""
         columns = {s: _Beside(part.evaluation, s) for s in _scorers(part)}
-        examples, spans = _ExamplesBeside(part.run), _Spans(part.run)
+        examples, spans, keys = _ExamplesBeside(part.run), _Spans(part.run), _span_keys(part)
         for batch in part.run.batches([*_KEY, *_RESPONSE]):
             for index, replication, *response in _tuples(batch):
                 key = index, replication
                 example, traced = examples.take(index), spans.take(key)
                 scores = [(s, columns[s].own, row) for s in columns for row in columns[s].take(key)]
                 yield lambda key=key, response=response, example=example, scores=scores, traced=traced: self._row(
-                    number, part.run.items, key, response, example, scores, traced
+                    number, part.run.items, key, response, example, scores, traced, keys
                 )
 
     def _row(
@@ -117,6 +119,7 @@ class Examples:
         example: Example | None,
         scores: list[tuple[str, list[str], tuple[Any, ...]]],
         traced: list[tuple[Any, ...]],
+        keys: Mapping[str, str],
     ) -> Facts:
         status, error, items, n, attempts, usage, started, duration = response
         return {
@@ -131,7 +134,8 @@ class Examples:
             "attributes": {} if example is None else {n: _word(v) for n, v in example.attributes.items()},
             "beside": {} if example is None else _beside(example),
             "error": error and {name: None if v is None else _cut(v, TEXT) for name, v in error.items()},
-            "responses": None if items is None else _responses(items, n, in_lists),
+            "responses": None if items is None else [json_cell(text) for text in _texts(items, n, in_lists)],
+            "marks": [] if items is None or example is None else _marks(example, _texts(items, n, in_lists), keys),
             "n_responses": n,
             "attempts": attempts,
             "usage": usage and {name: v for name, v in usage.items() if v is not None},
@@ -216,14 +220,56 @@ def _beside(example: Example) -> dict[str, str | None]:
     return {name: _word(value) for name, value in known.items() if value is not None}
 
 
-def _responses(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[Any]:
-    """A cell for each response, best first."""
+def _texts(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[str]:
+    """The first responses as JSON, best first."""
     if not in_lists:
-        return [json_cell(_in_reading_order(item["value"])) for item in items[:_ANSWERS]]
+        return [_in_reading_order(item["value"]) for item in items[:_ANSWERS]]
     texts: list[list[str]] = [[] for _ in range(n)]
     for item in items:
         texts[item["_response_index_"]].append(_in_reading_order(item["value"]))
-    return [json_cell(f"[{','.join(each)}]") for each in texts[:_ANSWERS]]
+    return [f"[{','.join(each)}]" for each in texts[:_ANSWERS]]
+
+
+def _marks(example: Example, responses: Sequence[str], keys: Mapping[str, str]) -> list[Any]:
+    """For each response the spans to mark in the input: `[start, end, tag, 0 right, 1 missed or 2 spurious]`.
+
+    None where the input is no text, or what was expected or answered are no spans of it.
+    """
+    text = example.input.get(keys["text"]) if isinstance(example.input, Mapping) else example.input
+    if not isinstance(text, str) or (expected := _tagged(example.expected, keys, text)) is None:
+        return []
+    own = None if text is example.input else cell(text)
+    found = []
+    for response in responses:
+        given = _tagged(ids.decode(response), keys, text)
+        both = Counter() if given is None else expected & given
+        kinds = [] if given is None else [both, expected - both, given - both]
+        marks: list[list[Any]] = [[*span, kind] for kind, spans in enumerate(kinds) for span in spans.elements()]
+        marks.sort(key=lambda mark: (mark[0], mark[1], mark[3]))
+        shown = [mark for mark in marks if mark[1] <= TEXT][:_MARKS]
+        found.append({"text": own, "spans": shown, "more": len(marks) - len(shown)} if marks else None)
+    return found if any(found) else []
+
+
+def _tagged(value: Any, keys: Mapping[str, str], text: str) -> Counter[tuple[int, int, str]] | None:
+    """The spans of a list, each with how often it occurs; None where it holds anything else."""
+    found = Counter[tuple[int, int, str]]()
+    for item in value if isinstance(value, list) else [None]:
+        parts: list[Any] = [item.get(keys[k]) if isinstance(item, dict) else None for k in ("start", "end", "tag")]
+        start, end, tag = parts
+        if not (
+            isinstance(start, int) and isinstance(end, int) and isinstance(tag, str) and 0 <= start < end <= len(text)
+        ):
+            return None
+        found[start, end, _cut(tag, _SHORT)] += 1
+    return found
+
+
+def _span_keys(part: Part) -> Mapping[str, str]:
+    """Where in a span its parts stand: as the first scorer `spans` was told."""
+    specs = {} if part.evaluation is None else part.evaluation.manifest["spec"]["scorers"]
+    told: Any = next((spec["parameters"] for spec in specs.values() if spec.get("kind") == "spans"), {})
+    return {name: told.get(f"{name}_key") or name for name in ("start", "end", "tag", "text")}
 
 
 def _in_reading_order(text: str) -> str:

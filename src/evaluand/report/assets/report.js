@@ -396,7 +396,7 @@
     const given = row.error ? failure(row.error) : answers(row);
     const sides = [element("div", {}, ...given)];
     if (row.expected !== null) sides.unshift(element("div", {}, heading("Expected"), ...block(row, row.expected)));
-    const parts = [heading("Input"), ...block(row, row.input), element("div", { class: "sides" }, ...sides)];
+    const parts = [heading("Input"), ...block(row, row.input), ...tagged(row), element("div", { class: "sides" }, ...sides)];
     if (row.scores.length) parts.push(heading("Scores"), scores(row));
     if (row.spans.length) parts.push(heading("Trace"), ...trace(row));
     parts.push(heading("About this row"), about(row), links(row));
@@ -426,6 +426,40 @@
       `${word.format(row.n_responses - row.responses.length)} responses more: `, element("code", {}, command(row))));
     return made;
   }
+
+  const MARKS = [["✓", "right", "good"], ["−", "missed", "unscored"], ["+", "spurious", "failed"]];
+
+  /** The input with the spans of each response and those expected, each told by a sign, a word and a line of its own. */
+  function tagged(row) {
+    return row.marks.flatMap((marks, i) => {
+      if (marks === null) return [];
+      const counts = MARKS.map(([sign, name], kind) => `${sign} ${word.format(marks.spans.filter((span) => span[3] === kind).length)} ${name}`);
+      const more = marks.more ? `, and ${word.format(marks.more)} more` : "";
+      return [heading(row.responses.length > 1 ? `Spans of response ${i + 1}` : "Spans"), element("p", { class: "cut" }, counts.join(" · ") + more), markedText(marks, marks.text ?? row.input)];
+    });
+  }
+
+  function markedText(marks, cell) {
+    const characters = Array.from(textOf(cell)); // as spans count them
+    const made = element("div", { class: "text-block tagged", dir: "auto", tabindex: "0" });
+    const borders = [...new Set([0, ...marks.spans.flatMap((span) => [span[0], span[1]]), characters.length])].sort((a, b) => a - b);
+    borders.forEach((start, i) => {
+      for (const span of marks.spans) if (span[1] === start) made.append(unseen(" end of ", shown(span[2]), " "));
+      const begun = marks.spans.filter((span) => span[0] === start).sort((a, b) => b[1] - a[1]);
+      for (const [, , tag, kind] of begun) {
+        const [sign, name, style] = MARKS[kind];
+        made.append(element("b", { class: style }, element("span", { "aria-hidden": "true" }, sign), unseen(name, " "), element("bdi", {}, shown(tag))));
+      }
+      let piece = shown(characters.slice(start, borders[i + 1] ?? start).join(""), state.query);
+      const kinds = new Set(marks.spans.filter((span) => span[0] <= start && start < span[1]).map((span) => span[3]));
+      for (const kind of kinds) piece = element("span", { class: `marked ${MARKS[kind][1]}` }, piece);
+      made.append(piece);
+    });
+    return made;
+  }
+
+  /** For those who listen. */
+  const unseen = (...text) => element("span", { class: "unseen" }, ...text);
 
   function failure(error) {
     const code = error.code === null ? "" : ` [${error.code}]`;

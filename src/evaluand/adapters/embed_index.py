@@ -1,0 +1,49 @@
+"""Numbers for the elements of lists."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evaluand.adapter import Adapter, Row
+from evaluand.adapter.collections import elements, indexes, numbers
+from evaluand.adapter.faults import AdapterError, WrongType, told
+from evaluand.adapter.options import field_names, options
+
+
+class EmbedIndex(Adapter):
+    """Adds fields that number the elements of one or more `collections`, lists of objects of equal length.
+
+    `index` says which, as for `ExplodeCollections`.
+
+    Example:
+        >>> EmbedIndex({"collections": ["c"], "index": {"rank": "$.r[*]"}}).adapt({"c": [{"a": 1}], "r": [7]})
+        [{'c': [{'a': 1, 'rank': 7}], 'r': [7]}]
+    """
+
+    kind = "EmbedIndex"
+
+    def __init__(self, configuration: Mapping[str, Any]) -> None:
+        super().__init__(configuration)
+        given = options(self.kind, configuration, required=("collections",), optional=("index",))
+        self._collections = field_names(self.kind, "collections", given["collections"], some=True)
+        self._index = indexes(self.kind, given.get("index", {}))
+
+    def adapt(self, row: Row) -> list[Row]:
+        lists, length = elements(row, self._collections)
+        index = [(name, numbers(name, path, row, length)) for name, path in self._index.items()]
+        made = row.copy()
+        for collection, objects in zip(self._collections, lists, strict=True):
+            made[collection] = new = [_copied(collection, i, each) for i, each in enumerate(objects)]
+            for name, values in index:
+                for each, value in zip(new, values, strict=True):
+                    if name in each:
+                        raise AdapterError(f"the index {name!r} has the name of a field of an element of {collection}")
+                    each[name] = value
+        return [made]
+
+
+def _copied(collection: str, place: int, element: Any) -> Row:
+    if not isinstance(element, dict):
+        raise WrongType(f"{collection}[{place}] is {told(element)}, not an object")
+    return element.copy()

@@ -1,0 +1,199 @@
+"""`evaluand adapt`: what a pipeline of adapters makes of the rows of a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
+from dataclasses import fields
+from pathlib import Path
+from typing import IO, Any
+
+import click
+import orjson
+import pyarrow as pa
+from click import UsageError
+
+from evaluand import ids
+from evaluand.adapter import Adapted, Pipeline, Row, row_name
+from evaluand.adapter.faults import AdapterError, AdapterSpecError
+from evaluand.cli.options import json_option
+from evaluand.cli.output import console, opened, print_json
+from evaluand.document import Document
+from evaluand.errors import SpecError
+from evaluand.export import json_line, write_parquet
+from evaluand.report.text import safe
+from evaluand.rows import is_json
+from evaluand.source import Source, from_rows, open_file
+
+_EXAMPLES = """\b
+Examples:
+  evaluand adapt answers.jsonl --pipeline pipeline.yaml
+  evaluand adapt answers.jsonl --pipeline pipeline.json --rows 10
+  evaluand adapt answers.parquet --pipeline pipeline.yaml -o adapted.parquet
+"""
+_SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
+
+Shown = list[tuple[Row, list[Row]]]
+
+
+@click.command("adapt", epilog=_EXAMPLES)
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--pipeline", "spec", type=click.Path(path_type=Path), metavar="SPEC", required=True, help="A JSON or YAML file."
+)
+@click.option("--rows", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help="JSON lines or Parquet."
+)
+@json_option
+def command(file: Path, spec: Path, rows: int, output: Path | None, as_json: bool) -> None:
+    """Try a pipeline of adapters on the rows of FILE, any file that a dataset can be read from.
+
+    SPEC is a list of adapters, each with kind and configuration, or an object with adapters, onError and default:
+    onError says what becomes of a row that cannot be transformed, abort, skip or default. The first N rows are shown
+    before (-) and after (+), and all are transformed and counted, with the reasons of those that failed. As in a
+    dataset, a field that only other rows have is null.
+
+    With -o, the new rows are written to OUT: JSON lines as they are made, Parquet with a column for each field.
+    """
+    form = _form(output)
+    source, pipeline = open_file(file), _pipeline(spec)
+    shown: Shown = []
+    adapted = pipeline(_before(source, rows, shown))
+    try:
+        written = _written(_after(adapted, shown), output, form)
+    except AdapterError as error:
+        error.add_place(source.where(adapted.counts.read - 1))
+        if not as_json:
+            _print_rows(shown)
+        raise
+    if as_json:
+        return print_json(_facts(file, pipeline, adapted, shown, output))
+    _print_rows(shown)
+    _print_counts(adapted)
+    if output is not None:
+        click.echo(f"{written:,} rows written to {safe(output)}", err=True)
+
+
+def _form(output: Path | None) -> str:
+    form = "" if output is None else _SUFFIXES.get(output.suffix.lower())
+    if form is None:
+        raise UsageError(f"{output}: rows are written as JSON lines or Parquet: give OUT.jsonl or OUT.parquet")
+    return form
+
+
+def _pipeline(file: Path) -> Pipeline:
+    if not file.is_file():
+        raise SpecError(f"{file}: no such file; write the pipeline's adapters into it")
+    given = _json(file) if file.suffix.lower() == ".json" else Document(file).value
+    try:
+        return Pipeline.of(given)
+    except AdapterSpecError as error:
+        raise SpecError("\n".join(f"{file}: {line}" for line in str(error).split("\n"))) from None
+
+
+def _json(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes().decode("utf-8-sig"), object_pairs_hook=_once)
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{file}: byte {error.start:,} is not UTF-8; save the file as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise SpecError(f"{file}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"{file}: cannot be read as JSON: {error}") from None
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"the key {next(name for name in names if names.count(name) > 1)!r} stands there twice")
+    return made
+
+
+def _rows(source: Source) -> Iterator[Row]:
+    for batch in source.batches():
+        columns = [_values(field, column) for field, column in zip(batch.schema, batch.columns, strict=True)]
+        for values in zip(*columns, strict=True):
+            yield dict(zip(batch.schema.names, values, strict=True))
+
+
+def _values(field: pa.Field, column: pa.Array) -> list[Any]:
+    values: list[Any] = column.to_pylist()
+    return [None if text is None else ids.decode(text) for text in values] if is_json(field) else values
+
+
+def _before(source: Source, n: int, shown: Shown) -> Iterator[Row]:
+    """The rows of the file, of which the first are kept to be shown."""
+    for row in _rows(source):
+        if len(shown) < n:
+            shown.append((row, []))
+        yield row
+
+
+def _after(adapted: Adapted, shown: Shown) -> Iterator[Row]:
+    """The new rows, each kept beside the row it was made from where that is shown."""
+    for row in adapted:
+        place = adapted.counts.read - 1
+        if place < len(shown):
+            shown[place][1].append(row)
+        yield row
+
+
+def _written(rows: Iterable[Row], output: Path | None, form: str) -> int:
+    """Makes all rows and writes them where that is asked for."""
+    with opened(output) if output is not None else nullcontext() as file:
+        if file is None:
+            return sum(1 for _ in rows)
+        return write_parquet(_reader(rows), file) if form == "parquet" else _write_lines(rows, file)
+
+
+def _reader(rows: Iterable[Row]) -> pa.RecordBatchReader:
+    source = from_rows(rows, "the new rows")
+    return pa.RecordBatchReader.from_batches(source.schema, source.batches())
+
+
+def _write_lines(rows: Iterable[Row], file: IO[bytes]) -> int:
+    written = 0
+    for row in rows:
+        file.write(json_line(row) + b"\n")
+        written += 1
+    return written
+
+
+# What is told
+
+
+def _facts(file: Path, pipeline: Pipeline, adapted: Adapted, shown: Shown, output: Path | None) -> dict[str, Any]:
+    return {
+        "file": str(file),
+        "pipeline": pipeline.spec,
+        "counts": {each.name: getattr(adapted.counts, each.name) for each in fields(adapted.counts)},
+        "rows": [{"before": _plain(row), "after": [_plain(new) for new in made]} for row, made in shown],
+        "output": None if output is None else str(output),
+    }
+
+
+def _plain(row: Any) -> Any:
+    return orjson.Fragment(json_line(row))
+
+
+def _print_rows(shown: Shown) -> None:
+    width = console().width - 2
+    for place, (row, made) in enumerate(shown):
+        click.echo(safe(row_name(row, place)))
+        for sign, each in (("-", row), *(("+", new) for new in made)):
+            click.echo(f"{sign} {safe(json_line(each).decode(), width)}")
+        if not made:
+            click.echo("+ no row")
+        click.echo()
+
+
+def _print_counts(adapted: Adapted) -> None:
+    counts = adapted.counts
+    click.echo(
+        f"{counts.read:,} rows read, {counts.made:,} made, {counts.skipped:,} skipped, {counts.defaulted:,} defaulted"
+    )
+    for reason, times in counts.reasons.most_common():
+        click.echo(f"{times:>7,} × {safe(reason)}")

@@ -1,0 +1,33 @@
+"""`dyff.schema.arrow`: Arrow schemas, encoded and of models."""
+
+from __future__ import annotations
+
+from evaluand.schema.arrow import decode_schema, encode_schema, field_with_docstring, schema_docstring, subset_schema
+from evaluand.schema.data import (
+    annotation_type as arrow_type,
+)
+from evaluand.schema.data import (
+    arrow_schema,
+)
+from evaluand.schema.data import (
+    item_schema as make_item_schema,
+)
+from evaluand.schema.data import (
+    response_item_schema as make_response_item_schema,
+)
+from evaluand.schema.data import (
+    response_schema as make_response_schema,
+)
+
+__all__ = [
+    "arrow_schema",
+    "arrow_type",
+    "decode_schema",
+    "encode_schema",
+    "field_with_docstring",
+    "make_item_schema",
+    "make_response_item_schema",
+    "make_response_schema",
+    "schema_docstring",
+    "subset_schema",
+]

@@ -1,0 +1,35 @@
+"""`dyff.schema.base`: the model that schemas derive from, and numbers of a size."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from evaluand.schema.stored import SchemaModel as DyffSchemaBaseModel
+from evaluand.schema.stored import fixed_list as list_
+from evaluand.schema.stored import sized
+
+int8 = partial(sized, "int8")
+int16 = partial(sized, "int16")
+int32 = partial(sized, "int32")
+int64 = partial(sized, "int64")
+uint8 = partial(sized, "uint8")
+uint16 = partial(sized, "uint16")
+uint32 = partial(sized, "uint32")
+uint64 = partial(sized, "uint64")
+float32 = partial(sized, "float32")
+float64 = partial(sized, "float64")
+
+__all__ = [
+    "DyffSchemaBaseModel",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "list_",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+]

@@ -1,0 +1,7 @@
+"""`dyff.schema.binary`."""
+
+from __future__ import annotations
+
+from evaluand.schemas.binary import Media, decode, encode
+
+__all__ = ["Media", "decode", "encode"]

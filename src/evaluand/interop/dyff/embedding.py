@@ -1,0 +1,7 @@
+"""`dyff.schema.embedding`."""
+
+from __future__ import annotations
+
+from evaluand.schemas.embedding import embedding
+
+__all__ = ["embedding"]

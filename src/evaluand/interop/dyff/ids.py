@@ -1,0 +1,7 @@
+"""`dyff.schema.ids`: ids of entities, and those derived from others."""
+
+from __future__ import annotations
+
+from evaluand.schema.keys import generate_entity_id, namespaced_id, null_id, replication_id
+
+__all__ = ["generate_entity_id", "namespaced_id", "null_id", "replication_id"]

@@ -1,0 +1,7 @@
+"""`dyff.schema.text`."""
+
+from __future__ import annotations
+
+from evaluand.schemas.text import TaggedSpan, TaggedSpans, Text, Tokens
+
+__all__ = ["TaggedSpan", "TaggedSpans", "Text", "Tokens"]

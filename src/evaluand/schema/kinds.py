@@ -1,0 +1,358 @@
+"""What a schema is made of: scalars, lists, maps and records, which pydantic, Arrow and JSON Schema are read into and
+written from. What none of the three can say alone is said here once.
+
+    Scalar   one value: its kind (`int8`, `string`, `datetime`, …) and its limits
+    Array    a list, of one length where `min_length` and `max_length` are the same
+    Map      an object with any text keys and values of one type
+    Record   an object with named fields; a schema is one
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import datetime as dt
+import decimal
+import re
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final
+
+import pyarrow as pa
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+
+RANGES: Final[Mapping[str, tuple[int, int]]] = {
+    **{f"int{bits}": (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": (0, 2**bits - 1) for bits in (8, 16, 32, 64)},
+}
+DIGITS, PLACES = 38, 18
+"""How many digits a decimal has that declares none, and how many of them after the point."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How the values of a kind are held.
+
+    Attributes:
+        arrow: their Arrow type, where no limit changes it.
+        python: their Python type.
+        json: type and format in JSON Schema.
+        write: a value as JSON has it.
+        read: the value of its JSON form; raises a ValueError where it is none.
+    """
+
+    arrow: pa.DataType
+    python: type
+    json: Mapping[str, str]
+    write: Callable[[Any], Any] = lambda value: value
+    read: Callable[[Any], Any] | None = None
+
+
+def _duration(value: dt.timedelta) -> str:
+    seconds, rest = divmod(abs(value) // dt.timedelta(microseconds=1), 1_000_000)
+    fraction = f".{rest:06}".rstrip("0") if rest else ""
+    return f"{'-' if value < dt.timedelta(0) else ''}PT{seconds}{fraction}S"
+
+
+_DURATION = re.compile(
+    r"([+-])?P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6}))?S)?)?", re.ASCII
+)
+
+
+def _read_duration(text: str) -> dt.timedelta:
+    found = _DURATION.fullmatch(text)
+    if not found:
+        raise ValueError(text)
+    weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:6])
+    micros = int((found[7] or "").ljust(6, "0"))
+    made = dt.timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds, microseconds=micros)
+    return -made if found[1] == "-" else made
+
+
+def _read_bytes(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from None
+
+
+def _read_decimal(text: str) -> decimal.Decimal:
+    try:
+        return decimal.Decimal(text)
+    except decimal.InvalidOperation:
+        raise ValueError(text) from None
+
+
+def _text(format: str, **more: str) -> dict[str, str]:
+    return {"type": "string", "format": format} | more
+
+
+KINDS: Final[Mapping[str, Kind]] = {
+    "bool": Kind(pa.bool_(), bool, {"type": "boolean"}),
+    **{name: Kind(getattr(pa, name)(), int, {"type": "integer", "format": name}) for name in RANGES},
+    "float32": Kind(pa.float32(), float, {"type": "number", "format": "float"}),
+    "float64": Kind(pa.float64(), float, {"type": "number", "format": "double"}),
+    "string": Kind(pa.string(), str, {"type": "string"}),
+    "json": Kind(pa.string(), str, {"type": "string", "contentMediaType": "application/json"}),
+    "binary": Kind(
+        pa.binary(),
+        bytes,
+        _text("binary", contentEncoding="base64"),
+        lambda value: base64.b64encode(value).decode(),
+        _read_bytes,
+    ),
+    "uuid": Kind(pa.uuid(), uuid.UUID, _text("uuid"), str, uuid.UUID),
+    "date": Kind(pa.date32(), dt.date, _text("date"), dt.date.isoformat, dt.date.fromisoformat),
+    "time": Kind(pa.time64("us"), dt.time, _text("time-local"), dt.time.isoformat, dt.time.fromisoformat),
+    "datetime": Kind(
+        pa.timestamp("us", "UTC"),
+        dt.datetime,
+        _text("date-time"),
+        dt.datetime.isoformat,
+        dt.datetime.fromisoformat,
+    ),
+    "datetime-local": Kind(
+        pa.timestamp("us"), dt.datetime, _text("date-time-local"), dt.datetime.isoformat, dt.datetime.fromisoformat
+    ),
+    "duration": Kind(pa.duration("us"), dt.timedelta, _text("duration"), _duration, _read_duration),
+    "decimal": Kind(pa.decimal128(DIGITS, PLACES), decimal.Decimal, _text("decimal"), str, _read_decimal),
+}
+
+
+@dataclass(frozen=True)
+class Scalar:
+    """One value.
+
+    Attributes:
+        kind: one of `KINDS`.
+        minimum: and the other bounds: values of the kind.
+        min_length: of a text its characters, of binary its bytes.
+        pattern: a regular expression that is found in the text.
+        digits: how many a decimal has at most, `places` of them after the point.
+        finite: neither infinite nor NaN.
+        choices: all the values there are, if only these.
+        names: how an enumeration calls its choices.
+        title: how the enumeration is called.
+    """
+
+    kind: str
+    minimum: Any = None
+    maximum: Any = None
+    exclusive_minimum: Any = None
+    exclusive_maximum: Any = None
+    multiple_of: Any = None
+    min_length: int | None = None
+    max_length: int | None = None
+    pattern: str | None = None
+    digits: int | None = None
+    places: int | None = None
+    finite: bool = False
+    choices: tuple[Any, ...] = ()
+    names: tuple[str, ...] = ()
+    title: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        """Bounds that the kind has anyway are none, so that equal schemas are written in one way."""
+        low, high = RANGES.get(self.kind, (None, None))
+        if low is not None and high is not None:
+            for name, beyond in (
+                ("minimum", self.minimum is not None and self.minimum <= low),
+                ("maximum", self.maximum is not None and self.maximum >= high),
+            ):
+                if beyond:
+                    object.__setattr__(self, name, None)
+        if self.kind == "decimal":
+            object.__setattr__(self, "digits", DIGITS if self.digits is None else self.digits)
+            object.__setattr__(self, "places", PLACES if self.places is None else self.places)
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.choices))
+
+
+@dataclass(frozen=True)
+class Array:
+    """A list; `nullable` says whether an item may be null, `doc` what an item is."""
+
+    item: Type
+    nullable: bool = False
+    min_length: int | None = None
+    max_length: int | None = None
+
+    @property
+    def fixed(self) -> bool:
+        return self.max_length is not None and self.min_length == self.max_length
+
+
+@dataclass(frozen=True)
+class Map:
+    """An object with any text keys; `nullable` says whether a value may be null."""
+
+    value: Type
+    nullable: bool = False
+    min_length: int | None = None
+    max_length: int | None = None
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a record.
+
+    Attributes:
+        nullable: it may be null.
+        required: it may not be missing.
+        default: what a missing one stands for.
+        doc: what it is, for people.
+    """
+
+    name: str
+    type: Type
+    nullable: bool = False
+    required: bool = True
+    default: Any = MISSING
+    doc: str = ""
+
+    @property
+    def filling(self) -> Any:
+        """What stands in a table for a missing value: the default, else an empty list or object, else null."""
+        if self.default is not MISSING:
+            return self.default
+        if self.nullable or not isinstance(self.type, Array | Map) or self.type.min_length:
+            return None
+        return [] if isinstance(self.type, Array) else {}
+
+
+@dataclass(frozen=True)
+class Record:
+    """An object with named fields; the title is what its class is called, `doc` what it says of itself."""
+
+    fields: tuple[Field, ...]
+    title: str = field(default="", compare=False)
+    doc: str = ""
+
+    @property
+    def names(self) -> list[str]:
+        return [each.name for each in self.fields]
+
+
+Type = Scalar | Array | Map | Record
+
+_BOUNDS = {
+    "minimum": "Minimum",
+    "maximum": "Maximum",
+    "exclusive_minimum": "ExclusiveMinimum",
+    "exclusive_maximum": "ExclusiveMaximum",
+}
+
+
+def is_number(kind: str) -> bool:
+    """Whether JSON has a number for it."""
+    return KINDS[kind].json["type"] in ("integer", "number")
+
+
+def keywords(scalar: Scalar) -> dict[str, Any]:
+    """The limits of a scalar in words of JSON Schema, with words of our own where it has none."""
+    write = KINDS[scalar.kind].write
+    told: dict[str, Any] = {}
+    for name, word in _BOUNDS.items():
+        value = getattr(scalar, name)
+        if value is not None:
+            told[_bound(scalar.kind, word)] = write(value)
+    length = _length_words(scalar.kind)
+    rest = {
+        "multipleOf": None if scalar.multiple_of is None else write(scalar.multiple_of),
+        length[0]: scalar.min_length,
+        length[1]: scalar.max_length,
+        "pattern": scalar.pattern,
+        "x-finite": scalar.finite or None,
+        "enum": [write(choice) for choice in scalar.choices] or None,
+        "x-enum-varnames": list(scalar.names) or None,
+        "x-enum-title": scalar.title or None,
+    }
+    if scalar.kind == "decimal":
+        rest |= {"x-digits": scalar.digits, "x-places": scalar.places}
+    return told | {word: value for word, value in rest.items() if value is not None}
+
+
+def scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
+    """The scalar of a kind that `keywords` tells."""
+    read = KINDS[kind].read or (lambda value: value)
+    found = {name: words.get(_bound(kind, word)) for name, word in _BOUNDS.items()}
+    found["multiple_of"] = words.get("multipleOf")
+    length = _length_words(kind)
+    return Scalar(
+        kind,
+        **{name: None if value is None else read(value) for name, value in found.items()},
+        min_length=words.get(length[0]),
+        max_length=words.get(length[1]),
+        pattern=words.get("pattern"),
+        digits=words.get("x-digits"),
+        places=words.get("x-places"),
+        finite=bool(words.get("x-finite")),
+        choices=tuple(read(choice) for choice in words.get("enum", ())),
+        names=tuple(words.get("x-enum-varnames", ())),
+        title=words.get("x-enum-title", ""),
+    )
+
+
+WORDS: Final = {
+    *(word[0].lower() + word[1:] for word in _BOUNDS.values()),
+    *(f"format{word}" for word in _BOUNDS.values()),
+    *("multipleOf", "minLength", "maxLength", "x-min-bytes", "x-max-bytes", "pattern", "enum"),
+    *("x-finite", "x-digits", "x-places", "x-enum-varnames", "x-enum-title"),
+}
+"""All that `keywords` can tell."""
+
+
+def limited(given: Scalar, **limits: Any) -> Scalar:
+    """A scalar with more limits: of two the tighter one holds."""
+    merged = {each.name: getattr(given, each.name) for each in fields(given)}
+    for name, value in limits.items():
+        old = merged[name]
+        if old is None or value is None or name in ("multiple_of", "pattern", "finite"):
+            merged[name] = old if value is None else value
+        else:
+            merged[name] = max(old, value) if "min" in name else min(old, value)
+    return Scalar(**merged)
+
+
+def json_value(type: Type, value: Any) -> Any:
+    """A native value as JSON has it."""
+    if value is None:
+        return None
+    if isinstance(type, Scalar):
+        return KINDS[type.kind].write(value)
+    if isinstance(type, Array):
+        return [json_value(type.item, item) for item in value]
+    if isinstance(type, Map):
+        return {key: json_value(type.value, item) for key, item in value.items()}
+    return {each.name: json_value(each.type, value[each.name]) for each in type.fields if each.name in value}
+
+
+def native_value(type: Type, value: Any) -> Any:
+    """The native value of a JSON form."""
+    if value is None:
+        return None
+    if isinstance(type, Scalar):
+        read = KINDS[type.kind].read
+        return read(value) if read else value
+    if isinstance(type, Array):
+        return [native_value(type.item, item) for item in value]
+    if isinstance(type, Map):
+        return {key: native_value(type.value, item) for key, item in value.items()}
+    return {each.name: native_value(each.type, value[each.name]) for each in type.fields if each.name in value}
+
+
+def _bound(kind: str, word: str) -> str:
+    return word[0].lower() + word[1:] if is_number(kind) else f"format{word}"
+
+
+def _length_words(kind: str) -> tuple[str, str]:
+    return ("x-min-bytes", "x-max-bytes") if kind == "binary" else ("minLength", "maxLength")

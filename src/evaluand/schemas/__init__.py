@@ -1,0 +1,1 @@
+"""The schemas that have names; `evaluand.schema.find` finds them."""

@@ -1,0 +1,210 @@
+"""From text to the steps of a path.
+
+    path       ['$'] step…
+    step       .key  .*  ..key  ..*  [part, …]  ..[part, …]
+    part       'key'  "key"  place  start:stop:step  *  ?test
+               (a quoted key may also follow the dots, as some write it)
+    test       and-ed, or-ed, negated, parenthesised comparisons of paths from @ or $ with each other and with literals
+
+In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less);
+without `$` it is anything up to the next dot or bracket.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+from evaluand.errors import SpecError
+from evaluand.selector.filters import Operand, Test, all_of, any_of, compared, exists, negated
+from evaluand.selector.steps import NAME, Descend, Every, Filter, Slice, Step, Union
+
+HINT: Final = "write it like a.b[0] or $['a.b'].c"
+
+_LOOSE_NAME: Final = re.compile(r"[^.\[\]'\"]+")
+_SLICE: Final = re.compile(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(?::\s*(-?\d+)?\s*)?(?=[\],])")
+_PLACE: Final = re.compile(r"\s*(-?(?:0|[1-9]\d*))\s*(?=[\],])")
+_QUOTED: Final = re.compile(r"\s*(?:'(?P<one>(?:[^'\\]|\\.)*)'|\"(?P<two>(?:[^\"\\]|\\.)*)\")\s*", re.DOTALL)
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
+_WORD: Final = re.compile(r"(?:true|false|null)\b")
+_OPERATOR: Final = re.compile(r"\s*(==|!=|<=|>=|<|>)\s*")
+_WORDS: Final = {"true": True, "false": False, "null": None}
+_DEEPEST: Final = 50
+_MOST_DIGITS: Final = 400  # of a number: what a float can have before its point, and less than what Python refuses
+
+
+def parsed(text: str) -> tuple[Step, ...]:
+    """The steps of a path.
+
+    Raises:
+        SpecError: the text is no path; says where it stops being one.
+    """
+    strict = text.startswith("$") and text[1:2] in ("", ".", "[")
+    reader = _Reader(text, 1 if strict else 0)
+    steps = reader.steps(NAME if strict else _LOOSE_NAME, first_bare=not strict)
+    if reader.place < len(text):
+        raise reader.fault()
+    return steps
+
+
+class _Reader:
+    """Reads on from a place in the text."""
+
+    def __init__(self, text: str, place: int) -> None:
+        self.text, self.place = text, place
+        self._depth = 0
+
+    def fault(self, place: int | None = None) -> SpecError:
+        rest = self.text[self.place if place is None else place :]
+        return SpecError(f"{self.text!r} is no path at {rest!r}; {HINT}")
+
+    def steps(self, name: re.Pattern[str], *, first_bare: bool) -> tuple[Step, ...]:
+        steps: list[Step] = []
+        while self.place < len(self.text):
+            start = self.place
+            if self._take(".."):
+                steps.append(Descend())
+                steps.append(self._bracket() if self._take("[") else self._name(name, start))
+            elif self._take("["):
+                steps.append(self._bracket())
+            elif self._take(".") or (first_bare and not steps):
+                steps.append(self._name(name, start))
+            else:
+                break
+        return tuple(steps)
+
+    def _name(self, name: re.Pattern[str], start: int) -> Step:
+        found = name.match(self.text, self.place)
+        if found and found[0] != "*":
+            self.place = found.end()
+            return found[0]
+        if self._take("*"):
+            return Every()
+        if name is NAME and (quoted := self._match(_QUOTED)):
+            return self._unescaped(quoted, start)
+        raise self.fault(start)
+
+    def _bracket(self) -> Step:
+        start = self.place - 1
+        parts = [self._part(start)]
+        while self._take(","):
+            parts.append(self._part(start))
+        if not self._take("]"):
+            raise self.fault(start)
+        return parts[0] if len(parts) == 1 else Union(tuple(parts))
+
+    def _part(self, start: int) -> str | int | Every | Slice | Filter:
+        if found := self._match(_QUOTED):
+            return self._unescaped(found, start)
+        if found := self._match(_PLACE):
+            return self._whole(found[1], start)
+        if found := self._match(_SLICE):
+            first, last, step = (self._whole(part, start) if part else None for part in found.groups())
+            if step == 0:
+                raise self.fault(start)
+            return Slice(first, last, step)
+        self._spaces()
+        if self._take("*"):
+            self._spaces()
+            return Every()
+        if self._take("?"):
+            begin = self.place
+            test = self._either()
+            return Filter(self.text[begin : self.place].strip(), test)
+        raise self.fault(start)
+
+    def _whole(self, digits: str, start: int) -> int:
+        if len(digits) > _MOST_DIGITS:
+            raise self.fault(start)
+        return int(digits)
+
+    def _unescaped(self, found: re.Match[str], start: int) -> str:
+        one, two = found["one"], found["two"]
+        inner = two if one is None else re.sub(r'\\(.)|"', _requoted, one, flags=re.DOTALL)
+        try:
+            return str(json.loads(f'"{inner}"', strict=False))
+        except ValueError:
+            raise self.fault(start) from None
+
+    # The tests of filters
+
+    def _either(self) -> Test:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self.fault()
+        tests = [self._both()]
+        while self._take("||"):
+            tests.append(self._both())
+        self._depth -= 1
+        return tests[0] if len(tests) == 1 else any_of(tests)
+
+    def _both(self) -> Test:
+        tests = [self._single()]
+        while self._take("&&"):
+            tests.append(self._single())
+        return tests[0] if len(tests) == 1 else all_of(tests)
+
+    def _single(self) -> Test:
+        self._spaces()
+        start = self.place
+        if self._take("!"):
+            self._depth += 1
+            if self._depth > _DEEPEST:
+                raise self.fault()
+            test = negated(self._single())
+            self._depth -= 1
+        elif self._take("("):
+            test = self._either()
+            if not self._take(")"):
+                raise self.fault(start)
+        else:
+            left = self._operand()
+            found = self._match(_OPERATOR)
+            if found:
+                test = compared(left, found[1], self._operand())
+            elif left.path is None:
+                raise self.fault(start)
+            else:
+                test = exists(left)
+        self._spaces()
+        return test
+
+    def _operand(self) -> Operand:
+        self._spaces()
+        if self.text[self.place : self.place + 1] in ("@", "$") and self.place < len(self.text):
+            here = self.text[self.place] == "@"
+            self.place += 1
+            return Operand(path=self.steps(NAME, first_bare=False), here=here)
+        if found := self._match(_QUOTED):
+            return Operand(literal=self._unescaped(found, found.start()))
+        if found := self._match(_NUMBER):
+            if len(found[0]) > _MOST_DIGITS:
+                raise self.fault(found.start())
+            return Operand(literal=json.loads(found[0]))
+        if found := self._match(_WORD):
+            return Operand(literal=_WORDS[found[0]])
+        raise self.fault()
+
+    # Reading
+
+    def _take(self, token: str) -> bool:
+        if self.text.startswith(token, self.place):
+            self.place += len(token)
+            return True
+        return False
+
+    def _match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        found = pattern.match(self.text, self.place)
+        if found:
+            self.place = found.end()
+        return found
+
+    def _spaces(self) -> None:
+        while self.text[self.place : self.place + 1].isspace():
+            self.place += 1
+
+
+def _requoted(found: re.Match[str]) -> Any:
+    """What stands between single quotes, as it stands between double ones."""
+    return {'"': '\\"', "\\'": "'"}.get(found[0], found[0])

@@ -1,0 +1,128 @@
+"""The steps of a path: what each leads to from the values before it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+NAME: Final = re.compile(r"[\w@-]+")
+"""A key that needs no quotes in a path that begins with `$`."""
+
+
+@dataclass(frozen=True)
+class Every:
+    """`[*]`: all values of an object, all elements of a list."""
+
+    def find(self, values: Sequence[Any], root: Any) -> list[Any]:
+        return [child for value in values for child in children(value)]
+
+    def __str__(self) -> str:
+        return "*"
+
+
+@dataclass(frozen=True)
+class Slice:
+    """`[start:stop:step]`: part of a list."""
+
+    start: int | None
+    stop: int | None
+    step: int | None
+
+    def find(self, values: Sequence[Any], root: Any) -> list[Any]:
+        part = slice(self.start, self.stop, self.step)
+        return [child for value in values if is_list(value) for child in value[part]]
+
+    def __str__(self) -> str:
+        start, stop, step = ("" if part is None else str(part) for part in (self.start, self.stop, self.step))
+        return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+
+
+@dataclass(frozen=True)
+class Filter:
+    """`[?…]`: the children that fulfil a test."""
+
+    text: str
+    test: Callable[[Any, Any], bool]
+
+    def find(self, values: Sequence[Any], root: Any) -> list[Any]:
+        return [child for value in values for child in children(value) if self.test(child, root)]
+
+    def __str__(self) -> str:
+        return f"?{self.text}"
+
+
+@dataclass(frozen=True)
+class Union:
+    """`[a, b]`: what each of several parts leads to, one part after the other."""
+
+    parts: tuple[str | int | Every | Slice | Filter, ...]
+
+    def find(self, values: Sequence[Any], root: Any) -> list[Any]:
+        return [child for value in values for part in self.parts for child in _part(value, part, root)]
+
+    def __str__(self) -> str:
+        return ",".join(quoted(part) if isinstance(part, str) else str(part) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Descend:
+    """`..`: the values themselves and everything within them, parents before children."""
+
+    def find(self, values: Sequence[Any], root: Any) -> list[Any]:
+        found = []
+        waiting = list(reversed(values))
+        while waiting:
+            value = waiting.pop()
+            found.append(value)
+            waiting.extend(reversed(children(value)))
+        return found
+
+
+Step = str | int | Every | Slice | Filter | Union | Descend
+
+
+def children(value: Any) -> Sequence[Any]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    return value if is_list(value) else ()
+
+
+def one_step(value: Any, step: Any) -> Any:
+    """The value under a key, or at a place.
+
+    Raises:
+        LookupError: there is none.
+    """
+    if isinstance(value, Mapping) if isinstance(step, str) else is_list(value):
+        return value[step]
+    raise LookupError
+
+
+def is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+
+
+def printed(step: Step) -> str:
+    """A step as `Selector` reads it, in a path that begins with `$`."""
+    if isinstance(step, Descend):
+        return ".."
+    if isinstance(step, str):
+        return f".{step}" if NAME.fullmatch(step) else f"[{quoted(step)}]"
+    return f"[{step}]"
+
+
+def quoted(key: str) -> str:
+    inner = json.dumps(key, ensure_ascii=False)[1:-1].replace('\\"', '"')
+    return "'" + inner.replace("'", "\\'") + "'"
+
+
+def _part(value: Any, part: str | int | Every | Slice | Filter, root: Any) -> Iterable[Any]:
+    if not isinstance(part, str | int):
+        return part.find((value,), root)
+    try:
+        return (one_step(value, part),)
+    except LookupError:
+        return ()

@@ -1,0 +1,86 @@
+"""Views: the inputs that a task sees of a dataset's rows, after they have passed through adapters.
+
+A dataset stays as it is; each service asks for its own shape of it. A view is applied when examples are read, and is
+part of the identity of the runs made with it. It can use what a task may know: `_index_` and the columns with the
+roles input, id, attributes and metadata, not what is expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from evaluand import rows
+from evaluand.adapter import Pipeline
+from evaluand.adapter.faults import AdapterError
+from evaluand.errors import SpecError
+from evaluand.roles import Roles
+from evaluand.rows import INDEX
+from evaluand.source import Faults, Source, values_of
+
+
+class View:
+    """Makes one input of each row.
+
+    Args:
+        pipeline: the adapters; each row must become exactly one.
+        roles: those of the dataset.
+    """
+
+    def __init__(self, pipeline: Pipeline, roles: Roles) -> None:
+        if pipeline.on_error == "skip":
+            raise SpecError("a view keeps every example: give onError default with a row, not skip")
+        self.pipeline = pipeline
+        own = (roles.input, roles.id, roles.attributes, roles.metadata)
+        names = [name for role in own if role for name in ([role] if isinstance(role, str) else role)]
+        self.columns = tuple(dict.fromkeys([INDEX, *names]))
+
+    def inputs(self, batch: pa.RecordBatch) -> Iterator[Any]:
+        """The input that is made of each row of a batch.
+
+        Raises:
+            AdapterError: a row cannot be transformed, or becomes none or several.
+        """
+        part = batch.select(list(self.columns))
+        plain = not any(rows.is_json(field) for field in part.schema)
+        made = self.pipeline.columns(part) if plain else None
+        if made is not None and made.num_rows == part.num_rows:
+            return map(_input, made.to_pylist())
+        return (self._one(row) for row in _rows(part))
+
+    def check(self, source: Source) -> None:
+        """Transforms all rows once, so that what cannot be is known before anything is called.
+
+        Raises:
+            DataError: every fault with its row.
+        """
+        faults, position = Faults(), 0
+        for batch in source.batches():
+            for place, row in enumerate(_rows(batch.select(list(self.columns)))):
+                try:
+                    self._one(row)
+                except AdapterError as error:
+                    faults.add(source.where(position + place), str(error))
+            position += batch.num_rows
+        faults.check()
+
+    def _one(self, row: dict[str, Any]) -> Any:
+        made: Sequence[Any] = list(self.pipeline([row]))
+        if len(made) != 1:
+            raise AdapterError(
+                f"{INDEX} {row[INDEX]}: the view makes {len(made)} inputs of it; make one of each example"
+            )
+        return _input(made[0])
+
+
+def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    names = batch.schema.names
+    columns = [values_of(batch, name) for name in names]
+    return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+
+
+def _input(row: Any) -> Any:
+    """A row as a task sees it: its `_index_` is evaluand's, not the task's."""
+    return {name: value for name, value in row.items() if name != INDEX} if isinstance(row, dict) else row

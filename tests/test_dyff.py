@@ -1,0 +1,182 @@
+"""The names of Dyff's document: resources as the platform writes them, and what evaluand makes of them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from evaluand.dataset import Dataset
+from evaluand.errors import SpecError
+from evaluand.evaluation import Evaluator
+from evaluand.interop.dyff import adapters, platform
+from evaluand.output_view import OutputView
+from evaluand.run import Runner
+from evaluand.schema import Schema
+from evaluand.scorers.exact_match import ExactMatch
+from evaluand.store import MemoryStore
+
+ID, ACCOUNT = "0123456789abcdef0123456789abcdef", "acc"
+OUTPUT = platform.DataSchema.make_output_schema(platform.DyffDataSchema(components=["text.Text"])).model_dump()
+INPUT = platform.DataSchema.make_input_schema("text.Text").model_dump()
+TO_PROMPT = {"kind": "TransformJSON", "configuration": {"prompt": "$.text", "n": 2}}
+TO_ROWS = {"kind": "ExplodeCollections", "configuration": {"collections": ["text"]}}
+ENTITY = {
+    "id": ID,
+    "account": ACCOUNT,
+    "schemaVersion": "0.1",
+    "labels": {"a": "b"},
+    "status": "Ready",
+    "annotations": [],
+}
+SERVICE = {
+    "name": "completer",
+    "model": {"id": "m" * 32, "account": ACCOUNT, "name": "llm", "artifact": {"kind": "Mock"}},
+    "interface": {
+        "endpoint": "generate",
+        "outputSchema": OUTPUT,
+        "inputPipeline": [TO_PROMPT],
+        "outputPipeline": [TO_ROWS],
+    },
+    "outputViews": [],
+}
+RESOURCES = {
+    "Dataset": {
+        **ENTITY,
+        "kind": "Dataset",
+        "name": "sums",
+        "artifacts": [{"path": "a.parquet", "digest": {"md5": None}}],
+        "schema": INPUT,
+        "views": [{"id": "v1", "viewOf": ID, "schema": INPUT, "adapterPipeline": [TO_PROMPT]}],
+    },
+    "Model": {
+        **ENTITY,
+        "kind": "Model",
+        "name": "llm",
+        "artifact": {"kind": "HuggingFaceCache"},
+        "source": {"kind": "Mock"},
+        "resources": {"storage": "1Gi"},
+    },
+    "InferenceService": {**ENTITY, "kind": "InferenceService", **SERVICE},
+    "InferenceSession": {
+        **ENTITY,
+        "kind": "InferenceSession",
+        "inferenceService": {**SERVICE, "id": ID, "account": ACCOUNT},
+        "replicas": 2,
+        "useSpotPods": True,
+    },
+    "Evaluation": {
+        **ENTITY,
+        "kind": "Evaluation",
+        "dataset": ID,
+        "replications": 2,
+        "inferenceSession": {"inferenceService": {**SERVICE, "id": ID, "account": ACCOUNT}, "replicas": 1},
+        "client": {
+            "badRequestPolicy": "Skip",
+            "requestTimeoutSeconds": 5,
+            "inputPipeline": [{"kind": "Drop", "configuration": {"fields": ["name"]}}],
+        },
+    },
+    "Report": {
+        **ENTITY,
+        "kind": "Report",
+        "rubric": "text.WordErrors",
+        "evaluation": ID,
+        "dataset": ID,
+        "inferenceService": ID,
+        "datasetView": {"id": "v1", "viewOf": ID, "schema": INPUT, "adapterPipeline": None},
+    },
+}
+
+
+@pytest.mark.parametrize("kind", RESOURCES)
+def test_a_resource_is_written_as_it_was_read(kind: str) -> None:
+    text = json.dumps(RESOURCES[kind])
+    assert json.loads(getattr(platform, kind).model_validate_json(text).to_json()) == RESOURCES[kind]
+
+
+def test_a_view_of_a_dataset_is_found_by_its_id() -> None:
+    resource = platform.Dataset.model_validate(RESOURCES["Dataset"])
+    seen = resource.view(Dataset.from_rows([{"text": "2 + 2"}]), "v1")
+    assert [example.input for example in seen] == [{"prompt": "2 + 2", "n": 2}]
+
+
+def test_names_of_adapters_and_what_makes_them() -> None:
+    known = adapters.known_adapters()
+    assert sorted(known) == [
+        "Drop",
+        "EmbedIndex",
+        "ExplodeCollections",
+        "FileUpload",
+        "FlattenHierarchy",
+        "Map",
+        "Pipeline",
+        "Rename",
+        "Select",
+        "TransformJSON",
+    ]
+    pipeline = adapters.create_pipeline(
+        [TO_PROMPT, adapters.create_adapter({"kind": "Drop", "configuration": {"fields": ["n"]}})]
+    )
+    assert list(pipeline([{"text": "a"}])) == [{"prompt": "a"}]
+    assert isinstance(adapters.create_adapter(TO_ROWS), known["ExplodeCollections"])
+
+
+def test_the_schema_of_one_response_is_that_of_what_outputs_were_made_of() -> None:
+    assert platform.DataSchema.model_validate(OUTPUT).response() == Schema.of("text.Text")
+    with pytest.raises(SpecError, match="a schema of outputs has a list 'responses'"):
+        platform.DataSchema.model_validate(INPUT).response()
+
+
+@pytest.fixture
+def server() -> Iterator[Any]:
+    """A service that completes a prompt twice; "bad" it refuses, and of "odd" it gives numbers."""
+    asked: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            asked.append((self.path, body))
+            texts = [3, 4] if body["prompt"] == "odd" else [f"{body['prompt']} 1", f"{body['prompt']} 2"]
+            answer = json.dumps({"text": texts}).encode()
+            self.send_response(400 if body["prompt"] == "bad" else 200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    made = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{made.server_port}", asked
+    made.shutdown()
+    made.server_close()
+
+
+def test_an_evaluation_is_run_as_it_says(server: Any) -> None:
+    base, asked = server
+    resource = platform.Evaluation.model_validate(RESOURCES["Evaluation"])
+    rows = [{"text": text, "name": "private", "expected": f"{text} 1"} for text in ("good", "bad", "odd")]
+    examples = Dataset.from_rows(rows, input=["text", "name"])
+    run = Runner(MemoryStore(), resource.client.policy(concurrency=2)).run(
+        resource.task(base, version="1"), examples, replications=resource.replications
+    )
+    assert run.counts == {"completed": 2, "skipped": 2, "failed": 2}
+    assert {path for path, _ in asked} == {"/generate"}
+    assert all(body == {"prompt": body["prompt"], "n": 2} for _, body in asked)
+    good = [response.responses for response in run if response.index == 0]
+    assert good == [[{"text": "good 1"}, {"text": "good 2"}]] * 2
+    text = OutputView(ExactMatch(), [{"kind": "TransformJSON", "configuration": "$.text"}])
+    graded = Evaluator().evaluate(run, {"right": text}).table("right").to_pylist()
+    assert [row["value"] for row in graded if row["_index_"] == 0] == [1.0, 0.0] * 2
+
+
+def test_a_policy_of_the_client_is_a_policy_of_the_run() -> None:
+    policy = platform.EvaluationClientConfiguration().policy()
+    assert (policy.timeout, policy.total_timeout, policy.retries, policy.backoff) == (30, 7200, 120, 30)

@@ -1,0 +1,652 @@
+"""Schemas in their three forms, products of them, names, and rows held to them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import enum
+import json
+import uuid
+from decimal import Decimal
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import hypothesis.strategies as st
+import jsonschema
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from pydantic import UUID4, BaseModel, Field, NaiveDatetime, RootModel, TypeAdapter, create_model
+
+from evaluand import rows
+from evaluand.errors import SpecError
+from evaluand.interop.dyff import arrow, base, embedding, ids, platform
+from evaluand.schema import (
+    DataSchema,
+    DyffDataSchema,
+    Float32,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Json,
+    Schema,
+    SchemaError,
+    SchemaModel,
+    UInt8,
+    UInt16,
+    UInt32,
+    UInt64,
+    decode_schema,
+    encode_schema,
+    names,
+    register,
+)
+
+# forms
+
+
+class Color(enum.Enum):
+    RED = "r"
+    BLUE = "b"
+
+
+class Part(BaseModel):
+    """A part of it."""
+
+    key: str = Field(description="its key", min_length=1)
+    count: Int32 | None = None
+
+
+class Everything(BaseModel):
+    """One field of every type."""
+
+    plain: int = Field(description="a whole number")
+    byte: Int8
+    count: UInt64 = Field(ge=3)
+    real: float = Field(allow_inf_nan=False)
+    share: Float32 = Field(ge=0, lt=1)
+    flag: bool
+    text: str = Field(pattern="^a", max_length=5)
+    raw: bytes = Field(min_length=4, max_length=4)
+    some: bytes = Field(max_length=9)
+    id: uuid.UUID
+    day: dt.date = Field(gt=dt.date(2020, 1, 1))
+    hour: dt.time
+    instant: dt.datetime
+    wall: NaiveDatetime
+    span: dt.timedelta = Field(le=dt.timedelta(days=1))
+    amount: Decimal
+    price: Decimal = Field(max_digits=6, decimal_places=2, ge=0)
+    color: Color = Color.RED
+    word: Literal["x", "y"]
+    number: Literal[1, 2, None]
+    maybe: float | None = None
+    numbers: list[int | None]
+    pair: Annotated[list[Float32], Field(min_length=2, max_length=2)]
+    pair_or_none: Annotated[list[Float32], Field(min_length=2, max_length=2)] | None
+    few: list[str] = Field(min_length=1, max_length=3)
+    table: dict[str, list[Part]]
+    part: Part
+    parts: list[Part] | None
+    document: Json
+    named: int = Field(alias="class")
+    space: str = Field(alias="acme.com/x", default="d")
+    later: list[str] = Field(default_factory=list)
+
+
+FORMS: dict[str, Any] = {
+    "Arrow": lambda schema: schema.arrow,
+    "encoded Arrow": lambda schema: decode_schema(encode_schema(schema.arrow)),
+    "Dyff's Arrow": lambda schema: decode_schema(DataSchema.from_model(schema).arrowSchema),
+    "JSON Schema": lambda schema: json.loads(json.dumps(schema.json)),
+    "pydantic": lambda schema: schema.model,
+    "stored": lambda schema: DataSchema.model_validate_json(DataSchema.from_model(schema).model_dump_json()),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_model_of_every_type_comes_back_from_every_form(form: str) -> None:
+    schema = Schema.of(Everything)
+    back = Schema.of(FORMS[form](schema))
+    assert back == schema
+    assert back.record.doc == "One field of every type."
+    assert back.json["properties"]["plain"]["description"] == "a whole number"
+
+
+@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("form", FORMS)
+def test_a_named_schema_comes_back_from_every_form(name: str, form: str) -> None:
+    schema = Schema.of(name)
+    assert Schema.of(FORMS[form](schema)) == schema
+
+
+SCALARS: list[Any] = [
+    *(int, float, bool, str, bytes, uuid.UUID, dt.date, dt.time, dt.datetime, dt.timedelta, Decimal, Color),
+    *(Int8, Int16, Int32, Int64, UInt8, UInt16, UInt32, UInt64, Float32, Float64, Json, Literal["a", "b"], Part),
+    *(Annotated[int, Field(ge=-5, lt=9)], Annotated[UInt8, Field(multiple_of=5)], Annotated[str, Field(min_length=2)]),
+]
+TYPES = st.recursive(
+    st.sampled_from(SCALARS),
+    lambda inner: st.one_of(
+        inner.map(lambda each: each | None),
+        inner.map(lambda each: list[each]),  # type: ignore[valid-type]
+        inner.map(lambda each: dict[str, each]),  # type: ignore[valid-type]
+        st.tuples(inner, st.integers(1, 3)).map(lambda two: base.list_(two[0], list_size=two[1])),
+    ),
+    max_leaves=4,
+)
+MODELS = st.dictionaries(
+    st.from_regex(r"[a-z]{1,5}", fullmatch=True).filter(lambda name: not hasattr(BaseModel, name)),
+    st.tuples(TYPES, st.sampled_from(["", "what it is"])),
+    min_size=1,
+    max_size=4,
+).map(
+    lambda fields: create_model(
+        "Made", **{name: (kind, Field(description=doc or None)) for name, (kind, doc) in fields.items()}
+    )
+)
+
+
+@given(MODELS)
+@settings(max_examples=60)
+def test_no_form_of_any_model_loses_anything(model: type[BaseModel]) -> None:
+    schema = Schema.of(model)
+    for form in FORMS.values():
+        assert Schema.of(form(schema)) == schema
+    made = decode_schema(DataSchema.make_output_schema(model).arrowSchema)
+    assert Schema.of(made) == DataSchema.make_output_schema(model).to_schema()
+
+
+@given(st.lists(st.integers(-(2**64), 2**64) | st.booleans() | st.floats() | st.text() | st.none(), max_size=6))
+def test_numbers_are_taken_where_strict_pydantic_takes_them(values: list[Any]) -> None:
+    schema, adapter = Schema.of(create_model("M", x=(Int16, ...))), TypeAdapter(Int16)
+    wrong = {fault.row for fault in schema.faults([{"x": value} for value in values])}
+    for row, value in enumerate(values):
+        try:
+            adapter.validate_python(value, strict=True)
+        except ValueError:
+            assert row in wrong
+        else:
+            assert row not in wrong
+
+
+def test_a_whole_number_has_64_bits_and_says_so() -> None:
+    schema = Schema.of(create_model("M", x=(int, ...)))
+    assert schema.arrow.field("x").type == pa.int64()
+    told = schema.json["properties"]["x"]
+    assert (told["minimum"], told["maximum"]) == (-(2**63), 2**63 - 1)
+
+
+def test_json_schema_judges_as_the_rows_are_judged() -> None:
+    schema = Schema.of(Part)
+    validator = jsonschema.Draft202012Validator(schema.json)
+    for row in ({"key": "a"}, {"key": ""}, {"key": "a", "count": None}, {"count": 1}, {"key": "a", "count": 2**31}):
+        assert validator.is_valid(row) is (schema.faults([row], json=True) == [])
+
+
+# what cannot be expressed
+
+
+class Impossible(BaseModel):
+    union: int | str
+    untyped: list
+    anything: Any
+    unique: set[int]
+    two: tuple[int, int]
+    inner: list[dict]
+    keys: dict[int, str]
+    mixed: Literal["a", 1]
+    again: Impossible | None = None
+    version: RootModel[int]
+    chosen: Annotated[Literal[1, 2], Field(ge=2)]
+    nothing: float = float("nan")
+    other: int = Field(validation_alias="others")
+    fourth: UUID4
+
+
+def test_everything_that_cannot_be_expressed_is_told_with_path_and_type() -> None:
+    with pytest.raises(SpecError) as raised:
+        Schema.of(Impossible)
+    told = str(raised.value).splitlines()
+    assert [line.split(":")[0] for line in told] == [
+        *("Impossible.union", "Impossible.untyped", "Impossible.anything", "Impossible.unique", "Impossible.two"),
+        *("Impossible.inner[]", "Impossible.keys", "Impossible.mixed", "Impossible.again"),
+        *("Impossible.version", "Impossible.chosen", "Impossible.nothing", "Impossible.other", "Impossible.fourth"),
+    ]
+    assert told[0] == "Impossible.union: int | str: only a type or null (Optional) can be, no other union"
+
+
+def test_fields_of_arrow_that_have_no_counterpart_are_told() -> None:
+    with pytest.raises(SpecError, match=r"a\.b: timestamp\[ns\]: has no counterpart in a schema\nc: dense_union"):
+        Schema.of(
+            pa.schema(
+                [("a", pa.struct([("b", pa.timestamp("ns"))])), ("c", pa.dense_union([pa.field("x", pa.int8())]))]
+            )
+        )
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"anyOf": [{"type": "string"}, {"type": "integer"}]}, "$.x: may be one of several types"),
+        ({"type": ["string", "integer"]}, "$.x: may be string or integer"),
+        ({"type": "array"}, "$.x: is a list whose items are not said"),
+        ({}, "$.x: says no type"),
+        ({"type": "object"}, "$.x: is any object"),
+        ({"$ref": "#/$defs/Node"}, "$.x.next: Node contains itself"),
+        ({"$ref": "https://example.org/x"}, "$.x: refers to"),
+        ({"type": "string", "not": {"const": "a"}}, "$.x: not cannot be expressed"),
+        ({"type": "array", "items": {"type": "string"}, "uniqueItems": True}, "$.x: uniqueItems cannot"),
+        (True, "$.x: is a bool"),
+    ],
+)
+def test_places_of_a_json_schema_that_cannot_be_expressed_are_told(part: Any, told: str) -> None:
+    node = {"type": "object", "properties": {"next": {"$ref": "#/$defs/Node"}}}
+    with pytest.raises(SpecError) as raised:
+        Schema.of({"type": "object", "properties": {"x": part}, "$defs": {"Node": node}})
+    assert str(raised.value).startswith(told)
+
+
+@pytest.mark.parametrize("given", [3, None, [], object])
+def test_what_is_no_schema_is_refused(given: Any) -> None:
+    with pytest.raises(SpecError, match="is no schema"):
+        Schema.of(given)
+
+
+# products and what evaluation needs
+
+PRINTED = """\
+_index_: int64
+  -- field metadata --
+  __doc__: 'The index of the item in the dataset'
+_replication_: string
+  -- field metadata --
+  __doc__: 'ID of the replication the response belongs to.'
+responses: list<item: struct<_response_index_: int64, text: string, label: string>>
+  child 0, item: struct<_response_index_: int64, text: string, label: string>
+      child 0, _response_index_: int64
+      -- field metadata --
+      __doc__: 'The index of the response among responses to the correspo' + 13
+      child 1, text: string
+      -- field metadata --
+      __doc__: 'Text data'
+      child 2, label: string
+      -- field metadata --
+      __doc__: 'The discrete label of the item'
+  -- field metadata --
+  __doc__: 'Inference responses'"""
+
+
+def test_the_documented_example_prints_what_is_documented() -> None:
+    dyff_schema = platform.DyffDataSchema(components=["classification.Label", "text.Text"])
+    full_schema = platform.DataSchema.make_output_schema(dyff_schema)
+    assert str(arrow.decode_schema(full_schema.arrowSchema)) == PRINTED
+
+
+def test_a_field_that_two_components_have_is_refused_with_both() -> None:
+    class Mine(SchemaModel):
+        text: str
+
+    with pytest.raises(SpecError, match=r"'text' is in both text\.Text and Mine \(component 2\)"):
+        DataSchema.make_input_schema(DyffDataSchema(components=["text.Text", Mine]))
+
+
+def test_a_product_with_a_model_of_ones_own_can_be_stored() -> None:
+    class Mine(SchemaModel):
+        votes: UInt8 = Field(description="how many")
+
+    product = DyffDataSchema(components=["text.Text", Mine])
+    stored = DyffDataSchema.model_validate_json(product.model_dump_json())
+    assert stored == product
+    schema = stored.to_schema()
+    assert schema.arrow.names == ["votes", "text"]
+    assert schema.arrow.field("votes").type == pa.uint8()
+
+
+@pytest.mark.parametrize("name", ["_mine_", "dyff.io/x", "sub.dyff.io/x"])
+def test_reserved_names_that_mean_nothing_are_refused(name: str) -> None:
+    model = create_model("Mine", x=(str, Field(alias=name)))
+    for make in (
+        lambda: DataSchema.make_input_schema(model),
+        lambda: DataSchema.make_output_schema(Schema.of(model).arrow),
+        lambda: DyffDataSchema(components=[model]).to_schema(),
+        lambda: register("acme.Mine", model),
+    ):
+        with pytest.raises(SpecError, match=f"{name!r} is reserved"):
+            make()
+
+
+def test_a_key_that_is_there_stays_one_and_is_refused_in_another_type() -> None:
+    there = pa.schema([("text", pa.string()), ("_index_", pa.int64())])
+    assert decode_schema(DataSchema.make_input_schema(there).arrowSchema).names == ["_index_", "text"]
+    for wrong in (pa.schema([("_index_", pa.string())]), create_model("M", x=(str, Field(alias="_index_")))):
+        with pytest.raises(SpecError, match="_index_ is string; it must be int64"):
+            DataSchema.make_input_schema(wrong)
+
+
+def test_an_arrow_schema_stays_as_it_is() -> None:
+    given = pa.schema([pa.field("x", pa.large_string(), nullable=False, metadata={"a": "b"})])
+    made = decode_schema(DataSchema.make_input_schema(given).arrowSchema)
+    assert made.field("x").equals(given.field("x"), check_metadata=True)
+    only_arrow = DataSchema.make_input_schema(pa.schema([("x", pa.timestamp("ns"))]))
+    assert only_arrow.jsonSchema is None
+
+
+@pytest.mark.parametrize(
+    ("components", "told"),
+    [
+        (["text.Txet"], r"no schema is called 'text\.Txet' \(did you mean 'text\.Text'\?\)"),
+        (["text.Text", "text.Text"], "'text' is in both"),
+        (["embedding.embedding"], "no schema is called"),
+    ],
+)
+def test_a_product_that_cannot_be_is_refused(components: list[Any], told: str) -> None:
+    with pytest.raises(SpecError, match=told):
+        DataSchema.make_output_schema(DyffDataSchema(components=components))
+
+
+def test_an_own_schema_has_a_name_and_keeps_it() -> None:
+    made = register("acme.Answer", Part)
+    assert Schema.of("acme.Answer") == made
+    assert register("acme.Answer", Part) == made
+    with pytest.raises(SpecError, match=r"is called 'acme\.Answer' already"):
+        register("acme.Answer", Everything)
+    with pytest.raises(SpecError, match="already"):
+        register("text.Text", Part)
+
+
+@pytest.mark.parametrize("name", ["responses", "spans", "metrics", "pairs", "ranking", "flips"])
+def test_the_tables_of_the_path_are_as_they_are_stored(name: str) -> None:
+    assert Schema.of(f"evaluand.{name}").arrow.equals(getattr(rows, name.upper()))
+
+
+def test_an_embedding_has_one_length() -> None:
+    schema = Schema.of(embedding.embedding(base.float32(), 3))
+    assert [fault.message for fault in schema.faults([{"embedding": [1.0, 2.0]}])] == ["has 2 items, not 3"]
+    with pytest.raises(SpecError, match="at least 1"):
+        embedding.embedding(base.float32(), 0)
+
+
+def test_functions_on_arrow_schemas() -> None:
+    schema = arrow.arrow_schema(Part)
+    assert arrow.subset_schema(schema, ["count"]).names == ["count"]
+    with pytest.raises(SpecError, match=r"no field is called 'cuont' \(did you mean 'count'\?\)"):
+        arrow.subset_schema(schema, ["cuont"])
+    assert arrow.schema_docstring(schema).splitlines() == ["key : string", "    its key", "count : int32"]
+    assert arrow.field_with_docstring("x", pa.int8(), docstring="d").metadata == {b"__doc__": b"d"}
+    assert arrow.arrow_type(list[base.int32()]) == pa.list_(pa.int32())
+    assert arrow.make_response_schema(schema).names == ["_index_", "_replication_", "responses"]
+    with pytest.raises(SpecError, match="no encoded Arrow schema"):
+        arrow.decode_schema("bm8=")
+
+
+def test_ids_are_refused_where_they_are_none() -> None:
+    with pytest.raises(SpecError, match="'x' is no id"):
+        ids.replication_id("x", 0)
+    assert ids.generate_entity_id() != ids.generate_entity_id()
+
+
+# rows
+
+
+def whole_row() -> dict[str, Any]:
+    """A row of `Everything`."""
+    return {
+        "plain": 1,
+        "byte": -128,
+        "count": 2**64 - 1,
+        "real": 1,
+        "share": 0.5,
+        "flag": True,
+        "text": "abc",
+        "raw": b"1234",
+        "some": b"",
+        "id": uuid.UUID(int=7),
+        "day": dt.date(2026, 1, 2),
+        "hour": dt.time(1, 2, 3),
+        "instant": dt.datetime(2026, 1, 2, 3, tzinfo=dt.timezone(dt.timedelta(hours=2))),
+        "wall": dt.datetime(2026, 1, 2),
+        "span": dt.timedelta(minutes=-1),
+        "amount": Decimal("1.5"),
+        "price": Decimal("9999.99"),
+        "color": Color.BLUE,
+        "word": "x",
+        "number": None,
+        "numbers": (1, None),
+        "pair": np.array([1.0, 2.0]),
+        "pair_or_none": None,
+        "few": ["a"],
+        "table": {"k": [{"key": "z", "count": 1}]},
+        "part": {"key": "z"},
+        "parts": None,
+        "document": "{}",
+        "class": np.int64(5),
+    }
+
+
+def test_right_rows_become_a_table_in_which_defaults_stand_for_what_is_missing() -> None:
+    schema = Schema.of(Everything)
+    table = schema.validate([whole_row()])
+    assert table.schema == schema.arrow
+    (row,) = table.to_pylist(maps_as_pydicts="strict")
+    assert (row["color"], row["acme.com/x"], row["later"], row["maybe"]) == ("b", "d", [], None)
+    assert row["instant"] == whole_row()["instant"]
+    assert row["part"] == {"key": "z", "count": None}
+    assert row["table"] == whole_row()["table"]
+    assert schema.validate(table).equals(table)
+
+
+def test_rows_in_their_json_form_are_the_same_rows() -> None:
+    schema = Schema.of(Everything)
+    row = json.loads(Everything.model_validate(whole_row() | {"pair": [1.0, 2.0]}).model_dump_json(by_alias=True))
+    row |= {"raw": "MTIzNA==", "some": ""}
+    assert schema.validate([row], json=True) == schema.validate([whole_row()])
+    jsonschema.Draft202012Validator(schema.json).validate(row)
+
+
+def test_defaults_stand_for_what_is_missing_also_in_json() -> None:
+    day = dt.date(2026, 1, 2)
+    schema = Schema.of(create_model("M", a=(dt.date, day), b=(list[str], Field(default_factory=list)), c=(int, 3)))
+    for json_form in (False, True):
+        assert schema.validate([{}, {"c": 4}], json=json_form).to_pylist() == [
+            {"a": day, "b": [], "c": 3},
+            {"a": day, "b": [], "c": 4},
+        ]
+    assert schema.validate(pa.table({"c": [3, 4]})).to_pylist()[1] == {"a": day, "b": [], "c": 4}
+
+
+def test_rows_are_not_changed() -> None:
+    row = whole_row() | {"wall": dt.datetime(2026, 1, 2, tzinfo=dt.UTC), "numbers": [1, "x"], "part": {}}
+    before = dict(row, numbers=[*row["numbers"]], part={})
+    Schema.of(Everything).faults([row])
+    assert {k: v for k, v in row.items() if k != "pair"} == {k: v for k, v in before.items() if k != "pair"}
+
+
+WRONG: list[tuple[dict[str, Any], str, str]] = [
+    ({"plain": "1"}, "plain", "is a text ('1'), not a whole number"),
+    ({"plain": True}, "plain", "is true or false, not a whole number"),
+    ({"plain": 1.5}, "plain", "is a number (1.5), not a whole number"),
+    ({"plain": 2**63}, "plain", f"{2**63} is not between {-(2**63)} and {2**63 - 1}, which int64 holds"),
+    ({"plain": None}, "plain", "is null"),
+    ({"byte": 128}, "byte", "128 is not between -128 and 127, which int8 holds"),
+    ({"count": 2}, "count", "2 is less than 3"),
+    ({"real": float("nan")}, "real", "nan is not finite"),
+    ({"real": 2**53 + 1}, "real", f"is a whole number ({2**53 + 1}), not a number"),
+    ({"share": 1.0}, "share", "1.0 is not less than 1"),
+    ({"share": float("nan")}, "share", "nan is less than 0"),
+    ({"share": 1e39}, "share", "1e+39 is more than float32 holds"),
+    ({"flag": 1}, "flag", "is a whole number (1), not true or false"),
+    ({"text": b"abc"}, "text", "is bytes, not a text"),
+    ({"text": "\ud800"}, "text", "holds half a character (a lone surrogate), which is no text"),
+    ({"text": "aaaaaa"}, "text", "has 6 characters, more than 5"),
+    ({"text": "b"}, "text", "'b' does not match ^a"),
+    ({"raw": b"1"}, "raw", "has 1 bytes, not 4"),
+    ({"some": "text"}, "some", "is a text ('text'), not bytes"),
+    ({"id": "x"}, "id", "is a text ('x'), not a UUID"),
+    ({"day": dt.datetime(2026, 1, 2)}, "day", "is a datetime, not a date"),
+    ({"day": dt.date(2020, 1, 1)}, "day", "2020-01-01 is not more than 2020-01-01"),
+    ({"instant": dt.datetime(2026, 1, 2)}, "instant", "2026-01-02T00:00:00 has no time zone; give one, such as +00:00"),
+    ({"wall": dt.datetime(2026, 1, 2, tzinfo=dt.UTC)}, "wall", "2026-01-02T00:00:00+00:00 has a time zone; give none"),
+    ({"span": dt.timedelta(days=2)}, "span", "2 days, 0:00:00 is more than 1 day, 0:00:00"),
+    ({"amount": 1.5}, "amount", "is a number (1.5), not a Decimal"),
+    ({"price": Decimal("1.005")}, "price", "Decimal('1.005') does not fit into decimal128(6, 2)"),
+    ({"price": Decimal(-1)}, "price", "-1.00 is less than 0"),
+    ({"color": "z"}, "color", "'z' is none of 'r', 'b'"),
+    ({"number": 3}, "number", "3 is none of 1, 2"),
+    ({"numbers": [1, "2"]}, "numbers[1]", "is a text ('2'), not a whole number"),
+    ({"numbers": "12"}, "numbers", "is a text ('12'), not a list"),
+    ({"numbers": {1, 2}}, "numbers", "is a set, not a list"),
+    ({"pair": [1.0]}, "pair", "has 1 items, not 2"),
+    ({"few": []}, "few", "has 0 items, fewer than 1"),
+    ({"few": ["a"] * 4}, "few", "has 4 items, more than 3"),
+    ({"table": {"k": [{"key": ""}]}}, "table['k'][0].key", "has 0 characters, fewer than 1"),
+    ({"table": {1: []}}, "table[1]", "the key is a whole number (1), not a text"),
+    ({"part": []}, "part", "is a list, not an object"),
+    ({"part": {"kye": "a"}}, "part.key", "is missing (there is 'kye')"),
+    ({"parts": [None]}, "parts[0]", "is null"),
+    ({"document": "{"}, "document", "'{' is no JSON"),
+    ({"zzzz": 1}, "zzzz", "is no field"),
+]
+
+
+@pytest.mark.parametrize(("change", "path", "told"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
+def test_a_fault_is_told_with_row_path_and_reason(change: dict[str, Any], path: str, told: str) -> None:
+    good, bad = whole_row(), whole_row() | change
+    fault = Schema.of(Everything).faults([good, bad, good])[0]
+    assert (fault.row, fault.path, fault.message) == (1, path, told)
+
+
+def test_all_faults_of_all_rows_are_told_in_the_order_of_the_rows() -> None:
+    schema = DataSchema.make_output_schema("text.Text").to_schema()
+    item = {"_response_index_": 0, "text": "a"}
+    data: list[Any] = [{"_index_": i, "_replication_": "r", "responses": [item, item]} for i in range(3000)]
+    data[5] = data[5] | {"responses": [item, {"_response_index_": -1, "text": None}]}
+    data[2999] = {"_index_": 7, "responses": [{"_response_index_": 0, "txet": "a"}], "extra": 1}
+    data[2998] = "no row"
+    with pytest.raises(SchemaError) as raised:
+        schema.validate(data)
+    assert [str(fault) for fault in raised.value.faults] == [
+        "row 5 (_index_ 5): responses[1]._response_index_: -1 is less than 0",
+        "row 5 (_index_ 5): responses[1].text: is null",
+        "row 2998: is a text ('no row'), not an object",
+        "row 2999 (_index_ 7): _replication_: is missing",
+        "row 2999 (_index_ 7): extra: is no field",
+        "row 2999 (_index_ 7): responses[0].text: is missing (there is 'txet')",
+        "row 2999 (_index_ 7): responses[0].txet: is no field (did you mean 'text'?)",
+    ]
+    assert [(fault.row, fault.index, fault.what) for fault in raised.value.faults][:2] == [
+        (5, 5, "bounds"),
+        (5, 5, "null"),
+    ]
+
+
+@pytest.mark.parametrize("data", ["text", {"text": "a"}, 3, None])
+def test_what_is_no_rows_is_refused(data: Any) -> None:
+    with pytest.raises(SpecError, match="rows are a list of mappings or an Arrow table"):
+        Schema.of("text.Text").validate(data)
+
+
+def test_no_rows_are_an_empty_table() -> None:
+    schema = Schema.of(Everything)
+    assert schema.validate([]).schema == schema.arrow
+    assert len(schema.validate(schema.arrow.empty_table())) == 0
+
+
+def test_rows_may_come_as_a_stream() -> None:
+    assert len(Schema.of("text.Text").validate({"text": str(i)} for i in range(5000))) == 5000
+
+
+# tables
+
+
+def test_a_table_laid_out_otherwise_is_the_same_table() -> None:
+    schema = Schema.of(
+        create_model("M", a=(int, ...), b=(list[str], ...), c=(float | None, None), d=(dt.datetime, ...))
+    )
+    table = pa.table(
+        {
+            "d": pa.array([dt.datetime(2026, 1, 1)], pa.timestamp("s", "Europe/Berlin")),
+            "b": pa.array([["x"]], pa.large_list(pa.dictionary(pa.int8(), pa.string()))),
+            "a": pa.array([1], pa.uint8()),
+        }
+    )
+    made = schema.validate(table)
+    assert made.schema == schema.arrow
+    assert made.select(["a", "b", "c"]).to_pylist() == [{"a": 1, "b": ["x"], "c": None}]
+
+
+def test_faults_of_a_table_are_those_of_its_rows() -> None:
+    schema = DataSchema.make_output_schema(Part).to_schema()
+    items = [[{"_response_index_": 0, "key": "", "count": None}], None, [None], [{"_response_index_": -1, "key": "a"}]]
+    data = [{"_index_": 10 + i, "_replication_": "r", "responses": item} for i, item in enumerate(items)]
+    data[3]["_replication_"] = None
+    by_rows = [fault for fault in schema.faults(data) if fault.what != "missing"]
+    loose = decode_schema(DataSchema.make_output_schema(Part).arrowSchema)
+    table = pa.Table.from_pylist(data, loose)
+    for same in (table, table.slice(0), pa.concat_tables([table.slice(0, 1), table.slice(1)])):
+        assert sorted(map(str, schema.faults(same))) == sorted(map(str, by_rows))
+    assert [fault.row for fault in schema.faults(table.slice(2))] == [0, 1, 1]
+
+
+def test_columns_that_are_missing_unknown_or_of_another_type_are_told_once() -> None:
+    schema = Schema.of(create_model("M", a=(int, ...), b=(list[Part], ...), c=(str, ...)))
+    table = pa.table({"a": ["x"] * 9, "b": [[{"key": 1, "more": 1}]] * 9, "d": [1] * 9})
+    assert [str(fault) for fault in schema.faults(table)] == [
+        "a: the column is string, not int64",
+        "b[].key: the column is int64, not string",
+        "b[].more: is no field",
+        "c: is missing",
+        "d: is no field",
+    ]
+
+
+def test_numbers_of_a_table_that_do_not_fit_are_told_by_row() -> None:
+    schema = Schema.of(create_model("M", a=(Int8, ...), b=(Float32, ...), c=(dict[str, UInt8], ...)))
+    maps = pa.array([[("k", 1)], [("k", 1), ("l", 256)], []], pa.map_(pa.string(), pa.int64()))
+    table = pa.table({"a": [1, 200, 3], "b": [1.0, 2.0, 1e39], "c": maps})
+    assert [str(fault) for fault in schema.faults(table)] == [
+        "row 1: a: 200 does not fit into int8",
+        "row 1: c['l']: 256 does not fit into uint8",
+        "row 2: b: 1e+39 is more than float32 holds",
+    ]
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {
+                "a": st.lists(st.integers(-3, 3) | st.none(), max_size=3) | st.none(),
+                "b": st.none() | st.fixed_dictionaries({"key": st.sampled_from(["", "a"]), "count": st.none()}),
+                "c": st.dictionaries(st.sampled_from("xy"), st.integers(-3, 3), max_size=2),
+                "d": st.lists(st.none() | st.just(1.0), max_size=3) | st.none(),
+            }
+        ),
+        max_size=5,
+    )
+)
+def test_rows_and_the_table_of_them_have_the_same_faults(data: list[Any]) -> None:
+    natural = Annotated[int, Field(ge=0)]
+    pair = base.list_(float, list_size=2)
+    schema = Schema.of(
+        create_model("M", a=(list[natural], ...), b=(Part, ...), c=(dict[str, natural] | None, ...), d=(pair, ...))
+    )
+    loose = pa.schema(
+        [
+            ("a", pa.list_(pa.int64())),
+            ("b", pa.struct([("key", pa.string()), ("count", pa.int32())])),
+            ("c", pa.map_(pa.string(), pa.int64())),
+            ("d", pa.list_(pa.float64())),
+        ]
+    )
+    table = pa.Table.from_pylist([row | {"c": list(row["c"].items())} for row in data], loose)
+    assert sorted(map(str, schema.faults(table))) == sorted(map(str, schema.faults(data)))
+
+
+def test_a_table_written_and_read_again_holds_to_its_schema(tmp_path: Path) -> None:
+    schema = Schema.of(Everything)
+    pq.write_table(schema.validate([whole_row()] * 3), tmp_path / "x.parquet")
+    assert Schema.of(pq.read_schema(tmp_path / "x.parquet")) == schema
+    assert schema.faults(pq.read_table(tmp_path / "x.parquet")) == []

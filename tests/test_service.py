@@ -1,0 +1,892 @@
+"""Inference services, asked over a real server on loopback: what is sent and read, and what every failure costs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from evaluand.dataset import Dataset
+from evaluand.engine import Aborted, Policy
+from evaluand.errors import ParameterError, SpecError
+from evaluand.evaluation import Evaluator
+from evaluand.experiment import Experiment
+from evaluand.run import Run, Runner
+from evaluand.store import MemoryStore
+from evaluand.stores.directory import DirectoryStore
+from evaluand.tasks.service import LocalServiceTask, ServiceTask
+
+PATIENCE = 30.0  # no test waits so long unless it fails
+QUICK = Policy(retries=2, backoff=0)
+EXPLODE = {"kind": "ExplodeCollections", "configuration": {"collections": ["text"]}}
+RENAME = {"kind": "Rename", "configuration": {"text": "prompt"}}
+
+
+@dataclass
+class Reply:
+    """An answer that is not just JSON with status 200."""
+
+    status: int = 200
+    body: bytes = b"{}"
+    kind: str | None = "application/json"
+    headers: dict[str, str] = field(default_factory=dict)
+    length: int | None = None  # told, where it is not that of the body
+
+
+class Hangup(Exception):
+    """The server closes the connection without an answer."""
+
+
+@dataclass
+class Server:
+    """A service on loopback.
+
+    Attributes:
+        asked: bodies in the order of their coming.
+        heads: the headers that came with them.
+        connections: the ports of the clients.
+        released: set when calls that wait may go on.
+    """
+
+    answer: Callable[[Any], Any]
+    asked: list[bytes] = field(default_factory=list)
+    heads: list[dict[str, str]] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
+    connections: set[int] = field(default_factory=set)
+    released: threading.Event = field(default_factory=threading.Event)
+    url: str = ""
+
+    @property
+    def rows(self) -> list[Any]:
+        return [json.loads(body) for body in self.asked]
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[[Callable[[Any], Any]], Server]]:
+    """Starts servers whose answers a function makes of the parsed request."""
+    started: list[tuple[ThreadingHTTPServer, Server, threading.Thread]] = []
+
+    def start(answer: Callable[[Any], Any]) -> Server:
+        server = Server(answer)
+        http = ThreadingHTTPServer(("127.0.0.1", 0), handler(server))
+        http.daemon_threads = True
+        server.url = f"http://127.0.0.1:{http.server_port}/answer"
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        started.append((http, server, thread))
+        return server
+
+    yield start
+    for http, server, thread in started:
+        server.released.set()
+        http.shutdown()
+        http.server_close()
+        thread.join()
+
+
+def handler(server: Server) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            server.asked.append(body)
+            server.heads.append({name.lower(): value for name, value in self.headers.items()})
+            server.times.append(time.monotonic())
+            server.paths.append(self.path)
+            server.connections.add(self.client_address[1])
+            is_json = self.headers["Content-Type"] == "application/json"
+            try:
+                made = server.answer(json.loads(body) if is_json else body)
+            except Hangup:
+                self.close_connection = True
+                return
+            reply = made if isinstance(made, Reply) else Reply(body=json.dumps(made).encode())
+            self.send_response(reply.status)
+            if reply.kind is not None:
+                self.send_header("Content-Type", reply.kind)
+            self.send_header("Content-Length", str(len(reply.body) if reply.length is None else reply.length))
+            for name, value in reply.headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            try:
+                self.wfile.write(reply.body)
+            except OSError:
+                self.close_connection = True
+            self.close_connection |= reply.length is not None
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler
+
+
+def data(*inputs: Any) -> Dataset:
+    """Examples whose input is an object with one text, or whatever is given."""
+    rows = [{"text": value} for value in inputs]
+    return Dataset.from_rows(rows, input=["text"])
+
+
+def outcomes(run: Run) -> list[Any]:
+    """Of each row what it answered, or the type and code of its failure."""
+    return [(r.error["type"], r.error["code"]) if r.error else r.responses for r in run]
+
+
+def messages(run: Run) -> list[str]:
+    return [r.error["message"] for r in run if r.error]
+
+
+def attempts(run: Run) -> list[int]:
+    return run.table()["attempts"].to_pylist()  # type: ignore[no-any-return]
+
+
+# What is sent and read
+
+
+def test_a_service_leaves_the_same_responses_as_the_function_behind_it(serve: Any) -> None:
+    answers = {
+        "object": {"text": "ü 🎈", "score": 0.1, "big": 2**70, "nested": [{"a": None}]},
+        "list": [{"text": "first"}, {"text": "second"}],
+        "empty": [],
+        "none": None,
+        "nan": {"score": float("nan")},
+        "text": "just text",
+    }
+
+    def answer(asked: dict[str, Any]) -> Any:
+        return answers[asked["prompt"]]
+
+    same: dict[str, Any] = {"input_pipeline": [RENAME]}
+    server = serve(answer)
+    examples = data(*answers)
+    runs = [Runner().run(one, examples) for one in (ServiceTask(server.url, **same), LocalServiceTask(answer, **same))]
+    assert runs[0].digest == runs[1].digest
+    assert messages(runs[0]) == messages(runs[1])
+    assert runs[0].counts == {"completed": 5, "failed": 1}
+    found = dict(zip(answers, outcomes(runs[0]), strict=True))
+    assert found["object"] == [answers["object"]]
+    assert found["list"] == [{"text": "first"}, {"text": "second"}]
+    assert found["empty"] == []
+    assert found["none"] is None
+    assert found["text"] == ("BadAnswer", "form")
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "told"),
+    [
+        (
+            {"type": "object", "properties": {"text": {"type": "string"}}},
+            {"text": "a"},
+            "item 0.text",
+        ),
+        ("text.Text", {"text": "a"}, "item 0.text"),
+        (pa.schema([pa.field("text", pa.string())]), {"text": "a"}, "item 0.text"),
+        ({"type": "string"}, "a", "item 0"),
+    ],
+)
+def test_an_item_that_does_not_fit_the_output_schema_fails_its_row(
+    serve: Any, schema: Any, fits: Any, told: str
+) -> None:
+    answers = {"right": {"text": "a"}, "wrong": {"text": 3}}
+    server = serve(lambda asked: answers[asked["text"]])
+    pipeline = [] if isinstance(fits, dict) else [{"kind": "TransformJSON", "configuration": "$.text"}]
+    task = ServiceTask(server.url, output_schema=schema, output_pipeline=pipeline)
+    run = Runner().run(task, data("right", "wrong"))
+    assert outcomes(run) == [[fits], ("BadAnswer", "schema")]
+    assert messages(run) == [f"{told} is a whole number (3), not a text: it does not fit the output schema"]
+
+
+def test_an_async_function_is_a_service_too() -> None:
+    async def answer(asked: dict[str, Any]) -> Any:
+        await asyncio.sleep(0)
+        return {"text": asked["text"] * 2}
+
+    assert outcomes(Runner().run(LocalServiceTask(answer), data("a"))) == [[{"text": "aa"}]]
+
+
+def test_the_input_is_sent_as_an_object_and_its_index_only_where_a_pipeline_names_it(serve: Any) -> None:
+    server = serve(lambda asked: {"said": sorted(asked)})
+    rows = Dataset.from_rows([{"_index_": 7, "text": "a", "n": 1}], input=["text", "n"])
+    with_index = [{"kind": "TransformJSON", "configuration": {"id": "$._index_", "prompt": "$.text"}}]
+    kept = [{"kind": "Select", "configuration": {"fields": ["_index_", "n"]}}]
+    for pipeline in ([], [RENAME], with_index, kept):
+        Runner(policy=Policy(concurrency=1)).run(ServiceTask(server.url, input_pipeline=pipeline), rows)
+    assert server.rows == [
+        {"text": "a", "n": 1},
+        {"prompt": "a", "n": 1},
+        {"id": 7, "prompt": "a"},
+        {"_index_": 7, "n": 1},
+    ]
+    assert ServiceTask(server.url, input_pipeline=kept).reads == ("index",)
+    assert ServiceTask(server.url, input_pipeline=[RENAME]).reads == ()
+
+
+def test_an_input_that_is_no_object_is_sent_under_a_name(serve: Any) -> None:
+    server = serve(lambda asked: asked)
+    run = Runner().run(ServiceTask(server.url), Dataset.from_rows([{"input": 3}]))
+    assert outcomes(run) == [[{"input": 3}]]
+
+
+def test_what_json_cannot_say_is_not_sent(serve: Any) -> None:
+    server = serve(lambda asked: asked)
+    run = Runner().run(ServiceTask(server.url), data(float("nan")))
+    [raw] = Runner().run(ServiceTask(server.url), data(b"raw"))
+    assert outcomes(run) == [("TaskError", "request")]
+    assert raw.error is not None
+    assert "a bytes has no form in it; make text of it in the input pipeline" in raw.error["message"]
+    assert server.asked == []
+
+
+def test_a_row_that_a_pipeline_cannot_transform_fails_with_its_place(serve: Any) -> None:
+    server = serve(lambda asked: asked)
+    several = ServiceTask(server.url, input_pipeline=[EXPLODE])
+    run = Runner().run(several, Dataset.from_rows([{"text": ["a", "b"]}, {"text": "no list"}], input=["text"]))
+    assert outcomes(run) == [("TaskError", "input_pipeline")] * 2
+    assert "made 2 rows of the input" in messages(run)[0]
+    assert "ExplodeCollections" in messages(run)[1]
+    assert server.asked == []
+    out = ServiceTask(server.url, output_pipeline=[EXPLODE])
+    assert outcomes(Runner().run(out, data("x"))) == [("BadAnswer", "output_pipeline")]
+
+
+def test_items_are_alternatives_unless_an_adapter_groups_them(serve: Any) -> None:
+    server = serve(lambda asked: {"text": ["best", "second"]})
+    alternatives = ServiceTask(server.url, output_pipeline=[EXPLODE])
+    assert outcomes(Runner().run(alternatives, data("x"))) == [[{"text": "best"}, {"text": "second"}]]
+    plain = [EXPLODE, {"kind": "TransformJSON", "configuration": "$.text"}]
+    run = Runner().run(ServiceTask(server.url, output_pipeline=plain), data("x"))
+    assert outcomes(run) == [["best", "second"]]
+    assert run.table()["n_responses"].to_pylist() == [2]
+
+
+def test_a_response_index_groups_the_entities_of_a_tagger(serve: Any) -> None:
+    found = {"entities": [{"tag": "B", "at": 1}, {"tag": "A", "at": 0}, {"tag": "C", "at": 0}]}
+    server = serve(lambda asked: {"none": []}.get(asked["text"], found))
+    steps = [
+        {"kind": "ExplodeCollections", "configuration": {"collections": ["entities"]}},
+        {
+            "kind": "TransformJSON",
+            "configuration": {"tag": "$.entities.tag", "_response_index_": "$.entities.at"},
+        },
+    ]
+    grouped = Runner().run(ServiceTask(server.url, output_pipeline=steps, items=True), data("x", "none"))
+    assert outcomes(grouped) == [[[{"tag": "A"}, {"tag": "C"}], [{"tag": "B"}]], [[]]]
+    [first, *_] = grouped.table()["responses"].to_pylist()
+    assert [item["_response_index_"] for item in first] == [0, 0, 1]
+    one = Runner().run(ServiceTask(server.url, output_pipeline=steps[:1], items=True), data("x"))
+    assert outcomes(one) == [[[{"entities": e} for e in found["entities"]]]]
+    [row] = Runner().run(ServiceTask(server.url, output_pipeline=steps), data("x"))
+    assert row.error is not None
+    assert "_response_index_ 0 occurs 2 times; say items: true" in row.error["message"]
+
+
+def test_answers_of_other_rows_and_half_numbered_items_are_refused(serve: Any) -> None:
+    answers = {"foreign": {"_index_": 99}, "own": {"_index_": 1, "a": 1}, "half": [{"_response_index_": 0}, {}]}
+    server = serve(lambda asked: answers[asked["text"]])
+    run = Runner().run(ServiceTask(server.url), data(*answers))
+    assert outcomes(run) == [("BadAnswer", "foreign"), [{"a": 1}], ("BadAnswer", "form")]
+
+
+def test_an_arrow_schema_is_checked_too(serve: Any) -> None:
+    answers = [{"text": "a"}, {"text": 3}, {}, {"text": "a", "more": 1}]
+    server = serve(lambda asked: answers[asked["text"]])
+    schema = pa.schema([pa.field("text", pa.string())])
+    run = Runner().run(ServiceTask(server.url, output_schema=schema), data(0, 1, 2, 3))
+    assert outcomes(run) == [[{"text": "a"}], *[("BadAnswer", "schema")] * 3]
+
+
+def test_a_file_is_sent_as_multipart_form_data(serve: Any) -> None:
+    server = serve(lambda body: {"size": len(body)})
+    upload = {
+        "kind": "FileUpload",
+        "configuration": {"field": "$.text", "encoding": "utf-8", "filename": "a.txt", "formFields": {"lang": "de"}},
+    }
+    run = Runner().run(ServiceTask(server.url, input_pipeline=[upload]), data("grüße"))
+    assert run.counts == {"completed": 1}
+    assert server.heads[0]["content-type"].startswith("multipart/form-data; boundary=")
+    [body] = server.asked
+    assert b'name="lang"\r\n\r\nde' in body
+    assert b'name="file"; filename="a.txt"' in body
+    assert "grüße".encode() in body
+
+
+# Failures
+
+
+def one_row(server: Server, text: str = "x", policy: Policy = QUICK, **more: Any) -> tuple[Any, str, int]:
+    """What became of a single call: type and code, message, attempts."""
+    run = Runner(policy=policy).run(ServiceTask(server.url, **more), data(text))
+    [row], [message], [count] = outcomes(run), messages(run), attempts(run)
+    return row, message, count
+
+
+@pytest.mark.parametrize(
+    ("reply", "code", "told"),
+    [
+        (
+            Reply(body=b"<html>oh</html>", kind="text/html; charset=utf-8"),
+            "content_type",
+            "the answer is text/html, not",
+        ),
+        (Reply(body=b"not json"), "json", "the answer is no JSON: not json"),
+        (Reply(body=b"\xff\xfe\xff"), "json", "the answer is no JSON: "),
+        (Reply(body=b""), "json", "the answer is empty"),
+        (Reply(body=b"[" * 100_000), "json", "the answer is no JSON: [[["),
+        (Reply(body=b" " * ((16 << 20) + 1)), "too_large", "the answer is larger than 16 MiB"),
+        (Reply(body=b"3"), "form", "the answer is an int; it must be a JSON object"),
+        (Reply(body=b"[null]"), "form", "the answer holds a NoneType; it must be"),
+        (Reply(302, headers={"Location": "/other"}), "redirect", "redirects by 302"),
+        (Reply(307, headers={"Location": "http://other.example/x?token=1"}), "redirect", "another host, http://other."),
+        (Reply(304), "304", "304 Not Modified"),
+    ],
+)
+def test_what_is_no_answer_is_a_failed_row_that_says_so(serve: Any, reply: Reply, code: str, told: str) -> None:
+    server = serve(lambda asked: reply)
+    row, message, count = one_row(server)
+    assert (row, count) == (("BadAnswer", code), 1)
+    assert told in message
+    assert "\n" not in message
+    assert len(message) < 500
+
+
+def test_an_answer_without_a_type_is_read(serve: Any) -> None:
+    server = serve(lambda asked: Reply(body=b'{"a":1}', kind=None))
+    assert outcomes(Runner().run(ServiceTask(server.url), data("x"))) == [[{"a": 1}]]
+
+
+def test_a_redirect_on_the_same_host_is_followed(serve: Any) -> None:
+    server = serve(lambda asked: None)
+    server.answer = lambda asked: (
+        Reply(308, headers={"Location": "/there"}) if server.paths[-1] == "/answer" else {"path": server.paths[-1]}
+    )
+    run = Runner().run(ServiceTask(server.url), data("x"))
+    assert outcomes(run) == [[{"path": "/there"}]]
+    server.answer = lambda asked: Reply(307, headers={"Location": "/round"})
+    assert one_row(server)[1] == "redirects more than 5 times"
+
+
+@pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 504])
+def test_what_may_pass_is_tried_again_and_counted(serve: Any, status: int) -> None:
+    server = serve(lambda asked: {"n": len(server.asked)} if len(server.asked) > 2 else Reply(status))
+    run = Runner(policy=QUICK).run(ServiceTask(server.url), data("x"))
+    assert outcomes(run) == [[{"n": 3}]]
+    assert attempts(run) == [3]
+    server.answer = lambda asked: Reply(status, body=b"busy\nnow")
+    row, message, count = one_row(server)
+    assert (row, count) == (("Unavailable", str(status)), 3)
+    assert message.startswith(f"{status} ")
+    assert message.endswith(": busy now")
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
+def test_a_bad_request_is_not_tried_again(serve: Any, status: int) -> None:
+    server = serve(lambda asked: Reply(status, body=b'{"error":"too long"}'))
+    row, message, count = one_row(server)
+    assert (row, count) == (("BadRequest", str(status)), 1)
+    assert message.endswith(': {"error":"too long"}')
+
+
+def test_a_service_that_asks_to_wait_is_left_alone_so_long(serve: Any) -> None:
+    server = serve(lambda asked: {} if len(server.asked) > 1 else Reply(429, headers={"Retry-After": "1"}))
+    run = Runner(policy=QUICK).run(ServiceTask(server.url), data("x"))
+    assert attempts(run) == [2]
+    assert server.times[1] - server.times[0] >= 1.0
+
+
+def test_a_service_that_asks_to_wait_for_a_day_costs_the_row(serve: Any) -> None:
+    server = serve(lambda asked: Reply(429, headers={"Retry-After": "86400"}))
+    row, message, count = one_row(server)
+    assert (row, count) == (("TaskError", "429"), 1)
+    assert message.startswith(
+        "it asks to wait 86,400 s, and 600 s is the longest that is waited; 429 Too Many Requests"
+    )
+
+
+@pytest.mark.parametrize("told", ["Wed, 21 Oct 2015 07:28:00 GMT", "soon"])
+def test_a_moment_that_is_past_or_none_is_not_waited_for(serve: Any, told: str) -> None:
+    server = serve(lambda asked: {} if len(server.asked) > 1 else Reply(503, headers={"Retry-After": told}))
+    assert attempts(Runner(policy=QUICK).run(ServiceTask(server.url), data("x"))) == [2]
+
+
+def test_a_refused_connection_is_told_and_tried_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    run = Runner(policy=QUICK).run(ServiceTask(f"http://127.0.0.1:{port}/"), data("x"))
+    assert (outcomes(run), attempts(run)) == ([("Unavailable", "connect")], [3])
+    assert messages(run)[0].startswith(f"no connection to 127.0.0.1:{port}: ")
+
+
+def test_a_connection_that_breaks_off_is_told_and_tried_again(serve: Any) -> None:
+    def answer(asked: dict[str, Any]) -> Any:
+        if asked["text"] == "half":
+            return Reply(body=b'{"text":', length=100)
+        raise Hangup
+
+    server = serve(answer)
+    for text in ("half", "hangup"):
+        row, message, count = one_row(server, text)
+        assert (row, count) == (("Unavailable", "connection"), 3)
+        assert message.startswith("127.0.0.1:")
+        assert " broke off: " in message
+
+
+def test_a_timeout_is_tried_again(serve: Any) -> None:
+    def answer(asked: dict[str, Any]) -> Any:
+        if len(server.asked) == 1:
+            server.released.wait(PATIENCE)
+        return {"n": len(server.asked)}
+
+    server = serve(answer)
+    run = Runner(policy=Policy(timeout=1, retries=1, backoff=0)).run(ServiceTask(server.url), data("x"))
+    assert (outcomes(run), attempts(run)) == ([[{"n": 2}]], [2])
+    server.asked.clear()
+    run = Runner(policy=Policy(timeout=1)).run(ServiceTask(server.url), data("x"))
+    assert (outcomes(run), attempts(run)) == ([("TaskTimeout", "timeout")], [1])
+
+
+def scripted(asked: dict[str, Any]) -> Any:
+    kinds = {2: Reply(400), 3: Reply(body=b"?"), 5: [], 7: [{"n": 1}, {"n": 2}]}
+    return kinds.get(asked["text"] % 10, {"n": asked["text"]})
+
+
+def test_statuses_and_counts_of_a_long_run_are_exact(serve: Any) -> None:
+    flaky: Counter[int] = Counter()
+
+    def answer(asked: dict[str, Any]) -> Any:
+        number = asked["text"]
+        if number % 10 == 9:
+            flaky[number] += 1
+            if flaky[number] <= 1:
+                raise Hangup
+        return scripted(asked)
+
+    server = serve(answer)
+    run = Runner(policy=QUICK).run(ServiceTask(server.url), data(*range(200)))
+    assert run.counts == {"completed": 160, "failed": 40}
+    assert Counter(row for row in outcomes(run) if isinstance(row, tuple)) == {
+        ("BadRequest", "400"): 20,
+        ("BadAnswer", "json"): 20,
+    }
+    assert Counter(attempts(run)) == {1: 180, 2: 20}
+    assert len(server.asked) == 220
+    assert Counter(run.table()["n_responses"].to_pylist()) == {0: 60, 1: 120, 2: 20}
+
+
+def test_a_bad_request_may_skip_its_row(serve: Any) -> None:
+    server = serve(scripted)
+    run = Runner().run(ServiceTask(server.url, on_bad_request="skip"), data(1, 2, 3))
+    assert [r.status for r in run] == ["completed", "skipped", "failed"]
+    assert outcomes(run)[1] == ("Skipped", "400")
+    evaluation = Evaluator().evaluate(run, {"one": lambda output, expected: output == expected})
+    assert evaluation.counts == {"one": {"scored": 1, "skipped": 1, "failed": 1}}
+    assert evaluation.table("one")["reason"].to_pylist()[1] == "task: 400 Bad Request: {}"
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_bad_request_may_stop_the_run_which_then_goes_on(serve: Any, processes: bool) -> None:
+    server = serve(scripted)
+    asked = ServiceTask(server.url, on_bad_request="abort", model="m", version="1")
+    runner = Runner(MemoryStore(), Policy(concurrency=1, processes=processes))
+    with pytest.raises(Aborted, match=r"_index_ 1, replication 0: BadRequest: 400 Bad Request"):
+        runner.run(asked, data(1, 2, 3))
+    assert len(server.asked) == 2
+    run = runner.run(asked, data(1, 2, 3))
+    assert outcomes(run) == [[{"n": 1}], ("BadRequest", "400"), ("BadAnswer", "json")]
+    assert len(server.asked) == 3
+
+
+# Connections
+
+
+@pytest.mark.parametrize("processes", [False, True])
+def test_connections_are_used_again(serve: Any, processes: bool) -> None:
+    server = serve(lambda asked: asked)
+    run = Runner(policy=Policy(concurrency=4, processes=processes)).run(ServiceTask(server.url), data(*range(100)))
+    assert run.counts == {"completed": 100}
+    assert 1 <= len(server.connections) <= 4
+
+
+def test_one_task_serves_several_runs_also_from_within_a_loop(serve: Any) -> None:
+    server = serve(lambda asked: asked)
+    asked = ServiceTask(server.url)
+
+    async def notebook() -> Run:
+        return Runner().run(asked, data(1))
+
+    assert outcomes(Runner().run(asked, data(0))) == [[{"text": 0}]]
+    assert outcomes(asyncio.run(notebook())) == [[{"text": 1}]]
+
+
+def test_an_answer_leaves_no_cookie_for_the_next(serve: Any) -> None:
+    server = serve(lambda asked: Reply(headers={"Set-Cookie": "session=1; Path=/"}))
+    Runner(policy=Policy(concurrency=1)).run(ServiceTask(server.url), data(1, 2))
+    assert ["cookie" in head for head in server.heads] == [False, False]
+
+
+KILLED = """
+import sys
+from evaluand import Dataset, DirectoryStore, Policy, Runner
+from evaluand.tasks.service import ServiceTask
+rows = [{"text": n} for n in range(int(sys.argv[3]))]
+asked = ServiceTask(sys.argv[1], model="m", version="1")
+Runner(DirectoryStore(sys.argv[2]), Policy(concurrency=4)).run(asked, Dataset.from_rows(rows, input=["text"]))
+"""
+
+
+def test_a_run_that_was_killed_asks_nothing_twice_that_was_answered(serve: Any, tmp_path: Path) -> None:
+    def answer(asked: dict[str, Any]) -> Any:
+        if asked["text"] >= 40:
+            server.released.wait(PATIENCE)
+        return asked
+
+    server, total = serve(answer), 60
+    child = subprocess.Popen([sys.executable, "-c", KILLED, server.url, str(tmp_path / "store"), str(total)])
+    end = time.monotonic() + PATIENCE
+    while len(kept(tmp_path)) < 40:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    os.kill(child.pid, signal.SIGKILL)
+    child.wait()
+    server.released.set()
+    asked = ServiceTask(server.url, model="m", version="1")
+    run = Runner(DirectoryStore(tmp_path / "store")).run(asked, data(*range(total)))
+    assert run.counts == {"completed": total}
+    calls = Counter(row["text"] for row in server.rows)
+    assert {n: calls[n] for n in range(40)} == dict.fromkeys(range(40), 1)
+    assert set(calls) == set(range(total))
+    local = LocalServiceTask(lambda row: row)
+    assert run.digest == Runner().run(local, data(*range(total))).digest
+
+
+def kept(folder: Path) -> list[bytes]:
+    """The complete lines of the journal."""
+    return [
+        line for path in folder.glob("store/runs/*/journal/*/*.jsonl") for line in path.read_bytes().split(b"\n")[:-1]
+    ]
+
+
+# Secrets
+
+
+SECRET = 'sk-live-"9f8e7d6c5b4a'
+
+
+def test_a_secret_is_sent_and_stands_nowhere_else(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("API_TOKEN", SECRET)
+    caplog.set_level(logging.INFO)
+
+    def answer(asked: dict[str, Any]) -> Any:
+        told = server.heads[-1]["authorization"]
+        quoted = json.dumps({"error": f"bad token: {told}"}).encode()
+        plain = f"you said {told}".encode()
+        return {
+            "refuse": Reply(401, quoted),
+            "refuse in html": Reply(403, plain, "text/html"),
+            "fail": Reply(500, quoted),
+            "no json": Reply(body=plain),
+            "wrong type": Reply(body=plain, kind="text/plain"),
+            "late": Reply(body=b" " * 290 + plain, kind="text/plain"),
+            "elsewhere": Reply(307, headers={"Location": f"http://x.example/{SECRET}"}),
+            "repeat": {"you": told},
+        }.get(asked["text"], asked)
+
+    server = serve(answer)
+    asked = ServiceTask(server.url, headers={"Authorization": "Bearer ${API_TOKEN}", "X-Plain": "1"})
+    texts = ("refuse", "refuse in html", "fail", "no json", "wrong type", "late", "elsewhere", "repeat", "good")
+    run = Runner(DirectoryStore(tmp_path / "store"), Policy(concurrency=1)).run(asked, data(*texts))
+    assert run.counts == {"failed": 8, "completed": 1}
+    assert {head["authorization"] for head in server.heads} == {f"Bearer {SECRET}"}
+    assert server.heads[0]["x-plain"] == "1"
+    assert "401 Unauthorized" in messages(run)[0]
+    assert "bad token: Bearer ${API_TOKEN}" in messages(run)[0]
+    assert messages(run)[7] == "the answer repeats the environment variable API_TOKEN, so it is not kept"
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
+    assert b"401 Unauthorized" in stored or b"Unauthorized" in b"".join(m.encode() for m in messages(run))
+    for text in (stored.decode("latin-1"), caplog.text, repr(asked), repr(asked.identify()), *messages(run)):
+        for part in (SECRET, SECRET[:7], SECRET[-6:]):
+            assert part not in text
+    tables = b"".join(json.dumps(b.to_pylist(), default=str).encode() for b in run.batches())
+    assert SECRET[:7].encode() not in tables
+
+
+def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve: Any) -> None:
+    server = serve(lambda asked: asked)
+    asked = ServiceTask(server.url, headers={"Authorization": "Bearer ${NO_SUCH_TOKEN}"})
+    with pytest.raises(SpecError, match="headers: the environment variable NO_SUCH_TOKEN is not set"):
+        Runner().run(asked, data("x"))
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("parameters", "told"),
+    [
+        ({"headers": {"Authorization": "Bearer abc"}}, "headers.Authorization: write what is secret as ${NAME}"),
+        ({"headers": {"X-Api-Key": "abc"}}, "headers.X-Api-Key: write what is secret"),
+        ({"headers": {"X": "a\r\nb"}}, "headers.X: cannot be sent"),
+        ({"headers": {"a b": "x"}}, "headers.a b: is no name of a header"),
+        ({"url": "https://me:secret@models.example/"}, "url: holds a user; write what is secret into a header"),
+        ({"url": "models.example/answer"}, "url: is 'models.example/answer'; give the whole address"),
+        ({"version": "3"}, "version: is the version of no model"),
+        ({"on_bad_request": "ignore"}, "on_bad_request: is 'ignore'; give 'fail' or 'skip' or 'abort'"),
+        ({"batch": 0}, "batch: is 0; give a whole number of at least 1"),
+        ({"output_schema": {"pattern": "x"}}, "output_schema: $.item: "),
+        ({"output_schema": "text.Txt"}, "output_schema: no schema is called 'text.Txt' (did you mean 'text.Text'?)"),
+        ({"input_pipeline": [RENAME, {"kind": "Renam"}]}, "input_pipeline.1: no adapter is called 'Renam' (did you"),
+        ({"output_pipeline": {"adapters": [], "onError": "skip"}}, "output_pipeline: onError is 'skip'; here a row"),
+        (
+            {"client_pipeline": [{"kind": "FileUpload", "configuration": {"field": "$.a"}}]},
+            "client_pipeline: FileUpload stands at the end of input_pipeline only",
+        ),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused_with_their_place(parameters: dict[str, Any], told: str) -> None:
+    given = {"url": "http://127.0.0.1/"} | parameters
+    with pytest.raises(ParameterError) as raised:
+        ServiceTask(**given)
+    assert told in str(raised.value)
+    assert "secret@" not in str(raised.value)
+
+
+def test_what_the_client_pipeline_removes_never_leaves_the_machine(serve: Any, tmp_path: Path) -> None:
+    server = serve(lambda asked: {"keys": sorted(asked)})
+    rows = Dataset.from_rows([{"text": "hello", "name": "Erika Mustermann"}], input=["text", "name"])
+    drop = {"kind": "Drop", "configuration": {"fields": ["name"]}}
+    asked = ServiceTask(server.url, client_pipeline=[drop], input_pipeline=[RENAME])
+    assert outcomes(Runner().run(asked, rows)) == [[{"keys": ["prompt"]}]]
+    sent = b"".join(server.asked) + json.dumps(server.heads).encode() + "".join(server.paths).encode()
+    assert b"Mustermann" not in sent
+
+
+# Identity
+
+
+def test_services_are_the_same_where_model_version_and_pipelines_are() -> None:
+    def spec(url: str = "http://a.example/", **more: Any) -> Any:
+        return ServiceTask(url, **({"model": "m", "version": "1", "input_pipeline": [RENAME]} | more)).identify().spec
+
+    same = spec()
+    assert spec("http://b.example:8080/v2?key=1") == same
+    assert spec(headers={"X-Trace": "1"}, method="PUT", on_bad_request="abort") == same
+    assert spec(input_pipeline=RENAME) == same
+    assert spec(input_pipeline={"adapters": [dict(RENAME)]}) == same
+    others: list[dict[str, Any]] = [
+        {"model": "other"},
+        {"version": "2"},
+        {"input_pipeline": []},
+        {"input_pipeline": [], "client_pipeline": [RENAME]},
+        {"output_pipeline": [EXPLODE]},
+        {"output_schema": {"type": "string"}},
+        {"output_schema": pa.schema([("text", pa.string())])},
+        {"items": True},
+        {"on_bad_request": "skip"},
+        {"on_missing": "ignore"},
+    ]
+    made = [json.dumps(spec(**other), sort_keys=True) for other in others]
+    assert len({*made, json.dumps(same, sort_keys=True)}) == len(others) + 1
+    assert "example" not in json.dumps(same)
+
+
+def test_a_service_without_a_version_is_asked_every_time_and_says_why(serve: Any) -> None:
+    server = serve(lambda asked: asked)
+    runner = Runner()
+    for _ in range(2):
+        run = runner.run(ServiceTask(server.url + "?key=1", model="bot"), data("x"))
+    assert len(server.asked) == 2
+    assert run.receipt is not None
+    told = f"bot: what answers at {server.url} cannot be seen from here; declare `model` and `version` to pin it"
+    assert run.receipt.why == f"unpinned, so never reused: {told}"
+
+
+def test_a_versioned_service_is_asked_for_what_is_new_wherever_it_lives(serve: Any) -> None:
+    first, second = serve(lambda asked: asked), serve(lambda asked: asked)
+    runner = Runner()
+    runner.run(ServiceTask(first.url, model="m", version="1"), data("a", "b"))
+    run = runner.run(ServiceTask(second.url, model="m", version="1"), data("a", "b", "c"))
+    assert (len(first.asked), second.rows) == (2, [{"text": "c"}])
+    assert run.manifest["provenance"]["parts"]["address"] == second.url
+    runner.run(ServiceTask(second.url, model="m", version="1", input_pipeline=[RENAME]), data("a"))
+    assert second.rows[-1] == {"prompt": "a"}
+
+
+def test_a_function_is_pinned_by_its_code() -> None:
+    identity = LocalServiceTask(lambda asked: asked).identify()
+    assert identity.pinned
+    assert identity.spec != LocalServiceTask(lambda asked: [asked]).identify().spec
+
+
+# Batches
+
+
+def in_batches(change: Callable[[list[dict[str, Any]]], Any] = lambda out: out) -> Callable[[Any], Any]:
+    """A service that takes lists and answers backwards."""
+
+    def answer(rows: Any) -> Any:
+        if any(row["text"] == "bad" for row in rows):
+            return Reply(400, b"a row is bad")
+        return change([{"_index_": row["_index_"], "said": row["text"]} for row in reversed(rows)])
+
+    return answer
+
+
+def test_several_examples_are_asked_in_one_request(serve: Any) -> None:
+    server = serve(in_batches())
+    texts = [str(n) for n in range(50)]
+    run = Runner(policy=Policy(concurrency=20)).run(ServiceTask(server.url, batch=10), data(*texts), replications=2)
+    assert outcomes(run) == [[{"said": text}] for text in texts for _ in range(2)]
+    assert max(len(rows) for rows in server.rows) == 10
+    assert sum(len(rows) for rows in server.rows) == 100
+    for rows in server.rows:
+        assert len({row["_index_"] for row in rows}) == len(rows)
+
+
+def test_an_element_may_hold_several_answers_or_none(serve: Any) -> None:
+    held: dict[int, Any] = {0: [{"a": 1}, {"a": 2}], 1: [], 2: None, 3: {"a": 3}}
+    server = serve(lambda rows: [{"_index_": r["_index_"], "responses": held[r["_index_"]]} for r in rows])
+    run = Runner().run(ServiceTask(server.url, batch=4), data(*"abcd"))
+    assert outcomes(run) == [[{"a": 1}, {"a": 2}], [], None, [{"a": 3}]]
+
+
+def test_a_bad_row_costs_its_batch_nothing(serve: Any) -> None:
+    server = serve(in_batches())
+    run = Runner(policy=QUICK).run(ServiceTask(server.url, batch=3), data("a", "bad", "c"))
+    assert outcomes(run) == [[{"said": "a"}], ("BadRequest", "400"), [{"said": "c"}]]
+    assert sorted(len(rows) for rows in server.rows) == [1, 1, 1, 3]
+
+
+def logged(run: Run, name: str) -> int:
+    """The sum of what was logged under a name."""
+    events = [e for batch in run.spans() for row in batch.to_pylist() for e in json.loads(row["events"] or "[]")]
+    return sum(value for told, _, value in events if told == name)
+
+
+def test_duplicates_are_left_out_and_counted_or_fail_their_row(serve: Any) -> None:
+    server = serve(in_batches(lambda out: [*out, out[0], *out[:1]]))
+    policy = Policy(concurrency=4)
+    run = Runner(policy=policy).run(ServiceTask(server.url, batch=4), data(*"abcd"))
+    assert run.counts == {"completed": 4}
+    assert logged(run, "duplicate_outputs") == 2
+    run = Runner(policy=policy).run(ServiceTask(server.url, batch=4, on_duplicate="fail"), data(*"abcd"))
+    assert outcomes(run)[3] == ("BadAnswer", "duplicate")
+    assert messages(run) == ["the answer holds 3 outputs for _index_ 3"]
+
+
+def test_missing_outputs_fail_their_row_or_are_no_answer(serve: Any) -> None:
+    server = serve(in_batches(lambda out: out[1:]))
+    run = Runner().run(ServiceTask(server.url, batch=4), data(*"abcd"))
+    assert outcomes(run)[3] == ("BadAnswer", "missing")
+    assert messages(run) == ["the answer holds no output for _index_ 3"]
+    run = Runner().run(ServiceTask(server.url, batch=4, on_missing="ignore"), data(*"abcd"))
+    assert outcomes(run)[3] is None
+    assert run.counts == {"completed": 4}
+
+
+def test_foreign_outputs_fail_their_batch_or_are_left_out_and_counted(serve: Any) -> None:
+    server = serve(in_batches(lambda out: [{"_index_": 99}, *out, {"_index_": 98}]))
+    run = Runner().run(ServiceTask(server.url, batch=4), data(*"abcd"))
+    assert outcomes(run) == [("BadAnswer", "foreign")] * 4
+    assert "2 of its outputs are for an _index_ that was not asked: 99, 98" in messages(run)[0]
+    run = Runner().run(ServiceTask(server.url, batch=4, on_foreign="ignore"), data(*"abcd"))
+    assert outcomes(run) == [[{"said": text}] for text in "abcd"]
+    assert logged(run, "foreign_outputs") == 2
+
+
+@pytest.mark.parametrize("answer", [{}, [1], [{}], [{"_index_": "0"}], None])
+def test_an_answer_that_is_no_batch_fails_every_row_of_it(serve: Any, answer: Any) -> None:
+    server = serve(lambda rows: answer)
+    run = Runner().run(ServiceTask(server.url, batch=2), data("a", "b"))
+    assert outcomes(run) == [("BadAnswer", "form")] * 2
+
+
+def test_a_batch_that_fails_is_tried_again_row_by_row_count(serve: Any) -> None:
+    good = in_batches()
+    server = serve(lambda rows: Reply(503) if len(server.asked) == 1 else good(rows))
+    run = Runner(policy=Policy(concurrency=4, retries=1, backoff=0)).run(
+        ServiceTask(server.url, batch=4), data(*"abcd")
+    )
+    assert run.counts == {"completed": 4}
+    assert attempts(run) == [2] * 4
+
+
+def test_a_batch_that_takes_too_long_times_out_every_row_of_it(serve: Any) -> None:
+    server = serve(lambda rows: server.released.wait(PATIENCE) and [])
+    run = Runner(policy=Policy(timeout=1)).run(ServiceTask(server.url, batch=2), data("a", "b"))
+    assert outcomes(run) == [("TaskTimeout", "timeout")] * 2
+
+
+# In experiment files
+
+
+EXPERIMENT = """
+name: views
+dataset: {{path: cases.jsonl, input: [text], expected: answer}}
+tasks:
+  bot:
+    kind: service
+    url: {url}
+    model: echo
+    version: 3
+    headers: {{Authorization: "Bearer ${{API_TOKEN}}"}}
+    input_pipeline:
+      - kind: Rename
+        configuration: {{text: prompt}}
+    output_pipeline:
+      - {{kind: TransformJSON, configuration: $.text}}
+    output_schema: {{type: string}}
+scorers: {{same: exact_match}}
+metrics: [accuracy]
+run: {{retries: 2, total_timeout: 60}}
+"""
+
+
+def test_an_experiment_file_names_a_service(serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_TOKEN", SECRET)
+    server = serve(lambda asked: {"text": asked["prompt"].upper()})
+    (tmp_path / "cases.jsonl").write_text('{"text":"a","answer":"A"}\n{"text":"b","answer":"?"}\n')
+    (tmp_path / "views.yaml").write_text(EXPERIMENT.format(url=server.url))
+    results = Experiment.from_file(tmp_path / "views.yaml").run(MemoryStore())
+    assert results.aggregation.table()["value"].to_pylist() == [0.5]
+    assert results.tasks[0].run.manifest["spec"]["task"]["version"] == "3"
+
+
+def test_every_fault_of_a_service_is_told_by_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("API_TOKEN", SECRET)
+    (tmp_path / "cases.jsonl").write_text('{"text":"a","answer":"A"}\n')
+    wrong = EXPERIMENT.format(url="ftp://x")
+    for right, other in (("Rename", "Renam"), ("$.text", '"$..["'), ("{type: s", "{typ: s")):
+        wrong = wrong.replace(right, other)
+    path = tmp_path / "views.yaml"
+    path.write_text(wrong)
+    with pytest.raises(SpecError) as raised:
+        Experiment.from_file(path)
+    told = [line.removeprefix(f"{path}:") for line in str(raised.value).split("\n")]
+    assert [line.partition(": ")[0] for line in told] == ["7", "12", "15", "16"]
+    assert told[0].startswith("7: tasks.bot.url: is 'ftp://x'")
+    assert told[1].startswith("12: tasks.bot.input_pipeline.0: no adapter is called 'Renam' (did you mean 'Rename'?)")
+    assert told[2].startswith("15: tasks.bot.output_pipeline.0: TransformJSON")
+    assert told[3].startswith("16: tasks.bot.output_schema: $.item: ")
+
+
+def test_without_the_client_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx2", None)
+    with pytest.raises(SpecError, match=r"pip install evaluand\[http\]"):
+        Runner().run(ServiceTask("http://127.0.0.1/"), data("x"))

@@ -1,0 +1,249 @@
+"""Views: one dataset in the shapes that several tasks ask for, and outputs in the shape that a scorer asks for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluand.adapter.faults import AdapterSpecError
+from evaluand.comparison import compare
+from evaluand.dataset import Dataset
+from evaluand.errors import DataError, SpecError
+from evaluand.evaluation import Evaluator
+from evaluand.experiment import Experiment
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.output_view import OutputView
+from evaluand.run import Runner
+from evaluand.scorers.exact_match import ExactMatch
+from evaluand.scorers.includes import Includes
+from evaluand.store import MemoryStore
+from evaluand.stores.directory import DirectoryStore
+from evaluand.task import task
+
+ROWS = [
+    {"id": "a", "text": "2 + 2", "lang": "en", "expected": "4", "meta": {"level": 1}},
+    {"id": "b", "text": "3 + 3", "lang": "de", "expected": "6", "meta": {"level": 2}},
+]
+PROMPT = [{"kind": "TransformJSON", "configuration": {"prompt": "$.text", "n": 1}}]
+CHAT = [{"kind": "TransformJSON", "configuration": {"messages": [{"role": "user", "content": "$.text"}]}}]
+ROLES: dict[str, Any] = {"input": "text", "attributes": "lang", "metadata": "meta"}
+
+
+def data(rows: Sequence[dict[str, Any]] = ROWS) -> Dataset:
+    return Dataset.from_rows(rows, **ROLES)
+
+
+@task(version="1")
+def completes(input: Any) -> Any:
+    return {"choices": [{"text": str(sum(map(int, input["prompt"].split(" + "))))}]}
+
+
+@task(version="1")
+def chats(input: Any) -> Any:
+    return str(sum(map(int, input["messages"][0]["content"].split(" + "))))
+
+
+ANSWER = [{"kind": "TransformJSON", "configuration": "$.choices[0].text"}]
+
+
+def test_two_views_of_one_dataset_feed_two_tasks_that_are_compared_row_by_row() -> None:
+    store, examples = MemoryStore(), data()
+    first = Runner(store).run(completes, examples.view(PROMPT))
+    second = Runner(store).run(chats, examples.view(CHAT))
+    graded = [
+        Evaluator().evaluate(first, {"right": OutputView(ExactMatch(), ANSWER)}, name="a"),
+        Evaluator().evaluate(second, {"right": ExactMatch()}, name="b"),
+    ]
+    (pair,) = compare(*graded, metrics=[Accuracy()]).pairs
+    assert (pair["n_used"], pair["value_a"], pair["value_b"]) == (2, 1.0, 1.0)
+    assert first.dataset.id == second.dataset.id == examples.id
+
+
+def test_a_view_changes_what_the_task_sees_and_nothing_else() -> None:
+    examples = data()
+    seen = list(examples.view(PROMPT))
+    assert [e.input for e in seen] == [{"prompt": "2 + 2", "n": 1}, {"prompt": "3 + 3", "n": 1}]
+    for mine, native in zip(seen, examples, strict=True):
+        assert (mine.digest, mine.expected, mine.attributes) == (native.digest, native.expected, native.attributes)
+    assert examples.view(PROMPT).id == examples.id
+    assert [e.input for e in examples] == ["2 + 2", "3 + 3"]
+
+
+def test_a_view_is_part_of_the_identity_of_a_run_and_calls_are_reused_by_what_they_are_asked() -> None:
+    store, examples = MemoryStore(), data()
+    first = Runner(store).run(completes, examples.view(PROMPT))
+    same = Runner(store).run(completes, examples.view([*PROMPT]))
+    two_steps = [
+        {"kind": "Rename", "configuration": {"text": "t"}},
+        {"kind": "TransformJSON", "configuration": {"prompt": "$.t", "n": 1}},
+    ]
+    other = Runner(store).run(completes, examples.view(two_steps))
+    assert same.id == first.id
+    assert other.id != first.id
+    assert (other.receipt.called, other.receipt.reused, other.digest) == (0, 2, first.digest)
+
+
+def test_a_view_holds_after_the_dataset_is_stored(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    stored = data().view(PROMPT).save(store)
+    assert stored.view_spec == PROMPT
+    assert [e.input["prompt"] for e in stored] == ["2 + 2", "3 + 3"]
+    assert Dataset.stored(store, stored.id).view_spec is None
+
+
+def test_adapters_see_the_index_and_what_a_task_may_know_but_not_what_is_expected() -> None:
+    configuration = {"i": "$._index_", "id": "$.id", "lang": "$.lang", "level": "$.meta.level"}
+    seen = list(data().view([{"kind": "TransformJSON", "configuration": configuration}]))
+    assert seen[1].input == {"i": 1, "id": "b", "lang": "de", "level": 2}
+    with pytest.raises(DataError, match=r"rows\[0\]: TransformJSON: _index_ 0: x: \$\.expected: \$ has no 'expected'"):
+        data().view([{"kind": "TransformJSON", "configuration": {"x": "$.expected"}}])
+
+
+def test_the_index_that_adapters_keep_is_not_shown_to_the_task() -> None:
+    assert next(iter(data().view([{"kind": "Select", "configuration": {"fields": ["_index_", "text"]}}]))).input == {
+        "text": "2 + 2"
+    }
+
+
+def test_every_row_that_can_not_be_transformed_is_told_before_anything_is_called(tmp_path: Path) -> None:
+    lines = [{"text": "a", "tags": ["x"]}, {"text": "b", "tags": []}, {"text": "c", "tags": ["y", "z"]}]
+    path = tmp_path / "data.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    examples = Dataset.from_file(path, input=["text", "tags"])
+    with pytest.raises(DataError) as raised:
+        examples.view([{"kind": "ExplodeCollections", "configuration": {"collections": ["tags"]}}])
+    assert [str(fault).removeprefix(str(path)) for fault in raised.value.faults] == [
+        ":2: _index_ 1: the view makes 0 inputs of it; make one of each example",
+        ":3: _index_ 2: the view makes 2 inputs of it; make one of each example",
+    ]
+
+
+def test_a_row_that_fails_may_have_another_put_in_its_place_but_not_be_left_out() -> None:
+    adapters = [{"kind": "TransformJSON", "configuration": {"x": "$.meta.none"}}]
+    seen = data().view({"adapters": adapters, "onError": "default", "default": {"x": None}})
+    assert [e.input for e in seen] == [{"x": None}] * 2
+    with pytest.raises(SpecError, match="a view keeps every example"):
+        data().view({"adapters": adapters, "onError": "skip"})
+
+
+def test_columns_and_rows_give_the_same_inputs() -> None:
+    rows = [{"text": f"t{i}", "n": i} for i in range(10_000)]
+    adapters = [
+        {"kind": "Rename", "configuration": {"text": "prompt"}},
+        {"kind": "TransformJSON", "configuration": {"prompt": "$.prompt", "n": "$.n", "stop": None, "t": 0.5}},
+    ]
+    examples = Dataset.from_rows(rows, input=["text", "n"]).view(adapters)
+    assert [e.input for e in examples] == [{"prompt": f"t{i}", "n": i, "stop": None, "t": 0.5} for i in range(10_000)]
+
+
+def test_a_task_that_reads_columns_takes_no_view() -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    from evaluand.split import Split
+    from evaluand.tasks.estimator import EstimatorTask
+
+    rows = [{"x": float(i), "expected": str(i % 2)} for i in range(10)]
+    examples = Dataset.from_rows(rows, input=["x"]).view([{"kind": "Select", "configuration": {"fields": ["x"]}}])
+    with pytest.raises(SpecError, match="reads the dataset's columns, which a view does not change"):
+        Runner().run(EstimatorTask(linear.LogisticRegression(), Split(folds=2)), examples)
+
+
+# Views of outputs
+
+
+def test_an_output_view_is_part_of_the_identity_of_a_scorer() -> None:
+    plain, viewed = ExactMatch(), OutputView(ExactMatch(), ANSWER)
+    assert plain.identify().spec != viewed.identify().spec
+    assert viewed.identify().spec == OutputView(ExactMatch(), ANSWER).identify().spec
+    assert viewed.identify().pinned
+
+
+def test_items_are_seen_one_by_one() -> None:
+    spans = [{"begin": 0, "end": 3}, {"begin": 5, "end": 9}]
+    rename = [{"kind": "Rename", "configuration": {"begin": "start"}}]
+    seen: list[Any] = []
+    OutputView(_Keeps(seen), rename).score(spans, None)
+    assert seen == [[{"start": 0, "end": 3}, {"start": 5, "end": 9}]]
+    assert spans[0] == {"begin": 0, "end": 3}
+
+
+class _Keeps(Includes):
+    def __init__(self, seen: list[Any]) -> None:
+        object.__setattr__(self, "seen", seen)
+
+    def score(self, output: Any, expected: Any) -> Any:
+        self.seen.append(output)  # type: ignore[attr-defined]
+        return 1.0
+
+
+def test_an_output_that_does_not_fit_costs_one_grade() -> None:
+    @task(version="1")
+    def odd(text: str) -> Any:
+        return "just text" if text == "2 + 2" else {"choices": [{"text": "6"}]}
+
+    evaluation = Evaluator().evaluate(Runner().run(odd, data()), {"right": OutputView(ExactMatch(), ANSWER)})
+    table = evaluation.table("right").to_pylist()
+    assert [row["status"] for row in table] == ["failed", "scored"]
+    assert "the output is a str; a view is made of objects" in table[0]["reason"]
+
+
+# In experiment files
+
+
+def experiment(folder: Path, text: str) -> Path:
+    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    (folder / "app.py").write_text(
+        "def answer(input):\n    return {'text': str(sum(map(int, input['prompt'].split(' + '))))}\n"
+    )
+    path = folder / "e.yaml"
+    path.write_text(text)
+    return path
+
+
+FILE = """\
+name: views
+dataset:
+  path: data.jsonl
+  input: text
+  views:
+    prompts: [{kind: TransformJSON, configuration: {prompt: $.text}}]
+tasks:
+  named: {function: app.py:answer, view: prompts}
+  own: {function: app.py:answer, view: {kind: Rename, configuration: {text: prompt}}}
+scorers:
+  right: {kind: exact_match, view: [{kind: TransformJSON, configuration: $.text}]}
+metrics: [accuracy]
+"""
+
+
+def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: Path) -> None:
+    results = Experiment.from_file(experiment(tmp_path, FILE)).run()
+    assert results.aggregation.table()["value"].to_pylist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "message"),
+    [
+        (
+            "view: prompts}",
+            "view: promts}",
+            "8: tasks.named.view: no view is called 'promts' (did you mean 'prompts'?)",
+        ),
+        (
+            "{kind: Rename, ",
+            "{kind: Renam, ",
+            "9: tasks.own.view: no adapter is called 'Renam' (did you mean 'Rename'?)",
+        ),
+        ("{text: prompt}}", "{txt: prompt}}", "Rename: _index_ 0: there is no field 'txt' (did you mean 'text'?)"),
+        ("configuration: $.text}]}", "configuration: $text}]}", "11: scorers.right: TransformJSON: '$text' is no path"),
+    ],
+)
+def test_a_wrong_view_is_told_by_its_line(tmp_path: Path, right: str, wrong: str, message: str) -> None:
+    assert right in FILE
+    with pytest.raises((SpecError, DataError)) as raised:
+        Experiment.from_file(experiment(tmp_path, FILE.replace(right, wrong)))
+    assert message in str(raised.value)
+    assert not isinstance(raised.value, AdapterSpecError)
