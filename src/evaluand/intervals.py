@@ -174,6 +174,77 @@ def _below(won: int, lost: int, n: int, difference: float, correction: float) ->
     return apart / math.sqrt(variance)
 
 
+def least_mean(total: np.ndarray, weight: np.ndarray, lowest: float, level: float) -> float:
+    """A lower bound of a weighted mean over clusters whose rows are known to have at least the value `lowest`.
+
+    One more cluster of that value, as heavy as the heaviest, stands for what was not seen, and all clusters are weighed
+    by chance (Dirichlet): the bound is the mean that so weighed is reached with the probability `level`. Of right and
+    wrong rows it is the bound of Clopper & Pearson, which never errs more often than it says; of other values in
+    clusters of equal weight no case is known in which it does. The t interval takes what was not seen for impossible.
+    Source: N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
+    variable" (Mathematical Methods of Statistics 14, 2005).
+
+    Args:
+        total: the weighted sum of each cluster.
+        weight: of each cluster, above 0.
+        lowest: the least value a row can have.
+        level: between a half and 1.
+
+    Example:
+        >>> round(least_mean(np.array([1.0] * 19 + [0.0]), np.ones(20), 0.0, 0.95), 3)  # Clopper & Pearson: 0.784
+        0.784
+    """
+    heaviest = float(weight.max())
+    total, weight = np.append(total, lowest * heaviest), np.append(weight, heaviest)
+    low, high = lowest, float(total[:-1].sum() / weight[:-1].sum())
+    while high - low > _NEAR * (abs(low) + abs(high)) and (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if _chance_below(total - middle * weight) <= 1 - level else (low, middle)
+    return low
+
+
+_NEAR = 1e-7
+"""How near to its limit an end found by bisection is, relatively."""
+
+
+def _chance_below(factor: np.ndarray) -> float:
+    """The probability that the sum of independent standard exponential variables times these factors is at most 0.
+
+    By the saddlepoint, which here is right to 3 % of the probability and nearly always above it.
+    Source: R. Lugannani & S. Rice, "Saddle point approximation for the distribution of the sum of independent random
+    variables" (Advances in Applied Probability 12, 1980).
+    """
+    least, most = float(factor.min()), float(factor.max())
+    if least >= 0 or most <= 0:
+        return float(most <= 0)
+    point = _saddlepoint(factor, 1 / least, 1 / most)
+    tilted = factor / (1 - point * factor)
+    root = math.copysign(math.sqrt(max(2 * float(np.log1p(-point * factor).sum()), 0.0)), point)
+    scale = point * math.sqrt(float(tilted @ tilted))
+    if abs(root) < _FLAT:  # the two terms below cancel, and their sum is small
+        return 0.5
+    density = math.exp(-root * root / 2) / math.sqrt(2 * math.pi)
+    return normal_tail(-root) + density * (1 / root - 1 / scale)
+
+
+_FLAT = 1e-4
+
+
+def _saddlepoint(factor: np.ndarray, low: float, high: float) -> float:
+    """Where the derivative of the cumulant function is 0, by Newton's method between the ends."""
+    point = 0.0
+    for _ in range(200):
+        tilted = factor / (1 - point * factor)
+        slope = float(tilted.sum())
+        low, high = (point, high) if slope < 0 else (low, point)
+        following = point - slope / float(tilted @ tilted)
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - point) <= 1e-12 * abs(following):
+            break
+        point = following
+    return point
+
+
 def binomial_tail(k: int, n: int) -> float:
     """The probability of at most k heads in n tosses of a fair coin, to better than 1e-8 relatively.
 

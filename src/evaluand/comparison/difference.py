@@ -17,6 +17,7 @@ from evaluand.intervals import (
     bootstrap,
     cluster_sums,
     cluster_variance,
+    least_mean,
     normal_quantile,
     paired_score,
     t_quantile,
@@ -170,11 +171,12 @@ def mean_of(rows: Rows, values: np.ndarray, metric: Metric) -> float:
 def bound(rows: Rows, a: int, b: int, metric: Metric, level: float) -> tuple[float, float]:
     """One-sided bounds of B − A: each lies on the wrong side of the true difference at most as often as `level` says.
 
+    Of values without a known range that holds about: no sample tells how far one that was not seen could lie off.
+
     Returns:
         The lower and the upper bound, NaN where undefined.
     """
-    sample = Sample.of(rows.of(rows.known[a] & rows.known[b]), a, b, metric)
-    return sample.interval(2 * level - 1, correction=0.5)
+    return Sample.of(rows.of(rows.known[a] & rows.known[b]), a, b, metric).bounds(level)
 
 
 @dataclass(frozen=True)
@@ -264,6 +266,15 @@ class Sample:
         if not 0 < half < math.inf:
             return math.nan, math.nan
         return max(self.value - half, -self.span), min(self.value + half, self.span)
+
+    def bounds(self, level: float) -> tuple[float, float]:
+        """One-sided bounds; the t interval of few rows that differ is too narrow, so no bound is nearer than safe."""
+        low, high = self.interval(2 * level - 1, correction=0.5)
+        if (self.independent and self.binary) or math.isnan(low) or not math.isfinite(self.span):
+            return low, high
+        total, weight = self.state["cluster_sum"], self.state["cluster_weight"]
+        least, most = least_mean(total, weight, -self.span, level), -least_mean(-total, weight, -self.span, level)
+        return min(low, least), max(high, most)
 
     def bootstrap(self, confidence: float) -> tuple[float, float]:
         if not 2 <= self.clusters <= BOOTSTRAPPED_CLUSTERS:

@@ -6,8 +6,9 @@
     accuracy not worse than base by 0.02             … above -0.02; `at 99%` after either says another level
     accuracy(answer)[topic=algebra] >= 0.8           of one scorer, in one group
 
-`at` always means one thing: the gate passes wrongly at most so rarely, in 5 of 100 cases at 95 %. Names with blanks or
-signs stand in quotes. `baseline` is the first evaluation of a comparison.
+`at` always means one thing: the gate passes wrongly at most so rarely, in 5 of 100 cases at 95 %; only about so where a
+difference is of values without a known range. Names with blanks or signs stand in quotes. `baseline` is the first
+evaluation of a comparison.
 
 A value is taken over the rows that have a score, and its message counts those that have none. Against a baseline, rows
 without a score count as wrong (metrics without a worst value cannot tell, and the gate fails): a system that crashes on
