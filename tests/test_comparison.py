@@ -18,7 +18,7 @@ from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
-from evaluand.comparison import find_evaluations
+from evaluand.comparison import check_gates, find_evaluations
 from evaluand.comparison.difference import bound, difference
 from evaluand.comparison.pairing import Rows, _matched, paired
 from evaluand.comparison.ranking import letters
@@ -473,6 +473,26 @@ def test_weights_count() -> None:
     [pair] = compare(a, b, metrics=Accuracy(weighted=True)).pairs
     assert (pair["value_a"], pair["value_b"], pair["difference"]) == (0.5, 0.375, -0.125)
     assert pair["interval"] == "clustered student"
+
+
+def test_rows_without_weight_tell_nothing_in_a_comparison() -> None:
+    store, pairs = MemoryStore(), []
+    for n in (4, 40):
+        rows = [{"input": f"q{i}", "weight": float(i < 4)} for i in range(n)]
+        a = evaluated(store, f"a{n}", scores([0.0] * n), rows, input="input", weight="weight")
+        b = evaluated(store, f"b{n}", scores([0.1, 0.5, 0.9, -0.05] + [0.0, 1.0] * (n // 2 - 2)), rows, weight="weight")
+        pairs += compare(a, b, metrics=Mean(weighted=True)).pairs
+        measures = [Measure("score", Mean(weighted=True))]
+        [gate] = check_gates(["mean better than a"], {"b": b}, {"a": a}, measures=measures)
+        assert not gate.passed
+    apart = [0.1, 0.5, 0.9, -0.05]
+    low, high = scipy.stats.t.interval(0.95, 3, np.mean(apart), scipy.stats.sem(apart))
+    for pair in pairs:
+        assert (pair["low"], pair["high"]) == pytest.approx((low, high))
+        assert (pair["won"], pair["tied"], pair["lost"]) == (3, 0, 1)
+    same = ("value_b", "difference", "bootstrap_low", "bootstrap_high", "p", "p_permutation", "effect", "detectable")
+    assert [pairs[1][name] for name in same] == pytest.approx([pairs[0][name] for name in same])
+    assert [(pair["n_used"], pair["clusters"]) for pair in pairs] == [(4, None), (40, 4)]
 
 
 def test_targets_are_compared_apart() -> None:

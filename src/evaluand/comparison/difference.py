@@ -62,7 +62,7 @@ class Difference:
         test: its name.
         p_permutation: of the paired permutation test.
         permutation: how that was found.
-        won: rows in which B is better.
+        won: rows in which B is better; rows without weight are neither won nor tied nor lost.
         tied: rows in which they are equal.
         lost: rows in which A is better.
         effect: the odds of winning a row that differs (binary), or the mean difference in standard deviations.
@@ -131,10 +131,10 @@ def difference(rows: Rows, a: int, b: int, metric: Metric, confidence: float) ->
     empty = counts["n_used"] == 0 or math.isnan(sample.value)
     return Difference(
         **counts,
-        clusters=None if rows.cluster is None and sample.clusters == len(sample.apart) else sample.clusters,
+        clusters=None if rows.cluster is None and sample.clusters == counts["n_used"] else sample.clusters,
         binary=sample.binary,
-        value_a=sample.mean(rows.value[a, used]),
-        value_b=sample.mean(rows.value[b, used]),
+        value_a=mean_of(rows.of(used), rows.value[a, used], metric),
+        value_b=mean_of(rows.of(used), rows.value[b, used], metric),
         difference=sample.value,
         low=low,
         high=high,
@@ -148,7 +148,7 @@ def difference(rows: Rows, a: int, b: int, metric: Metric, confidence: float) ->
         p_permutation=math.nan if empty else permuted.p,
         permutation=permuted.method,
         won=won,
-        tied=counts["n_used"] - won - lost,
+        tied=len(sample.apart) - won - lost,
         lost=lost,
         effect=_effect(sample, won, lost),
         detectable=sample.detectable(confidence),
@@ -181,7 +181,7 @@ def bound(rows: Rows, a: int, b: int, metric: Metric, level: float) -> tuple[flo
 
 @dataclass(frozen=True)
 class Sample:
-    """The differences of the rows that are used, and what they are independent by.
+    """The differences of the rows that are used and have weight, and what they are independent by.
 
     Attributes:
         apart: B − A of each row.
@@ -205,9 +205,10 @@ class Sample:
 
     @classmethod
     def of(cls, rows: Rows, a: int, b: int, metric: Metric) -> Sample:
+        rows = rows.of(_weights(rows, metric) > 0)
+        weight = _weights(rows, metric)
         values = rows.value[[a, b]]
         apart = values[1] - values[0]
-        weight = _weights(rows, metric)
         cluster = rows.example if rows.cluster is None else rows.cluster
         repeated = rows.cluster is not None or len(np.unique(cluster)) < len(cluster)
         state = cluster_sums(apart, weight, cluster, np.zeros(len(apart), np.int64))
@@ -245,10 +246,6 @@ class Sample:
     @property
     def spread(self) -> Spread:
         return cluster_variance(self.state, np.array([self.value]))
-
-    def mean(self, values: np.ndarray) -> float:
-        total = self.weight.sum()
-        return float(self.weight @ values / total) if total > 0 else math.nan
 
     def interval(self, confidence: float, correction: float = 0.0) -> tuple[float, float]:
         """The interval of the difference; NaN where the rows tell of no spread."""
