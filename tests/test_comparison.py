@@ -335,6 +335,13 @@ def test_agreement_on_one_value_of_no_known_range_tells_no_spread() -> None:
     assert found.reason == "all rows differ alike, so nothing tells the spread"
 
 
+def test_differences_too_large_to_be_squared_have_no_t_interval_but_a_reason() -> None:
+    found = difference(rows_of([0.0] * 4, [1e200, 5e199, -3e199, 1e199]), 0, 1, Mean(), 0.95)
+    assert found.reason == "the values lie too far apart for an interval"
+    assert all(map(math.isnan, (found.low, found.high, found.effect, found.detectable)))
+    assert -3e199 <= found.bootstrap_low < found.difference < found.bootstrap_high <= 1e200
+
+
 def test_sums_that_cancel_are_no_difference_whatever_their_rounding() -> None:
     """0.1 + 0.2 + 0.3 − 0.6 is not 0 in binary, though no pattern of signs gives less."""
     for apart in ([0.1, 0.2, 0.3, -0.6], [0.6, -0.1, -0.2, -0.3], [0.1, 0.2, 0.3, -0.6] * 5):

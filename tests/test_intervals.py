@@ -182,6 +182,14 @@ def test_the_bootstrap_draws_whole_clusters() -> None:
     assert cluster_variance(state, value)[0] == pytest.approx(cluster_variance(once, value)[0])
 
 
+@pytest.mark.parametrize("exponent", [-1000, 332, 500, 1020])
+def test_the_bootstrap_of_very_large_and_small_values_is_that_of_others(exponent: int) -> None:
+    values, clusters, group = np.array([1.0, 0.5, -0.3, 0.2, 0.9, 0.1]), np.arange(6), np.zeros(6, np.int64)
+    low, high = bootstrap(cluster_sums(values, np.ones(6), clusters, group), np.array([0.4]), 0.95, 500)
+    table = cluster_sums(np.ldexp(values, exponent), np.ones(6), clusters, group)
+    assert bootstrap(table, np.ldexp([0.4], exponent), 0.95, 500) == (np.ldexp(low, exponent), np.ldexp(high, exponent))
+
+
 def test_too_few_replicates_are_refused() -> None:
     with pytest.raises(SpecError, match="mean: bootstrap=20 must be a whole number of at least 100"):
         Mean(bootstrap=20)

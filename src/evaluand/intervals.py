@@ -420,15 +420,18 @@ def bootstrap(
         replicates: how often is drawn; 2,000 give two decimals of a coverage.
 
     Returns:
-        Lower and upper ends, NaN below two clusters and where all draws are alike.
+        Lower and upper ends, NaN below two clusters, where all draws are alike and where the values are too large.
     """
     low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
     borders = np.searchsorted(state["cluster_group"], np.arange(len(value) + 1))
     for group, (start, stop) in enumerate(itertools.pairwise(borders.tolist())):
         if stop - start > 1:
             total, weight = state["cluster_sum"][start:stop], state["cluster_weight"][start:stop]
+            exponent = int(np.frexp(np.abs(total).max())[1])  # a power of two: it rounds nothing, and no cube overflows
+            total, mean = np.ldexp(total, -exponent), float(np.ldexp(value[group], -exponent))
             drawn = _drawn(total, weight, replicates, seed)
-            low[group], high[group] = _accelerated(drawn, total, weight, float(value[group]), confidence)
+            ends = _accelerated(drawn, total, weight, mean, confidence)
+            low[group], high[group] = np.ldexp(ends, exponent)
     return low, high
 
 
@@ -462,7 +465,7 @@ def scrambled(counter: np.ndarray, seed: int) -> np.ndarray:
 def _accelerated(
     drawn: np.ndarray, total: np.ndarray, weight: np.ndarray, value: float, confidence: float
 ) -> tuple[float, float]:
-    if not len(drawn):
+    if not len(drawn) or not math.isfinite(value):
         return math.nan, math.nan
     if drawn[-1] - drawn[0] <= _ROUNDING * max(abs(drawn[0]), abs(drawn[-1])):  # no draw differs: nothing is known
         return math.nan, math.nan

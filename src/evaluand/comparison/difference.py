@@ -290,7 +290,7 @@ class Sample:
             return math.nan
         t = float(t_quantile(confidence, np.array([self.clusters - 1]))[0])
         found = (t + _Z_POWER) * self.error
-        return found if found > 0 else math.nan
+        return found if 0 < found < math.inf else math.nan
 
 
 _ROUNDING: Final = 1e-12
@@ -335,8 +335,10 @@ def _bound(rows: Rows, a: int, b: int, metric: Metric, end: str) -> float:
 def _effect(sample: Sample, won: int, lost: int) -> float:
     if sample.binary:
         return won / lost if lost else math.nan
-    spread = float(np.std(sample.apart, ddof=1)) if len(sample.apart) > 1 else 0.0
-    return sample.value / spread if spread > _ROUNDING * float(np.abs(sample.apart).max(initial=0.0)) else math.nan
+    with np.errstate(over="ignore"):
+        spread = float(np.std(sample.apart, ddof=1)) if len(sample.apart) > 1 else 0.0
+    least = _ROUNDING * float(np.abs(sample.apart).max(initial=0.0))
+    return sample.value / spread if least < spread < math.inf else math.nan
 
 
 def _reason(counts: dict[str, int], sample: Sample, low: float) -> str | None:
@@ -350,4 +352,6 @@ def _reason(counts: dict[str, int], sample: Sample, low: float) -> str | None:
         return None
     if sample.clusters == 1:
         return "one row has no interval" if len(sample.apart) == 1 else "one cluster has no interval"
+    if math.isinf(sample.error):
+        return "the values lie too far apart for an interval"
     return "all rows differ alike, so nothing tells the spread"
