@@ -143,6 +143,13 @@ def test_with_many_clusters_flipping_is_normal_and_agrees_with_the_t_test() -> N
     assert found.p == pytest.approx(scipy.stats.ttest_1samp(apart, 0).pvalue, rel=1e-2)
 
 
+def test_a_few_heavy_clusters_among_many_do_not_flip_as_a_normal_sum() -> None:
+    """Of the 32 patterns of the heavy five, two are as far from 0 as all alike; the others hardly count."""
+    found = sign_flip(np.concatenate([np.full(5, 1e6), np.full(20_000, -1e-3)]))
+    assert found.method == "10,000 draws"
+    assert found.p == pytest.approx(2 / 32, abs=4 * math.sqrt(2 / 32 / 10_000))
+
+
 @given(
     st.lists(
         st.tuples(st.floats(-5, 5), st.floats(-5, 5)).map(lambda p: (round(p[0], 3), round(p[1], 3))),

@@ -265,7 +265,7 @@ class Sample:
         return max(self.value - half, -self.span), min(self.value + half, self.span)
 
     def bounds(self, level: float) -> tuple[float, float]:
-        """One-sided bounds; the t interval of few rows that differ is too narrow, so no bound is nearer than safe."""
+        """One-sided bounds: those of the t interval, which of few rows that differ is too narrow, or safer ones."""
         low, high = self.interval(2 * level - 1, correction=0.5)
         if (self.independent and self.binary) or math.isnan(low) or not math.isfinite(self.span):
             return low, high
