@@ -18,13 +18,14 @@ from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
-from evaluand.comparison import find_evaluations
+from evaluand.comparison import check_gates, find_evaluations
 from evaluand.comparison.difference import bound, difference
 from evaluand.comparison.pairing import Rows, _matched, paired
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm, mcnemar, sign_flip
 from evaluand.errors import DataError, NotFound, SpecError
-from evaluand.intervals import binomial_tail, normal_tail, paired_score
+from evaluand.intervals import binomial_tail, least_mean, normal_tail, paired_score
+from evaluand.metric import Metric
 from evaluand.metrics.count import Count
 from evaluand.metrics.pass_at_k import PassAtK
 from evaluand.report.comparison import comparison_table
@@ -142,6 +143,13 @@ def test_with_many_clusters_flipping_is_normal_and_agrees_with_the_t_test() -> N
     assert found.p == pytest.approx(scipy.stats.ttest_1samp(apart, 0).pvalue, rel=1e-2)
 
 
+def test_a_few_heavy_clusters_among_many_do_not_flip_as_a_normal_sum() -> None:
+    """Of the 32 patterns of the heavy five, two are as far from 0 as all alike; the others hardly count."""
+    found = sign_flip(np.concatenate([np.full(5, 1e6), np.full(20_000, -1e-3)]))
+    assert found.method == "10,000 draws"
+    assert found.p == pytest.approx(2 / 32, abs=4 * math.sqrt(2 / 32 / 10_000))
+
+
 @given(
     st.lists(
         st.tuples(st.floats(-5, 5), st.floats(-5, 5)).map(lambda p: (round(p[0], 3), round(p[1], 3))),
@@ -202,6 +210,59 @@ def test_a_one_sided_bound_errs_at_most_in_five_of_a_hundred_cases(n: int, margi
         if chance > 1e-8 and paired_score(won, lost, n, 0.9, correction=0.5)[0] > -margin
     )
     assert erring <= 0.05 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("n", "up", "down"),
+    [(35, 0.02, 0.04), (50, 0.01, 0.03), (100, 0.01, 0.02), (200, 0.005, 0.01)],
+)
+@pytest.mark.parametrize(
+    ("metric", "step", "replications"),
+    [(Accuracy(), 1.0, 1), (Accuracy(), 1.0, 2), (Mean(range=(0, 1)), 0.5, 1), (Mean(range=(0, 1)), 1.0, 2)],
+    ids=["right or wrong", "replicated", "graded", "a mean replicated"],
+)
+def test_a_bound_of_few_rows_that_differ_errs_at_most_in_five_of_a_hundred_cases(
+    n: int, up: float, down: float, metric: Metric, step: float, replications: int
+) -> None:
+    """Rows are won or lost by a step; all but the rarest outcomes are counted, and the rest as if all erred."""
+    erring = 1.0
+    for won, lost in itertools.product(range(9), repeat=2):
+        chance = scipy.stats.multinomial.pmf([won, lost, n - won - lost], n, [up, down, 1 - up - down])
+        if chance > 1e-3:
+            b = np.repeat([1.0 - step, 1.0, 1.0], [lost, won, n - won - lost])
+            a = np.repeat([1.0, 1.0 - step, 1.0], [lost, won, n - won - lost])
+            rows = rows_of(*(np.repeat(side, replications) for side in (a, b)), np.repeat(np.arange(n), replications))
+            erring -= chance * (bound(rows, 0, 1, metric, 0.95)[0] <= (up - down) * step)
+    assert erring <= 0.05
+
+
+@pytest.mark.parametrize(("right", "n"), [(0, 5), (1, 5), (5, 5), (19, 20), (37, 50), (300, 301)])
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_the_least_mean_of_zeros_and_ones_is_clopper_and_pearson_s(right: int, n: int, level: float) -> None:
+    values = np.repeat([1.0, 0.0], [right, n - right])
+    expected = scipy.stats.binomtest(right, n).proportion_ci(2 * level - 1, "exact").low
+    found = least_mean(values, np.ones(n), 0.0, level)
+    assert found <= expected + 1e-9
+    assert found == pytest.approx(expected, abs=0.005)
+    assert least_mean(10 * values - 5, np.ones(n), -5.0, level) == pytest.approx(10 * found - 5, abs=1e-5)
+
+
+def test_the_least_mean_is_the_quantile_of_means_weighed_by_chance() -> None:
+    draw = np.random.default_rng(4)
+    values, weight = draw.uniform(-0.3, 0.5, 30), draw.uniform(1, 2, 30)
+    total, whole = np.append(values * weight, -weight.max()), np.append(weight, weight.max())
+    chances = draw.exponential(size=(200_000, 31))
+    expected = np.quantile(chances @ total / (chances @ whole), 0.05)
+    assert least_mean(values * weight, weight, -1.0, 0.95) == pytest.approx(expected, abs=2e-3)
+
+
+def test_a_bound_of_many_rows_that_differ_is_near_student_s() -> None:
+    draw = np.random.default_rng(6)
+    a, b = draw.integers(0, 5, (2, 5000)) / 4
+    low, high = bound(rows_of(a, b), 0, 1, Mean(range=(0, 1)), 0.95)
+    least, most = scipy.stats.ttest_rel(b, a).confidence_interval(0.9)
+    assert least - 0.0005 < low <= least
+    assert most <= high < most + 0.0005
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 40])
@@ -279,6 +340,13 @@ def test_agreement_on_one_value_of_no_known_range_tells_no_spread() -> None:
     assert math.isnan(found.low)
     assert math.isnan(found.high)
     assert found.reason == "all rows differ alike, so nothing tells the spread"
+
+
+def test_differences_too_large_to_be_squared_have_no_t_interval_but_a_reason() -> None:
+    found = difference(rows_of([0.0] * 4, [1e200, 5e199, -3e199, 1e199]), 0, 1, Mean(), 0.95)
+    assert found.reason == "the values lie too far apart for an interval"
+    assert all(map(math.isnan, (found.low, found.high, found.effect, found.detectable)))
+    assert -3e199 <= found.bootstrap_low < found.difference < found.bootstrap_high <= 1e200
 
 
 def test_sums_that_cancel_are_no_difference_whatever_their_rounding() -> None:
@@ -419,6 +487,26 @@ def test_weights_count() -> None:
     [pair] = compare(a, b, metrics=Accuracy(weighted=True)).pairs
     assert (pair["value_a"], pair["value_b"], pair["difference"]) == (0.5, 0.375, -0.125)
     assert pair["interval"] == "clustered student"
+
+
+def test_rows_without_weight_tell_nothing_in_a_comparison() -> None:
+    store, pairs = MemoryStore(), []
+    for n in (4, 40):
+        rows = [{"input": f"q{i}", "weight": float(i < 4)} for i in range(n)]
+        a = evaluated(store, f"a{n}", scores([0.0] * n), rows, input="input", weight="weight")
+        b = evaluated(store, f"b{n}", scores([0.1, 0.5, 0.9, -0.05] + [0.0, 1.0] * (n // 2 - 2)), rows, weight="weight")
+        pairs += compare(a, b, metrics=Mean(weighted=True)).pairs
+        measures = [Measure("score", Mean(weighted=True))]
+        [gate] = check_gates(["mean better than a"], {"b": b}, {"a": a}, measures=measures)
+        assert not gate.passed
+    apart = [0.1, 0.5, 0.9, -0.05]
+    low, high = scipy.stats.t.interval(0.95, 3, np.mean(apart), scipy.stats.sem(apart))
+    for pair in pairs:
+        assert (pair["low"], pair["high"]) == pytest.approx((low, high))
+        assert (pair["won"], pair["tied"], pair["lost"]) == (3, 0, 1)
+    same = ("value_b", "difference", "bootstrap_low", "bootstrap_high", "p", "p_permutation", "effect", "detectable")
+    assert [pairs[1][name] for name in same] == pytest.approx([pairs[0][name] for name in same])
+    assert [(pair["n_used"], pair["clusters"]) for pair in pairs] == [(4, None), (40, 4)]
 
 
 def test_targets_are_compared_apart() -> None:
@@ -655,3 +743,27 @@ def test_simulated_gates_err_at_most_in_five_of_a_hundred_cases() -> None:
             rows = rows_of(a + noise[0], b + noise[1])
             erring += bound(rows, 0, 1, Mean() if mean else Accuracy(), 0.95)[0] > -margin
         assert erring / 2000 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 50, 200])
+def test_simulated_bounds_of_graded_and_clustered_rows_err_at_most_in_five_of_a_hundred_cases(n: int) -> None:
+    """1,000 times many small gains beside rare total losses, small steps both ways, and clusters lost or won whole."""
+    draw, metric = np.random.default_rng([13, n]), Mean(range=(0, 1))
+
+    def gains() -> Rows:
+        gained = draw.random(n) * 0.02
+        return rows_of(0.5 + 0 * gained, np.where(draw.random(n) < 3 / n, 0.0, 0.5 + gained))
+
+    def steps() -> Rows:
+        return rows_of(np.full(n, 0.5), 0.5 + draw.choice([-0.5, -0.25, 0, 0.25], n, p=[0.02, 0.1, 0.8, 0.08]))
+
+    def clusters() -> Rows:
+        size, chance = draw.integers(1, 11, n), draw.random(n)
+        apart = np.select([chance < 2 / n, chance > 1 - 1 / n], [-1.0, 1.0])
+        example = np.repeat(np.arange(n), size)
+        return rows_of((apart < 0)[example].astype(float), (apart > 0)[example].astype(float), example)
+
+    for rows, truth in ((gains, 0.01 * (1 - 3 / n) - 0.5 * 3 / n), (steps, -0.015), (clusters, -1 / n)):
+        erring = np.mean([bound(rows(), 0, 1, metric, 0.95)[0] > truth for _ in range(1000)])
+        assert erring <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000), rows.__name__

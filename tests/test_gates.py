@@ -12,6 +12,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+import scipy.stats
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +34,7 @@ from evaluand import (
 )
 from evaluand.cli import main
 from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
-from evaluand.intervals import paired_score, wilson
+from evaluand.intervals import paired_score
 from evaluand.metrics.quantile import Quantile
 from evaluand.report.comparison import comparison_table
 from evaluand.report.junit import junit_xml
@@ -144,13 +145,20 @@ def test_a_value_is_held_against_a_number(base: Evaluation) -> None:
 
 
 def test_being_sure_takes_the_one_sided_bound(base: Evaluation) -> None:
-    import numpy as np
-
-    low, high = (float(end[0]) for end in wilson(np.array([30]), np.array([40]), 0.9))
+    exact = scipy.stats.binomtest(30, 40).proportion_ci(0.9, "exact")
+    low, high = float(exact.low), float(exact.high)
     assert one(base, f"accuracy > {low - 1e-6} at 95%").passed
     assert not one(base, f"accuracy > {low + 1e-6} at 95%").passed
     assert one(base, f"accuracy < {high + 1e-6} at 95%").passed
     assert not one(base, f"accuracy < {high - 1e-6} at 95%").passed
+
+
+def test_the_bound_of_rows_that_are_not_independent_is_called_about(store: MemoryStore, base: Evaluation) -> None:
+    assert one(base, "accuracy > 0.5 at 95%").message.startswith("lower 95% bound 0.")
+    for measure in (Measure("score", Mean(range=(0, 1))), Measure("score", Accuracy(bootstrap=200))):
+        found = one(base, f"{measure.metric.kind} > 0.5 at 95%", measures=[measure])
+        assert found.message.startswith("lower 95% bound about 0.")
+    assert one(base, "mean > 0.5").message == "0.75; 40 rows: 40 scored"
 
 
 def test_a_group_may_be_asked_for(base: Evaluation) -> None:

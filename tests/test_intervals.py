@@ -17,7 +17,15 @@ from hypothesis.extra import numpy as stn
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, KOfN, Mean, Measure, PassAtK, Quantile, Runner, SpecError
 from evaluand.groups import MetricRow, merge, summarise, summarise_shard
-from evaluand.intervals import Spread, bootstrap, cluster_sums, cluster_variance, clustered_wilson, wilson
+from evaluand.intervals import (
+    Spread,
+    bootstrap,
+    clopper_pearson,
+    cluster_sums,
+    cluster_variance,
+    clustered_wilson,
+    wilson,
+)
 from evaluand.metric import Metric
 
 CLUSTERS = np.array([7, 7, 7, 2, 2, 5, 9, 9, 9, 9])
@@ -174,6 +182,14 @@ def test_the_bootstrap_draws_whole_clusters() -> None:
     assert cluster_variance(state, value)[0] == pytest.approx(cluster_variance(once, value)[0])
 
 
+@pytest.mark.parametrize("exponent", [-1000, 332, 500, 1020])
+def test_the_bootstrap_of_very_large_and_small_values_is_that_of_others(exponent: int) -> None:
+    values, clusters, group = np.array([1.0, 0.5, -0.3, 0.2, 0.9, 0.1]), np.arange(6), np.zeros(6, np.int64)
+    low, high = bootstrap(cluster_sums(values, np.ones(6), clusters, group), np.array([0.4]), 0.95, 500)
+    table = cluster_sums(np.ldexp(values, exponent), np.ones(6), clusters, group)
+    assert bootstrap(table, np.ldexp([0.4], exponent), 0.95, 500) == (np.ldexp(low, exponent), np.ldexp(high, exponent))
+
+
 def test_too_few_replicates_are_refused() -> None:
     with pytest.raises(SpecError, match="mean: bootstrap=20 must be a whole number of at least 100"):
         Mean(bootstrap=20)
@@ -272,6 +288,33 @@ def test_wilson_s_interval_covers_the_truth_exactly_as_often(n: int, share: floa
     low, high = wilson(right, np.full(n + 1, n), 0.95)
     covered = (low <= share) & (share <= high)
     assert 0.93 <= scipy.stats.binom.pmf(right, n, share)[covered].sum() <= 0.9705
+
+
+@pytest.mark.parametrize("level", [0.55, 0.95, 0.999])
+@pytest.mark.parametrize(
+    ("right", "n"), [(0, 1), (1, 1), (0, 20), (20, 20), (19, 20), (37, 60), (5, 10_000), (999_990, 10**6)]
+)
+def test_exact_bounds_of_a_share_are_those_of_scipy(right: int, n: int, level: float) -> None:
+    low, high = clopper_pearson(right, n, level)
+    assert low == pytest.approx(scipy.stats.beta.ppf(1 - level, right, n - right + 1) if right else 0, rel=1e-9)
+    assert 1 - high == pytest.approx(
+        scipy.stats.beta.ppf(1 - level, n - right, right + 1) if right < n else 0, rel=1e-9
+    )
+
+
+def test_nothing_has_no_exact_bounds() -> None:
+    assert all(map(math.isnan, clopper_pearson(0, 0, 0.95)))
+
+
+@pytest.mark.parametrize("n", [1, 7, 20, 50, 268])
+def test_exact_bounds_of_a_share_err_at_most_as_often_as_they_say(n: int) -> None:
+    """All outcomes are counted with their probability, where the true share is just what the bound must not pass."""
+    right = np.arange(n + 1)
+    low, high = np.array([clopper_pearson(k, n, 0.95) for k in right.tolist()]).T
+    for share in (0.02, 0.1, 0.3, 0.5, 0.7, 0.8, 0.88, 0.9, 0.95, 0.98, 0.99):
+        chance = scipy.stats.binom.pmf(right, n, share)
+        assert chance[low > share - 1e-12].sum() <= 0.05 + 1e-9
+        assert chance[high < share + 1e-12].sum() <= 0.05 + 1e-9
 
 
 @pytest.mark.slow

@@ -7,10 +7,10 @@ interval; a thousand rows from ten documents are ten observations, not a thousan
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from functools import cache, reduce
-from itertools import pairwise
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -74,6 +74,60 @@ def wilson(successes: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.
     rows = np.where(n > 0, n, np.nan)
     low, high = _score_interval(successes / rows, rows, normal_quantile(confidence))
     return np.where(successes == 0, 0 * rows, low), np.where(successes == n, 1 + 0 * rows, high)
+
+
+def clopper_pearson(successes: int, n: int, level: float) -> tuple[float, float]:
+    """One-sided bounds of a proportion of independent rows, each wrong at most as often as `level` says, for any n.
+
+    For an interval take `wilson`, which is nearer to its confidence on average but beyond it as a one-sided bound.
+    Source: C. Clopper & E. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial"
+    (Biometrika 26, 1934).
+
+    Args:
+        successes: the rows that are right.
+        n: all rows.
+        level: between a half and 1.
+
+    Returns:
+        The lower and the upper bound, NaN for n = 0.
+
+    Example:
+        >>> low, high = clopper_pearson(80, 90, 0.95)
+        >>> round(low, 4), round(high, 4)
+        (0.8188, 0.9385)
+    """
+    if n == 0:
+        return math.nan, math.nan
+    return _least_share(successes, n, level), 1 - _least_share(n - successes, n, level)
+
+
+def _least_share(successes: int, n: int, level: float) -> float:
+    """The largest proportion with which so many successes or more have a probability of at most 1 - level."""
+    low, high = 0.0, successes / n
+    while (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if _at_least(successes, n, middle) <= 1 - level else (low, middle)
+    return low
+
+
+def _at_least(successes: int, n: int, share: float) -> float:
+    """The probability of so many successes or more, for a share below that of the successes.
+
+    As the regularised incomplete beta function by its continued fraction, NIST Digital Library of Mathematical
+    Functions 8.17.22, evaluated by Lentz's method.
+    """
+    a, b = successes, n - successes + 1
+    log_scale = math.lgamma(n + 1) - math.lgamma(a) - math.lgamma(b) + a * math.log(share) + b * math.log1p(-share)
+    fraction = upper = 1.0
+    lower = 0.0
+    for step in itertools.count(1):
+        m = step // 2
+        factor = -(a + m) * (a + b + m) if step % 2 else m * (b - m)
+        term = factor * share / ((a + step - 1) * (a + step))
+        upper, lower = 1 + term / upper, 1 / (1 + term * lower)
+        fraction *= upper * lower
+        if abs(upper * lower - 1) <= _ROUNDING:
+            break
+    return math.exp(log_scale) / (a * fraction)
 
 
 class Spread(NamedTuple):
@@ -172,6 +226,77 @@ def _below(won: int, lost: int, n: int, difference: float, correction: float) ->
     if variance <= 0:
         return math.inf if apart > 0 else 0.0
     return apart / math.sqrt(variance)
+
+
+def least_mean(total: np.ndarray, weight: np.ndarray, lowest: float, level: float) -> float:
+    """A lower bound of a weighted mean over clusters whose rows are known to have at least the value `lowest`.
+
+    One more cluster of that value, as heavy as the heaviest, stands for what was not seen, and all clusters are weighed
+    by chance (Dirichlet): the bound is the mean that so weighed is reached with the probability `level`. Of right and
+    wrong rows it is the bound of Clopper & Pearson, which never errs more often than it says; of other values in
+    clusters of equal weight no case is known in which it does. The t interval takes what was not seen for impossible.
+    Source: N. Gaffke, "Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
+    variable" (Mathematical Methods of Statistics 14, 2005).
+
+    Args:
+        total: the weighted sum of each cluster.
+        weight: of each cluster, above 0.
+        lowest: the least value a row can have.
+        level: between a half and 1.
+
+    Example:
+        >>> round(least_mean(np.array([1.0] * 19 + [0.0]), np.ones(20), 0.0, 0.95), 3)  # Clopper & Pearson: 0.784
+        0.784
+    """
+    heaviest = float(weight.max())
+    total, weight = np.append(total, lowest * heaviest), np.append(weight, heaviest)
+    low, high = lowest, float(total[:-1].sum() / weight[:-1].sum())
+    while high - low > _NEAR * (abs(low) + abs(high)) and (middle := (low + high) / 2) not in (low, high):
+        low, high = (middle, high) if _chance_below(total - middle * weight) <= 1 - level else (low, middle)
+    return low
+
+
+_NEAR = 1e-7
+"""How near to its limit an end found by bisection is, relatively."""
+
+
+def _chance_below(factor: np.ndarray) -> float:
+    """The probability that the sum of independent standard exponential variables times these factors is at most 0.
+
+    By the saddlepoint, which here is right to 3 % of the probability and nearly always above it.
+    Source: R. Lugannani & S. Rice, "Saddle point approximation for the distribution of the sum of independent random
+    variables" (Advances in Applied Probability 12, 1980).
+    """
+    least, most = float(factor.min()), float(factor.max())
+    if least >= 0 or most <= 0:
+        return float(most <= 0)
+    point = _saddlepoint(factor, 1 / least, 1 / most)
+    tilted = factor / (1 - point * factor)
+    root = math.copysign(math.sqrt(max(2 * float(np.log1p(-point * factor).sum()), 0.0)), point)
+    scale = point * math.sqrt(float(tilted @ tilted))
+    if abs(root) < _FLAT:  # the two terms below cancel, and their sum is small
+        return 0.5
+    density = math.exp(-root * root / 2) / math.sqrt(2 * math.pi)
+    return normal_tail(-root) + density * (1 / root - 1 / scale)
+
+
+_FLAT = 1e-4
+
+
+def _saddlepoint(factor: np.ndarray, low: float, high: float) -> float:
+    """Where the derivative of the cumulant function is 0, by Newton's method between the ends."""
+    point = 0.0
+    for _ in range(200):
+        tilted = factor / (1 - point * factor)
+        slope = float(tilted.sum())
+        low, high = (point, high) if slope < 0 else (low, point)
+        following = point - slope / float(tilted @ tilted)
+        if not low < following < high:
+            following = (low + high) / 2
+        if abs(following - point) <= 1e-12 * abs(following):
+            break
+        point = following
+    return point
 
 
 def binomial_tail(k: int, n: int) -> float:
@@ -295,15 +420,18 @@ def bootstrap(
         replicates: how often is drawn; 2,000 give two decimals of a coverage.
 
     Returns:
-        Lower and upper ends, NaN below two clusters and where all draws are alike.
+        Lower and upper ends, NaN below two clusters, where all draws are alike and where the values are too large.
     """
     low, high = np.full(value.shape, np.nan), np.full(value.shape, np.nan)
     borders = np.searchsorted(state["cluster_group"], np.arange(len(value) + 1))
-    for group, (start, stop) in enumerate(pairwise(borders.tolist())):
+    for group, (start, stop) in enumerate(itertools.pairwise(borders.tolist())):
         if stop - start > 1:
             total, weight = state["cluster_sum"][start:stop], state["cluster_weight"][start:stop]
+            exponent = int(np.frexp(np.abs(total).max())[1])  # a power of two: it rounds nothing, and no cube overflows
+            total, mean = np.ldexp(total, -exponent), float(np.ldexp(value[group], -exponent))
             drawn = _drawn(total, weight, replicates, seed)
-            low[group], high[group] = _accelerated(drawn, total, weight, float(value[group]), confidence)
+            ends = _accelerated(drawn, total, weight, mean, confidence)
+            low[group], high[group] = np.ldexp(ends, exponent)
     return low, high
 
 
@@ -337,7 +465,7 @@ def scrambled(counter: np.ndarray, seed: int) -> np.ndarray:
 def _accelerated(
     drawn: np.ndarray, total: np.ndarray, weight: np.ndarray, value: float, confidence: float
 ) -> tuple[float, float]:
-    if not len(drawn):
+    if not len(drawn) or not math.isfinite(value):
         return math.nan, math.nan
     if drawn[-1] - drawn[0] <= _ROUNDING * max(abs(drawn[0]), abs(drawn[-1])):  # no draw differs: nothing is known
         return math.nan, math.nan

@@ -17,6 +17,7 @@ from evaluand.intervals import (
     bootstrap,
     cluster_sums,
     cluster_variance,
+    least_mean,
     normal_quantile,
     paired_score,
     t_quantile,
@@ -61,7 +62,7 @@ class Difference:
         test: its name.
         p_permutation: of the paired permutation test.
         permutation: how that was found.
-        won: rows in which B is better.
+        won: rows in which B is better; rows without weight are neither won nor tied nor lost.
         tied: rows in which they are equal.
         lost: rows in which A is better.
         effect: the odds of winning a row that differs (binary), or the mean difference in standard deviations.
@@ -130,10 +131,10 @@ def difference(rows: Rows, a: int, b: int, metric: Metric, confidence: float) ->
     empty = counts["n_used"] == 0 or math.isnan(sample.value)
     return Difference(
         **counts,
-        clusters=None if rows.cluster is None and sample.clusters == len(sample.apart) else sample.clusters,
+        clusters=None if rows.cluster is None and sample.clusters == counts["n_used"] else sample.clusters,
         binary=sample.binary,
-        value_a=sample.mean(rows.value[a, used]),
-        value_b=sample.mean(rows.value[b, used]),
+        value_a=mean_of(rows.of(used), rows.value[a, used], metric),
+        value_b=mean_of(rows.of(used), rows.value[b, used], metric),
         difference=sample.value,
         low=low,
         high=high,
@@ -147,7 +148,7 @@ def difference(rows: Rows, a: int, b: int, metric: Metric, confidence: float) ->
         p_permutation=math.nan if empty else permuted.p,
         permutation=permuted.method,
         won=won,
-        tied=counts["n_used"] - won - lost,
+        tied=len(sample.apart) - won - lost,
         lost=lost,
         effect=_effect(sample, won, lost),
         detectable=sample.detectable(confidence),
@@ -170,16 +171,17 @@ def mean_of(rows: Rows, values: np.ndarray, metric: Metric) -> float:
 def bound(rows: Rows, a: int, b: int, metric: Metric, level: float) -> tuple[float, float]:
     """One-sided bounds of B − A: each lies on the wrong side of the true difference at most as often as `level` says.
 
+    Of values without a known range that holds about: no sample tells how far one that was not seen could lie off.
+
     Returns:
         The lower and the upper bound, NaN where undefined.
     """
-    sample = Sample.of(rows.of(rows.known[a] & rows.known[b]), a, b, metric)
-    return sample.interval(2 * level - 1, correction=0.5)
+    return Sample.of(rows.of(rows.known[a] & rows.known[b]), a, b, metric).bounds(level)
 
 
 @dataclass(frozen=True)
 class Sample:
-    """The differences of the rows that are used, and what they are independent by.
+    """The differences of the rows that are used and have weight, and what they are independent by.
 
     Attributes:
         apart: B − A of each row.
@@ -203,9 +205,10 @@ class Sample:
 
     @classmethod
     def of(cls, rows: Rows, a: int, b: int, metric: Metric) -> Sample:
+        rows = rows.of(_weights(rows, metric) > 0)
+        weight = _weights(rows, metric)
         values = rows.value[[a, b]]
         apart = values[1] - values[0]
-        weight = _weights(rows, metric)
         cluster = rows.example if rows.cluster is None else rows.cluster
         repeated = rows.cluster is not None or len(np.unique(cluster)) < len(cluster)
         state = cluster_sums(apart, weight, cluster, np.zeros(len(apart), np.int64))
@@ -244,10 +247,6 @@ class Sample:
     def spread(self) -> Spread:
         return cluster_variance(self.state, np.array([self.value]))
 
-    def mean(self, values: np.ndarray) -> float:
-        total = self.weight.sum()
-        return float(self.weight @ values / total) if total > 0 else math.nan
-
     def interval(self, confidence: float, correction: float = 0.0) -> tuple[float, float]:
         """The interval of the difference; NaN where the rows tell of no spread."""
         if self.independent and self.binary:
@@ -264,6 +263,15 @@ class Sample:
         if not 0 < half < math.inf:
             return math.nan, math.nan
         return max(self.value - half, -self.span), min(self.value + half, self.span)
+
+    def bounds(self, level: float) -> tuple[float, float]:
+        """One-sided bounds: those of the t interval, which of few rows that differ is too narrow, or safer ones."""
+        low, high = self.interval(2 * level - 1, correction=0.5)
+        if (self.independent and self.binary) or math.isnan(low) or not math.isfinite(self.span):
+            return low, high
+        total, weight = self.state["cluster_sum"], self.state["cluster_weight"]
+        least, most = least_mean(total, weight, -self.span, level), -least_mean(-total, weight, -self.span, level)
+        return min(low, least), max(high, most)
 
     def bootstrap(self, confidence: float) -> tuple[float, float]:
         if not 2 <= self.clusters <= BOOTSTRAPPED_CLUSTERS:
@@ -282,7 +290,7 @@ class Sample:
             return math.nan
         t = float(t_quantile(confidence, np.array([self.clusters - 1]))[0])
         found = (t + _Z_POWER) * self.error
-        return found if found > 0 else math.nan
+        return found if 0 < found < math.inf else math.nan
 
 
 _ROUNDING: Final = 1e-12
@@ -327,8 +335,10 @@ def _bound(rows: Rows, a: int, b: int, metric: Metric, end: str) -> float:
 def _effect(sample: Sample, won: int, lost: int) -> float:
     if sample.binary:
         return won / lost if lost else math.nan
-    spread = float(np.std(sample.apart, ddof=1)) if len(sample.apart) > 1 else 0.0
-    return sample.value / spread if spread > _ROUNDING * float(np.abs(sample.apart).max(initial=0.0)) else math.nan
+    with np.errstate(over="ignore"):
+        spread = float(np.std(sample.apart, ddof=1)) if len(sample.apart) > 1 else 0.0
+    least = _ROUNDING * float(np.abs(sample.apart).max(initial=0.0))
+    return sample.value / spread if least < spread < math.inf else math.nan
 
 
 def _reason(counts: dict[str, int], sample: Sample, low: float) -> str | None:
@@ -342,4 +352,6 @@ def _reason(counts: dict[str, int], sample: Sample, low: float) -> str | None:
         return None
     if sample.clusters == 1:
         return "one row has no interval" if len(sample.apart) == 1 else "one cluster has no interval"
+    if math.isinf(sample.error):
+        return "the values lie too far apart for an interval"
     return "all rows differ alike, so nothing tells the spread"

@@ -6,8 +6,9 @@
     accuracy not worse than base by 0.02             … above -0.02; `at 99%` after either says another level
     accuracy(answer)[topic=algebra] >= 0.8           of one scorer, in one group
 
-`at` always means one thing: the gate passes wrongly at most so rarely, in 5 of 100 cases at 95 %. Names with blanks or
-signs stand in quotes. `baseline` is the first evaluation of a comparison.
+`at` always means one thing: the gate passes wrongly at most so rarely, in 5 of 100 cases at 95 %. That holds only about
+for a value that is no share of independent rows (its message says `about`), and for a difference of values without a
+known range. Names with blanks or signs stand in quotes. `baseline` is the first evaluation of a comparison.
 
 A value is taken over the rows that have a score, and its message counts those that have none. Against a baseline, rows
 without a score count as wrong (metrics without a worst value cannot tell, and the gate fails): a system that crashes on
@@ -33,6 +34,7 @@ from evaluand.comparison.pairing import Rows, paired, unpairable
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
+from evaluand.intervals import clopper_pearson
 from evaluand.metric import Metric, Missing
 from evaluand.registry import nearest
 from evaluand.store import Store
@@ -234,9 +236,13 @@ def _values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> 
     )
     rows = [row for row in found if [*row.by.values()] == [value for _, value in gate.where]]
     for row in rows:
+        if gate.level is not None and _is_exact(row):
+            low, high = clopper_pearson(row.data["correct"], row.data["n"], gate.level)
+            row = row._replace(low=low, high=high)
         end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
         number = row.value if end is None else getattr(row, end)
-        shown = f"{_bound_name(end, gate.level)}{_target(row.target)}{number:.4g}"
+        about = "about " if end and not _is_exact(row) else ""
+        shown = f"{_bound_name(end, gate.level)}{about}{_target(row.target)}{number:.4g}"
         facts = {name: _plain(getattr(row, name)) for name in ("target", "value", "low", "high", "worst", "best")}
         counts = {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")}
         if math.isnan(number):
@@ -378,6 +384,11 @@ def _at(gate: Gate, metric: Metric) -> Metric:
     if gate.level is None or not hasattr(metric, "confidence"):
         raise SpecError(f"gate {gate.text!r}: {metric.kind} has no interval; leave out `at …`")
     return dataclasses.replace(metric, confidence=2 * gate.level - 1)  # type: ignore[call-arg]
+
+
+def _is_exact(row: MetricRow) -> bool:
+    """Whether the value is a share of independent rows, of which an exact bound is known."""
+    return isinstance(row.data, dict) and row.data.keys() == {"correct", "n"}
 
 
 def _bound_name(end: str | None, level: float | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from evaluand.intervals import binomial_tail, normal_tail, scrambled
 EXACT_CLUSTERS: Final = 16
 DRAWN_CLUSTERS: Final = 20_000
 DRAWS: Final = 10_000
+LARGEST_SHARE: Final = 0.01
 _AT_ONCE: Final = 1 << 22
 _ROUNDING: Final = 1e-12
 
@@ -39,8 +41,9 @@ def sign_flip(sums: np.ndarray) -> Tested:
     """The two-sided p value of the paired permutation test: which system made which answer is exchanged at random.
 
     Exchanging turns the sign of a difference. All patterns of signs are looked at where there are few or where
-    counting does it; up to 20,000 clusters 10,000 patterns are drawn, a pure function of the number of clusters; beyond
-    that their sum is normal for all purposes.
+    counting does it; else 10,000 patterns are drawn, a pure function of the number of clusters. With more than 20,000
+    clusters, of which none has more than a hundredth of the sum of squares, the sum is taken as normal: the first term
+    that this leaves out of the Edgeworth series changes a p value of 0.05 by less than a hundredth of itself.
     Source: E. J. G. Pitman, "Significance tests which may be applied to samples from any populations" (Supplement to
     the Journal of the Royal Statistical Society 4, 1937); the drawn p value counts the observed pattern among the
     drawn (B. Phipson & G. K. Smyth, Statistical Applications in Genetics and Molecular Biology 9, 2010).
@@ -61,10 +64,12 @@ def sign_flip(sums: np.ndarray) -> Tested:
     if len(sums) <= EXACT_CLUSTERS:
         patterns = np.arange(1 << len(sums))[:, None] >> np.arange(len(sums)) & 1
         return Tested(float(np.mean(np.abs((1 - 2 * patterns) @ sums) >= observed)), "exact")
-    if len(sums) <= DRAWN_CLUSTERS:
-        extreme = int((np.abs(_drawn(sums)) >= observed).sum())
-        return Tested((extreme + 1) / (DRAWS + 1), f"{DRAWS:,} draws")
-    return Tested(2 * normal_tail(abs(float(sums.sum())) / float(np.sqrt(sums @ sums))), "normal")
+    scaled = sums / np.abs(sums).max()
+    square = float(scaled @ scaled)
+    if len(sums) > DRAWN_CLUSTERS and square * LARGEST_SHARE >= 1:
+        return Tested(2 * normal_tail(abs(float(scaled.sum())) / math.sqrt(square)), "normal")
+    extreme = int((np.abs(_drawn(sums)) >= observed).sum())
+    return Tested((extreme + 1) / (DRAWS + 1), f"{DRAWS:,} draws")
 
 
 def _drawn(sums: np.ndarray) -> np.ndarray:
