@@ -398,7 +398,7 @@ def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
         np.maximum.at(largest, group, np.maximum(np.abs(total), np.abs(value[group]) * weight))
         variance = n / (n - 1) * np.bincount(group, apart * apart, minlength=len(value)) / (whole * whole)
         rounding = (_ROUNDING * largest * n / whole) ** 2
-        variance = np.where(n > 1, np.where(variance <= rounding, 0.0, variance), np.nan)
+        variance = np.where(n > 1, np.where((variance <= rounding) & (variance < np.inf), 0.0, variance), np.nan)
         return Spread(variance, n, whole * whole / square)
 
 
