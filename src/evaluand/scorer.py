@@ -80,6 +80,7 @@ class Score(NamedTuple):
 RIGHT: Final = Score(1.0)
 WRONG: Final = Score(0.0)
 NOTHING_EXPECTED: Final = Score.abstained("no expected value")
+NO_ANSWER: Final = Score.abstained("the task gave no answer")
 """Made once: most rows of most scorers end in one of these."""
 
 

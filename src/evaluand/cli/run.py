@@ -21,13 +21,13 @@ from evaluand.comparison import Gate, check_fit, check_gates
 from evaluand.engine import Aborted
 from evaluand.errors import EngineError, SpecError
 from evaluand.experiment import Experiment, Results
-from evaluand.grading import NO_ANSWER
 from evaluand.registry import nearest
 from evaluand.report.comparison import gates_table
 from evaluand.report.facts import Facts, results_facts
 from evaluand.report.terminal import results_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.rows import FAILED, SCORED
+from evaluand.scorer import NO_ANSWER
 from evaluand.store import Manifest
 from evaluand.stores.directory import DirectoryStore
 from evaluand.tasks.recorded import DoubtfulJoin
@@ -184,7 +184,7 @@ def _failed_calls(task: Facts) -> Iterator[str]:
 def _failed_scorers(task: Facts) -> Iterator[str]:
     """The scorers that failed on all they were asked about."""
     for scorer, counts in task["evaluation"]["counts"].items():
-        told = [m for m in task["missing"] if m["scorer"] == scorer and m["reason"] != NO_ANSWER]
+        told = [m for m in task["missing"] if m["scorer"] == scorer and m["reason"] != NO_ANSWER.reason]
         if SCORED not in counts and {m["status"] for m in told} == {FAILED}:
             failed = sum(m["count"] for m in told)
             every = f"all {failed:,} rows" if failed > 1 else "the one row"
