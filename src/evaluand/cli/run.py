@@ -20,6 +20,7 @@ from evaluand.cli.progress import Display
 from evaluand.comparison import Gate, check_fit, check_gates
 from evaluand.engine import Aborted
 from evaluand.errors import EngineError, SpecError
+from evaluand.evaluation import ScorerFailed
 from evaluand.experiment import Experiment, Results
 from evaluand.registry import nearest
 from evaluand.report.comparison import gates_table
@@ -111,11 +112,10 @@ def notes() -> Iterator[None]:
         else:
             tell(message, category, *place, **more)
 
-    warnings.showwarning = told
-    try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScorerFailed)  # the results tell it
+        warnings.showwarning = told
         yield
-    finally:
-        warnings.showwarning = tell
 
 
 def display(as_json: bool, quiet: bool) -> Display:
