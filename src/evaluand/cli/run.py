@@ -19,7 +19,7 @@ from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
 from evaluand.comparison import Gate, check_fit, check_gates
 from evaluand.engine import Aborted
-from evaluand.errors import EngineError, SpecError
+from evaluand.errors import Doubt, EngineError, SpecError
 from evaluand.evaluation import ScorerFailed
 from evaluand.experiment import Experiment, Results
 from evaluand.registry import nearest
@@ -31,7 +31,6 @@ from evaluand.rows import FAILED, SCORED
 from evaluand.scorer import NO_ANSWER
 from evaluand.store import Manifest
 from evaluand.stores.directory import DirectoryStore
-from evaluand.tasks.recorded import DoubtfulJoin
 
 _EXAMPLES = """\b
 Examples:
@@ -107,7 +106,7 @@ def notes() -> Iterator[None]:
     tell = warnings.showwarning
 
     def told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, DoubtfulJoin):
+        if issubclass(category, Doubt):
             click.echo(f"note: {safe(str(message))}", err=True)
         else:
             tell(message, category, *place, **more)
