@@ -73,7 +73,9 @@ def test_what_is_aggregated_are_lists_of_evaluations_and_measures(wrong: str) ->
 
 def test_a_scorer_that_fails_on_every_row_is_told_with_its_first_reason() -> None:
     run = Runner().run(len, Dataset.from_rows([{"input": text, "expected": len(text)} for text in ("a", "bc")]))
-    told = r"scorer 'right' failed on all 2 rows: DataError: the truth is the integer 1, not text; set the scorer's type"
+    told = (
+        r"scorer 'right' failed on all 2 rows: DataError: the truth is the integer 1, not text; set the scorer's type"
+    )
     for _ in range(2):  # made, and found again
         with pytest.warns(ScorerFailed, match=told):
             evaluation = Evaluator().evaluate(run, {"right": Prediction(), "same": ExactMatch()})

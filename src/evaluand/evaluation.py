@@ -224,15 +224,16 @@ def _has_failures(store: Store, id: str, run: Run) -> bool:
 
 
 def _told(evaluation: Evaluation) -> Evaluation:
+    """The evaluation, after warning of scorers that failed on all they were asked about."""
     for name, counts in evaluation.counts.items():
         if SCORED in counts or FAILED not in counts:
             continue
-        batches = evaluation.batches(name, ["status", "reason"])
-        given = (row for batch in batches for row in batch.to_pylist() if row["status"] != SKIPPED)
-        asked = [row for row in given if not (row["reason"] or "").startswith("task: ") and row["reason"] != NO_ANSWER.reason]
-        if {row["status"] for row in asked} == {FAILED}:
+        graded = (row for batch in evaluation.batches(name, ["status", "reason"]) for row in batch.to_pylist())
+        told = [(row["status"], row["reason"] or "") for row in graded if row["status"] != SKIPPED]
+        asked = [(status, why) for status, why in told if not why.startswith("task: ") and why != NO_ANSWER.reason]
+        if {status for status, _ in asked} == {FAILED}:
             every = f"all {len(asked):,} rows" if len(asked) > 1 else "the one row"
-            why = asked[0]["reason"].removeprefix("scorer: ")
+            why = asked[0][1].removeprefix("scorer: ")
             warnings.warn(f"scorer {name!r} failed on {every}: {why}", ScorerFailed, stacklevel=3)
     return evaluation
 

@@ -47,7 +47,7 @@ from evaluand.run import Run, Runner
 from evaluand.scorer import FunctionScorer, Scorer, as_scorer
 from evaluand.source import kind_of
 from evaluand.store import MemoryStore, Store, check_name
-from evaluand.task import FunctionTask, Task, as_task
+from evaluand.task import FunctionTask, Task, as_task, may_give_several
 from evaluand.work import Progress
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -317,6 +317,8 @@ class Experiment:
                 raise SpecError(f"tasks.{name}: {error}") from None
         readable = {name: as_scorer(name, scorer).readable for name, scorer in self.scorers.items()}
         check_measures(self.measures, readable, self.dataset.roles)
+        for measure in self.measures:
+            _check_answers(measure.metric, self.tasks, self.replications)
 
     def run_name(self, task: str) -> str:
         """What runs and evaluations of a task are called in stores."""
@@ -544,9 +546,29 @@ def _check_fit(
             if dataset is not None:
                 check_gradable(scorer, dataset, prepared, spec.run.replications)
     for i, measure in measures.items():
+        with document.at("metrics", i):
+            _check_answers(measure.metric, tasks, spec.run.replications)
         if dataset is not None and measure.scorer in scorers:
             with document.at("metrics", i):
                 check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
+
+
+def _check_answers(metric: Metric, tasks: Mapping[str, Any], replications: int | None) -> None:
+    """Refuses a metric that needs more answers to each example than a task will give.
+
+    Raises:
+        SpecError: names the tasks, and what to do.
+    """
+    given = {name: as_task(task) for name, task in tasks.items()}
+    times = {name: replications or task.replications or 1 for name, task in given.items()}
+    short = [name for name, n in times.items() if n < metric.fewest_answers and not may_give_several(given[name])]
+    if short:
+        k, n = metric.fewest_answers, times[short[0]]
+        once = "once" if n == 1 else f"{n} times"
+        raise SpecError(
+            f"{metric.kind}: k={k} needs {k} answers to each example, but {', '.join(short)} is asked {once};"
+            f" run with replications: {k} or more"
+        )
 
 
 def _task(spec: TaskCodeSpec | KindSpec, folder: Path) -> Task[Any, Any]:
