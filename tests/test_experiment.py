@@ -676,3 +676,10 @@ def test_too_few_replications_for_a_metric_are_told_before_anything_is_called(
 def test_a_task_that_may_give_several_answers_at_once_is_asked_as_often_as_is_said(tmp_path: Path) -> None:
     code = "from evaluand import Alternatives"
     assert Experiment.from_file(tries(tmp_path, "pass_at_k", "null", code)).replications is None
+
+
+def test_a_rate_without_a_period_is_told_how_it_is_written(tmp_path: Path) -> None:
+    told = "experiment.yaml:7: run.rate: is 5, and of no period; give calls per period, such as 5/s"
+    with pytest.raises(SpecError, match=re.escape(told)):
+        Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5"))
+    assert str(Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5/s")).policy.rate) == "5/s"

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, field_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evaluand import registry
@@ -135,6 +135,14 @@ class RunSpec(BaseModel):
         False, strict=True, description="each call has a process of its own: for tasks that compute"
     )
     abort_on_error: bool = Field(False, strict=True, description="stop at the first call that fails")
+
+    @field_validator("rate", mode="before")
+    @classmethod
+    def _of_a_period(cls, given: Any) -> Any:
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            told = "is {calls}, and of no period; give calls per period, such as {calls}/s"
+            raise PydanticCustomError("rate", told, {"calls": given})
+        return given
 
     def policy(self, transient: Sequence[str]) -> Policy:
         """How calls are made, with the names of errors as they are called where they are defined."""

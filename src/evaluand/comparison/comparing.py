@@ -315,10 +315,7 @@ def metric_of(kind: str) -> Metric:
     Raises:
         SpecError: there is none, or it has no defaults.
     """
-    try:
-        return registry.find("metrics", kind)()  # type: ignore[no-any-return]
-    except TypeError as error:
-        raise SpecError(f"{kind} needs parameters: {error}; give it from Python, as an object") from None
+    return registry.by_default("metrics", kind)  # type: ignore[no-any-return]
 
 
 def _usual(evaluations: Sequence[Evaluation], scorers: Iterable[str]) -> Iterator[Measure]:
