@@ -95,6 +95,17 @@ def test_a_stored_dataset_is_taken_by(folder: Folder, called: str) -> None:
     assert again["run"]["name"] == "other"
 
 
+def test_a_dataset_is_called_by_its_name_in_other_commands_too(folder: Folder) -> None:
+    id = folder.json("import", "theirs.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")["dataset"]["id"]
+    assert [entry["name"] for entry in folder.json("list", "datasets")] == ["rows"]
+    assert folder.json("show", "rows")["id"] == id
+    assert len(folder.done("export", "rows").splitlines()) == 1 + 6
+    assert [artifact["id"] for artifact in folder.json("verify", "rows")["artifacts"]] == [id]
+    folder.write("rows.jsonl", [folder.row(i + 1) for i in range(6)])
+    folder.done("import", "theirs.jsonl", "--dataset", "rows.jsonl", *ROLES, "--response", "text")
+    assert "'rows' stands for several datasets: " in folder.refused("show", "rows")
+
+
 @pytest.mark.filterwarnings("default::evaluand.tasks.recorded.DoubtfulJoin")
 def test_a_missing_row_fails_and_an_unused_one_is_told(folder: Folder) -> None:
     folder.write("odd.jsonl", [{"_index_": i, "text": "x"} for i in (0, 1, 2, 3, 4, 77)])

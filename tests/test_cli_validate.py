@@ -191,3 +191,25 @@ def test_what_pins_a_class_of_scorers_is_said_as_it_is_written_in_python(folder:
 def test_a_file_that_is_none_is_told(folder: Folder) -> None:
     result = folder.call("validate", "gone.yaml")
     assert (result.exit_code, "gone.yaml: no such file" in result.stdout) == (1, True)
+
+
+PATIENTS = """
+name: visits
+dataset: {{path: visits.csv, input: [a], expected: y, cluster: patient}}
+tasks:
+  mine: {task}
+scorers: {{right: prediction}}
+metrics: [accuracy]
+"""
+
+
+@pytest.mark.filterwarnings("default::evaluand.tasks.estimator.PartedClusters")
+def test_a_split_that_parts_clusters_is_told_before_and_while_it_runs(folder: Folder) -> None:
+    rows = [f"{i},{'yes' if i % 2 else 'no'},p{i // 2}" for i in range(8)]
+    (folder.path / "visits.csv").write_text("\n".join(["a,y,patient", *rows]))
+    (folder.path / "models.py").write_text("from sklearn.dummy import DummyClassifier as Model")
+    file = folder.experiment("{kind: estimator, model: 'models.py:Model', split: {folds: 8}}", text=PATIENTS)
+    told = "rows of one 'patient' lie in training and in test rows, for 4 of 4"
+    assert [note for note in folder.json("validate", file)["notes"] if told in note]
+    result = folder.call("run", file)
+    assert (result.exit_code, result.stderr.count(f"note: {told}")) == (0, 1)

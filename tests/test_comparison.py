@@ -679,7 +679,7 @@ def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
         compare(a, b, scorers="scor")
     with pytest.raises(SpecError, match="another store"):
         compare(a, evaluated(MemoryStore(), "c", scores([0, 1])))
-    with pytest.raises(SpecError, match="pass_at_k needs parameters"):
+    with pytest.raises(SpecError, match=r"^pass_at_k: give k; from Python as PassAtK\(k=…\)$"):
         compare(a, b, metrics="pass_at_k")
     with pytest.raises(SpecError, match="is no attribute"):
         paired([a, b], "score", Accuracy(), {"topic": "x"})

@@ -620,6 +620,7 @@ def test_scores_of_every_kind_stand_side_by_side_on_disk(tmp_path: Path) -> None
         assert {key: row[key] for key in expected} == expected
 
 
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.ScorerFailed")
 def test_an_error_ends_no_more_than_its_batch() -> None:
     def grades(output: list[Any]) -> list[Any]:
         raise SystemExit(1)
@@ -628,6 +629,7 @@ def test_an_error_ends_no_more_than_its_batch() -> None:
     assert evaluation.counts == {"it": {"failed": NINE + 1}}
 
 
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.ScorerFailed")
 @pytest.mark.parametrize("n", [0, 9, 11])
 def test_a_batch_with_another_number_of_scores_fails_as_a_whole(n: int) -> None:
     evaluation = evaluated(FunctionScorer(lambda output: [1.0] * n, version="1", batch=True))

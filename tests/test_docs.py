@@ -7,12 +7,14 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
 
+from evaluand import registry
 from evaluand.experiment import ExperimentSpec, json_schema
 
 ROOT = Path(__file__).parents[1]
@@ -129,6 +131,17 @@ def test_the_guide_names_every_key_of_the_experiment_file_and_no_other() -> None
         told.setdefault(part, set()).update(() if first.startswith("**") else re.findall(r"`(\w+)`", first))
     assert told.pop("") == {"name"}
     assert told == parts_of_the_schema()
+
+
+def test_the_guide_tells_what_metrics_do_about_missing_rows_and_several_responses() -> None:
+    [told] = re.findall(
+        r"^\| `missing`, `reduce` \| (.*?) \|", (ROOT / "docs/guide.md").read_text(), flags=re.MULTILINE
+    )
+    usual, special = told.split("; ")
+    kinds, others = special.split(": ")
+    for name in registry.names("metrics"):
+        defaults = {field.name: field.default for field in fields(registry.find("metrics", name))}
+        assert f"{defaults['missing']}, {defaults['reduce']}" == (others if name in kinds.split(", ") else usual), name
 
 
 def test_the_tutorial_runs_from_beginning_to_end(tmp_path: Path) -> None:

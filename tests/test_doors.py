@@ -88,3 +88,16 @@ def test_every_door_gives_the_numbers_and_digests_of_the_arrays(door: str, array
     table = Aggregator().aggregate([evaluation], [Measure("prediction", Accuracy(), by="size")]).table()
     values = [(row["value"], row["low"], row["high"], row["n"]) for row in table.to_pylist()]
     assert values == [(row.value, row.low, row.high, row.n) for row in result.rows]
+
+
+def test_a_prediction_that_is_missing_abstains_through_every_door(tmp_path: Path) -> None:
+    (tmp_path / "said.csv").write_text("_index_,said,sure\n0,low,0.9\n1,,\n2,high,0.7\n")
+    task = RecordedTask(path=str(tmp_path / "said.csv"), response={"prediction": "said", "confidence": "sure"})
+    truth = ["low", "low", "low"]
+    data = Dataset.from_rows([{"input": i, "expected": value} for i, value in enumerate(truth)])
+    run = Runner().run(task, data)
+    table = Evaluator().evaluate(run, {"prediction": Prediction()}).table("prediction")
+    assert table["status"].to_pylist() == ["scored", "abstained", "scored"]
+    assert table["reason"].to_pylist() == [None, "the task gave no answer", None]
+    [row] = evaluate(truth, ["low", None, "high"], confidence=[0.9, None, 0.7], metrics=Accuracy()).rows
+    assert (row.value, row.n_scored, row.n_abstained, row.n_failed) == (0.5, 2, 1, 0)

@@ -35,7 +35,7 @@ from evaluand.run import Run, Runner
 from evaluand.scorers.prediction import Prediction
 from evaluand.split import Split
 from evaluand.stores.directory import DirectoryStore
-from evaluand.tasks.estimator import EstimatorTask
+from evaluand.tasks.estimator import EstimatorTask, PartedClusters
 from evaluand.trace import Trace
 from evaluand.verification import verify
 
@@ -568,3 +568,26 @@ def test_replications_are_the_repeats_of_the_split() -> None:
     assert sum(Runner().run(task, table()).counts.values()) == 72
     with pytest.raises(SpecError, match="give replications: 3, not 2"):
         Runner().run(task, table(), replications=2)
+
+
+# Clusters
+
+
+def patients(visits: int) -> Dataset:
+    """24 rows: so many visits of each patient, and two of nobody known."""
+    rows = [{"a": i % 5, "y": str(i % 2), "patient": None if i > 21 else f"p{i // visits}"} for i in range(24)]
+    return Dataset.from_rows(rows, input=["a"], expected="y", cluster="patient")
+
+
+@pytest.mark.parametrize("split", [Split(folds=6), Split(test=0.5)])
+def test_a_split_that_parts_declared_clusters_is_told(split: Split) -> None:
+    task, data = EstimatorTask(DummyClassifier(), split), patients(2)
+    parted = sum(len(set(pair)) == 2 for pair in split.assign(data).numbers[0, :22].reshape(11, 2).tolist())
+    told = f"rows of one 'patient' lie in training and in test rows, for {parted} of 11: .* values are optimistic"
+    with pytest.warns(PartedClusters, match=told):
+        task.prepare(data)
+
+
+def test_nothing_is_told_where_no_cluster_is_parted() -> None:
+    EstimatorTask(DummyClassifier(), Split(folds=6, repeats=3)).prepare(patients(1))
+    EstimatorTask(DummyClassifier().fit([[0], [1]], ["0", "1"])).prepare(patients(2))

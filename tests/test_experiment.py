@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -638,3 +640,46 @@ def test_what_code_cannot_be_pinned_by_or_found_under_is_told_by_line(tmp_path: 
     )
     with pytest.raises(SpecError, match=told):
         Experiment.from_file(file)
+
+
+TRIES = """
+name: tries
+dataset: {{path: rows.jsonl, input: question, expected: answer}}
+tasks: {{mine: app.py:answer}}
+scorers: {{same: exact_match}}
+metrics: [accuracy, {{kind: {metric}, k: 3}}]
+run: {{replications: {n}}}
+"""
+
+
+def tries(folder: Path, metric: str, n: int | str, code: str = "") -> Path:
+    (folder / "rows.jsonl").write_text('{"question": "a", "answer": "A"}')
+    (folder / "app.py").write_text(f"{code}\ndef answer(text):\n    return text.upper()\n")
+    file = folder / "experiment.yaml"
+    file.write_text(TRIES.format(metric=metric, n=n))
+    return file
+
+
+@pytest.mark.parametrize("metric", ["pass_at_k", "k_of_n"])
+@pytest.mark.parametrize(("n", "times"), [("null", "once"), (2, "2 times")])
+def test_too_few_replications_for_a_metric_are_told_before_anything_is_called(
+    tmp_path: Path, metric: str, n: int | str, times: str
+) -> None:
+    told = f"experiment.yaml:6: metrics.1: {metric}: k=3 needs 3 answers to each example, but mine is asked {times};"
+    with pytest.raises(SpecError, match=re.escape(told)):
+        Experiment.from_file(tries(tmp_path, metric, n))
+    whole = Experiment.from_file(tries(tmp_path, metric, 3))
+    with pytest.raises(SpecError, match="run with replications: 3 or more"):
+        replace(whole, replications=None)
+
+
+def test_a_task_that_may_give_several_answers_at_once_is_asked_as_often_as_is_said(tmp_path: Path) -> None:
+    code = "from evaluand import Alternatives"
+    assert Experiment.from_file(tries(tmp_path, "pass_at_k", "null", code)).replications is None
+
+
+def test_a_rate_without_a_period_is_told_how_it_is_written(tmp_path: Path) -> None:
+    told = "experiment.yaml:7: run.rate: is 5, and of no period; give calls per period, such as 5/s"
+    with pytest.raises(SpecError, match=re.escape(told)):
+        Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5"))
+    assert str(Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5/s")).policy.rate) == "5/s"

@@ -285,6 +285,23 @@ def test_attributes_together_make_the_groups_that_occur() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("values", "order"),
+    [
+        ([10, 2, None, 1, -3], ["-3", "1", "2", "10", None]),
+        ([10.0, 2.5, math.inf, 1e-7], ["1e-07", "2.5", "10.0", "inf"]),
+        (["10", "2", "1"], ["1", "2", "10"]),
+        (["10", "2", "x1"], ["10", "2", "x1"]),
+        (["1_0", "2"], ["1_0", "2"]),
+    ],
+)
+def test_groups_that_are_all_numbers_come_in_the_order_of_numbers(values: list[Any], order: list[str | None]) -> None:
+    n = len(values)
+    shard = table(_index_=list(range(n)), status=["scored"] * n, value=[1.0] * n, a=values, b=["x"] * n)
+    assert [row.by["a"] for row in summarise([shard], [Accuracy()], [("a",)])] == order
+    assert [row.by["a"] for row in summarise([shard], [Accuracy()], [("b", "a")])] == order
+
+
 def test_metrics_come_in_the_order_asked_for() -> None:
     found = summarise([table(value=[1.0], race=["x"])], [Mean(), Accuracy()], [(), ("race",)])
     assert [(row.metric, row.by) for row in found] == [

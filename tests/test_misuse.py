@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, Measure, Runner, SpecError
+from evaluand.evaluation import ScorerFailed
 from evaluand.scorers.exact_match import ExactMatch
 from evaluand.scorers.prediction import Prediction
 
@@ -68,3 +69,25 @@ def test_what_is_aggregated_are_lists_of_evaluations_and_measures(wrong: str) ->
     }
     with pytest.raises(SpecError, match="an aggregation needs a list of"):
         Aggregator().aggregate(*given[wrong])
+
+
+def test_a_scorer_that_fails_on_every_row_is_told_with_its_first_reason() -> None:
+    run = Runner().run(len, Dataset.from_rows([{"input": text, "expected": len(text)} for text in ("a", "bc")]))
+    told = (
+        r"scorer 'right' failed on all 2 rows: DataError: the truth is the integer 1, not text; set the scorer's type"
+    )
+    for _ in range(2):  # made, and found again
+        with pytest.warns(ScorerFailed, match=told):
+            evaluation = Evaluator().evaluate(run, {"right": Prediction(), "same": ExactMatch()})
+    assert repr(evaluation) == f"Evaluation({evaluation.id[:12]}, right: 2 failed, same)"
+
+
+def test_a_scorer_that_was_asked_about_nothing_has_not_failed() -> None:
+    def crash(text: str) -> str | None:
+        if text == "b":
+            return None
+        raise ValueError(text)
+
+    run = Runner().run(crash, Dataset.from_rows([{"input": text, "expected": text} for text in "ab"]))
+    evaluation = Evaluator().evaluate(run, {"right": Prediction()})
+    assert evaluation.counts == {"right": {"failed": 1, "abstained": 1}}

@@ -51,7 +51,7 @@ def test_a_spec_names_kind_version_and_every_parameter_and_nothing_else(kind: An
     kind.score("a 1", "a 1") if kind.kind != "json_equality" else kind.score("1", "1")
     spec = kind.identify().spec
     assert spec["kind"] == type(kind).kind
-    assert spec["version"] == 1
+    assert spec["version"] == type(kind).version
     assert set(spec["parameters"]) == {f.name for f in dataclasses.fields(kind)}
     assert ids.decode(ids.encode(spec))["kind"] == kind.kind
 
@@ -963,6 +963,17 @@ def test_the_examples_weight_comes_with_the_arguments() -> None:
     assert columns["weight"] == 2.0
 
 
+@pytest.mark.parametrize("output", [None, {"prediction": None}, {"prediction": None, "confidence": 0.9}])
+def test_prediction_abstains_where_there_is_none(output: Any) -> None:
+    score = Prediction().score(output, "cat")
+    assert (score.status, score.reason) == ("abstained", "the task gave no answer")
+
+
+def test_prediction_says_beforehand_where_there_is_none() -> None:
+    with pytest.raises(DataError, match="no prediction: the task gave null"):
+        Prediction().check("cat", [{"prediction": None}])
+
+
 def test_prediction_is_asked_for_each_target() -> None:
     assert Prediction.by_target
 
@@ -970,8 +981,6 @@ def test_prediction_is_asked_for_each_target() -> None:
 @pytest.mark.parametrize(
     ("parameters", "output", "truth", "message"),
     [
-        ({}, None, "cat", "no prediction: the task gave null"),
-        ({}, {"prediction": None}, "cat", "no prediction"),
         ({}, {"label": "cat"}, "cat", "no prediction: the output has 'label' and not 'prediction'; set prediction_key"),
         ({}, {}, "cat", "no prediction: the output has no keys"),
         ({}, 3, "cat", "the prediction is the integer 3, not text; set the scorer's type"),

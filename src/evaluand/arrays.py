@@ -346,15 +346,12 @@ and the mean of the predictions
 
 
 def _by_name(name: str, kind: str) -> Any:
+    known = registry.names("metrics")
     try:
-        found = registry.find("metrics", name)
+        return registry.by_default("metrics", name)
     except SpecError as error:
-        of_numbers = kind in ("integer", "number") and not registry.nearest(name, registry.names("metrics"))
+        of_numbers = kind in ("integer", "number") and name not in known and not registry.nearest(name, known)
         raise SpecError(f"{error}; for errors of numbers, {_OF_NUMBERS}" if of_numbers else str(error)) from None
-    try:
-        return found()
-    except TypeError:
-        raise SpecError(f"the metric {name} has parameters that must be given; use {found.__name__}(…)") from None
 
 
 def _weighted(metric: Any) -> Any:

@@ -11,6 +11,8 @@
     └── EngineError      our machinery failed (disk, lock, worker); the only kind to be retried blindly
         └── NotFound         the store has no such artifact
 
+A `Doubt` is a warning: nothing is wrong by the rules, but it may not be what was meant.
+
 A message says what is wrong, where (file:row:column, `_index_`, JSON path) and what to do about it.
 """
 
@@ -24,6 +26,10 @@ SHOWN_FAULTS = 20
 
 class EvaluandError(Exception):
     """Base of every error evaluand raises on purpose; the command line prints it without a traceback."""
+
+
+class Doubt(UserWarning):
+    """Something that is allowed may not be what was meant; the command line tells it as a note."""
 
 
 class SpecError(EvaluandError):

@@ -8,6 +8,7 @@ same scorer, example and response is taken over.
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
@@ -24,15 +25,19 @@ from evaluand.fingerprint import Identity
 from evaluand.grading import GATHER, Grader, RowStream, batched, packed, unpacked
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
-from evaluand.rows import FAILED, INDEX, Rows
+from evaluand.rows import FAILED, INDEX, SCORED, SKIPPED, Rows
 from evaluand.run import Run
-from evaluand.scorer import FunctionScorer, Scorer, as_scorer
+from evaluand.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer
 from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, journalled, now
 from evaluand.wanted import Wanted
 from evaluand.work import Artifact, KeyedWork, Progress, Receipt, Tally
 
 NEWEST = 3
 _OWN = 12  # the columns of a scorer's own begin here
+
+
+class ScorerFailed(UserWarning):
+    """A scorer failed on every row it was asked about."""
 
 
 class Evaluation(Artifact):
@@ -45,7 +50,10 @@ class Evaluation(Artifact):
     kind = "evaluations"
 
     def __repr__(self) -> str:
-        return f"Evaluation({self.id[:12]}, {', '.join(self.scorers)})"
+        counts = self.manifest.get("counts", {})  # none while open
+        failed = {name: counts.get(name, {}).get(FAILED, 0) for name in self.scorers}
+        told = (f"{name}: {n:,} failed" if n else name for name, n in failed.items())
+        return f"Evaluation({self.id[:12]}, {', '.join(told)})"
 
     @property
     def scorers(self) -> list[str]:
@@ -107,6 +115,8 @@ class Evaluator:
     ) -> Evaluation:
         """The evaluation of a run by some scorers; found, continued or made.
 
+        A scorer that failed on every row it was asked about is told by a `ScorerFailed` warning.
+
         Args:
             run: a sealed run.
             scorers: name → scorer, function, or the name of a kind, with its defaults.
@@ -137,7 +147,7 @@ class Evaluator:
         total = sum(run.counts.values()) * len(asked.scorers)
         if "digest" in manifest:
             why = "nothing to do: the same responses were graded by the same scorers before"
-            return Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why))
+            return _told(Evaluation(store, manifest["id"], Receipt(total, kept=total, why=why)))
         job = _Job(self, store, run, manifest)
         with closing(job):
             for number, (scorer_name, scorer) in enumerate(asked.scorers.items()):
@@ -145,9 +155,8 @@ class Evaluator:
             job.seal(list(asked.scorers.values()))
         unpinned = manifest["provenance"]["unpinned"]
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
-        return Evaluation(
-            store, manifest["id"], Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
-        )
+        receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed)
+        return _told(Evaluation(store, manifest["id"], receipt))
 
 
 @dataclass(frozen=True)
@@ -212,6 +221,21 @@ def _has_failures(store: Store, id: str, run: Run) -> bool:
     """Whether a scorer failed where the task had not."""
     counts = store.manifest("evaluations", id).get("counts", {})
     return any(tally.get(FAILED, 0) > run.counts.get(FAILED, 0) for tally in counts.values())
+
+
+def _told(evaluation: Evaluation) -> Evaluation:
+    """The evaluation, after warning of scorers that failed on all they were asked about."""
+    for name, counts in evaluation.counts.items():
+        if SCORED in counts or FAILED not in counts:
+            continue
+        graded = (row for batch in evaluation.batches(name, ["status", "reason"]) for row in batch.to_pylist())
+        told = [(row["status"], row["reason"] or "") for row in graded if row["status"] != SKIPPED]
+        asked = [(status, why) for status, why in told if not why.startswith("task: ") and why != NO_ANSWER.reason]
+        if {status for status, _ in asked} == {FAILED}:
+            every = f"all {len(asked):,} rows" if len(asked) > 1 else "the one row"
+            why = asked[0][1].removeprefix("scorer: ")
+            warnings.warn(f"scorer {name!r} failed on {every}: {why}", ScorerFailed, stacklevel=3)
+    return evaluation
 
 
 def row_digest(row: Sequence[Any]) -> bytes:

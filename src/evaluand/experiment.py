@@ -29,7 +29,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, field_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evaluand import registry
@@ -49,7 +49,7 @@ from evaluand.run import Run, Runner
 from evaluand.scorer import FunctionScorer, Scorer, as_scorer
 from evaluand.source import kind_of
 from evaluand.store import MemoryStore, Store, check_name
-from evaluand.task import FunctionTask, Task, as_task
+from evaluand.task import FunctionTask, Task, as_task, may_give_several
 from evaluand.work import Progress
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
@@ -161,6 +161,14 @@ class RunSpec(BaseModel):
     )
     total_timeout: float | None = Field(None, gt=0, description="seconds after which no further call of a task starts")
     abort_on_error: bool = Field(False, strict=True, description="stop at the first call that fails")
+
+    @field_validator("rate", mode="before")
+    @classmethod
+    def _of_a_period(cls, given: Any) -> Any:
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            told = "is {calls}, and of no period; give calls per period, such as {calls}/s"
+            raise PydanticCustomError("rate", told, {"calls": given})
+        return given
 
     def policy(self, transient: Sequence[str]) -> Policy:
         """How calls are made, with the names of errors as they are called where they are defined."""
@@ -353,6 +361,8 @@ class Experiment:
                 raise SpecError(f"views.{name}: no task is called so{registry.nearest(name, self.tasks)}")
         readable = {name: as_scorer(name, scorer).readable for name, scorer in self.scorers.items()}
         check_measures(self.measures, readable, self.dataset.roles)
+        for measure in self.measures:
+            _check_answers(measure.metric, self.tasks, self.replications)
 
     def run_name(self, task: str) -> str:
         """What runs and evaluations of a task are called in stores."""
@@ -590,6 +600,8 @@ def _check_fit(
             if dataset is not None:
                 check_gradable(scorer, dataset, prepared, spec.run.replications)
     for i, measure in measures.items():
+        with document.at("metrics", i):
+            _check_answers(measure.metric, tasks, spec.run.replications)
         if dataset is not None and measure.scorer in scorers:
             with document.at("metrics", i):
                 check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
@@ -604,6 +616,24 @@ def _view(given: Any, dataset: DatasetSpec | None) -> Pipeline:
         there = f"there are {', '.join(known)}" if known else "the dataset has no views"
         raise SpecError(f"no view is called {given!r}{registry.nearest(given, known)}; {there}")
     return Pipeline.of(known[given])
+
+
+def _check_answers(metric: Metric, tasks: Mapping[str, Any], replications: int | None) -> None:
+    """Refuses a metric that needs more answers to each example than a task will give.
+
+    Raises:
+        SpecError: names the tasks, and what to do.
+    """
+    given = {name: as_task(task) for name, task in tasks.items()}
+    times = {name: replications or task.replications or 1 for name, task in given.items()}
+    short = [name for name, n in times.items() if n < metric.fewest_answers and not may_give_several(given[name])]
+    if short:
+        k, n = metric.fewest_answers, times[short[0]]
+        once = "once" if n == 1 else f"{n} times"
+        raise SpecError(
+            f"{metric.kind}: k={k} needs {k} answers to each example, but {', '.join(short)} is asked {once};"
+            f" run with replications: {k} or more"
+        )
 
 
 def _task(spec: TaskCodeSpec | TaskKindSpec, folder: Path) -> Task[Any, Any]:

@@ -25,10 +25,9 @@ from evaluand.journal import Lane
 from evaluand.responses import Response, message_of, place_of
 from evaluand.rows import ABSTAINED, COMPLETED, FAILED, SCORED, SKIPPED
 from evaluand.run import Run
-from evaluand.scorer import Score, Scorer
+from evaluand.scorer import NO_ANSWER, Score, Scorer
 
 GATHER = 256
-NO_ANSWER = "the task gave no answer"
 _REASON = 500
 
 
@@ -210,7 +209,7 @@ class Grader:
             told = "the task was not asked" if response.error is None else f"task: {response.error['message']}"
             return SKIPPED, told[:_REASON]
         if not response.responses:
-            return ABSTAINED, NO_ANSWER
+            return NO_ANSWER.status, NO_ANSWER.reason
         return None, None
 
     def _pieces(self, unit: Unit) -> list[_Piece]:

@@ -21,6 +21,7 @@ of three answers is missing, its example is scored, but its mean still has bound
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -108,7 +109,8 @@ class Summary:
     def rows(self) -> list[MetricRow]:
         """The values: metrics in the order asked for, all rows before groups, groups in the order of their values.
 
-        Targets are sorted too, and a missing attribute comes last.
+        Numbers are sorted as numbers where all groups of an attribute are some. Targets are sorted too, and a missing
+        attribute comes last.
 
         Raises:
             DataError: a metric refuses missing rows and there are some.
@@ -158,7 +160,7 @@ class Summary:
                 n_abstained=int(counts[group, _ABSTAINED]),
                 n_skipped=int(counts[group, _SKIPPED]),
             )
-            for group in sorted(range(len(groups)), key=lambda group: _sort_key(groups[group]))
+            for group in _in_order(groups)
         ]
 
 
@@ -597,5 +599,17 @@ def _bound(metric: Metric, state: State | None, values: Values, missing: np.ndar
     return np.where(missing == 0, values.value, filled)
 
 
-def _sort_key(key: Key) -> tuple[tuple[bool, str], ...]:
-    return tuple((text is None, text or "") for text in key)
+def _in_order(groups: Sequence[Key]) -> list[int]:
+    """The groups by their values: as numbers where all of an attribute are numbers, else as text; without one last."""
+    places = [_ranks(texts) for texts in zip(*groups, strict=True)]
+    return sorted(range(len(groups)), key=lambda group: [ranks[groups[group][i]] for i, ranks in enumerate(places)])
+
+
+def _ranks(texts: Sequence[str | None]) -> dict[str | None, int]:
+    known = sorted({text for text in texts if text is not None})
+    if all(map(_NUMBER.fullmatch, known)):
+        known.sort(key=float)
+    return {text: rank for rank, text in enumerate([*known, None])}
+
+
+_NUMBER: Final = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)", re.ASCII)

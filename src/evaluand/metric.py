@@ -133,6 +133,11 @@ class Metric(ABC):
         return False
 
     @property
+    def fewest_answers(self) -> int:
+        """How many answers to each example it needs."""
+        return 1
+
+    @property
     def range(self) -> tuple[float, float]:
         """The values the metric can take; infinite where unbounded."""
         return (-math.inf, math.inf)

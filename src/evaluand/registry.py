@@ -7,6 +7,7 @@ as anybody else's, so a plug-in is installed, not configured.
 from __future__ import annotations
 
 import difflib
+import inspect
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,27 @@ def find(group: str, name: str) -> Any:
     if name not in known:
         raise SpecError(f"no {group[:-1]} is called {name!r}{nearest(name, known)}; known: {', '.join(sorted(known))}")
     return known[name].load()
+
+
+def by_default(group: str, name: str, **given: Any) -> Any:
+    """The kind of a name, made without parameters but those given.
+
+    Raises:
+        SpecError: nothing has that name, or it cannot do without parameters; the message names them.
+
+    Example:
+        >>> by_default("metrics", "pass_at_k")
+        Traceback (most recent call last):
+        evaluand.errors.SpecError: pass_at_k: give k; from Python as PassAtK(k=…)
+    """
+    found = find(group, name)
+    needed = [
+        p.name for p in inspect.signature(found).parameters.values() if p.default is p.empty and p.name not in given
+    ]
+    if needed:
+        arguments = ", ".join(f"{one}=…" for one in needed)
+        raise SpecError(f"{name}: give {' and '.join(needed)}; from Python as {found.__name__}({arguments})")
+    return found(**given)
 
 
 def names(group: str) -> list[str]:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, NamedTuple, overload
 
 from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity, code_identity
-from evaluand.registry import find, nearest
+from evaluand.registry import by_default, nearest
 
 ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight")
 """What a scorer can be given; `weight` is the example's, a float, or None where the dataset has no weights."""
@@ -80,6 +80,7 @@ class Score(NamedTuple):
 RIGHT: Final = Score(1.0)
 WRONG: Final = Score(0.0)
 NOTHING_EXPECTED: Final = Score.abstained("no expected value")
+NO_ANSWER: Final = Score.abstained("the task gave no answer")
 """Made once: most rows of most scorers end in one of these."""
 
 
@@ -260,7 +261,7 @@ def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
     if isinstance(given, Scorer):
         return given
     if isinstance(given, str):
-        made: Scorer = find("scorers", given)()
+        made: Scorer = by_default("scorers", given)
         return made
     if isinstance(given, type) and issubclass(given, Scorer):
         raise SpecError(f"scorer {name!r} is the class {given.__name__}; give an instance of it: {given.__name__}(…)")

@@ -175,6 +175,20 @@ class Folds:
         """The positions of the examples that a fold's system may learn from: all the others."""
         return np.flatnonzero(self.numbers[repeat] != fold)
 
+    def parts(self, clusters: Integers) -> Integers:
+        """The clusters, ascending, of which some rows are tested by what was learnt from others.
+
+        Args:
+            clusters: the number of each example's cluster, from 0; -1 where it belongs to none.
+
+        Example:
+            >>> Folds(np.array([[0, 1, 1, 0], [0, 0, 1, 1]], np.int32), 2).parts(np.array([7, -1, 4, 4]))
+            array([4])
+        """
+        width, given = self.count + 1, clusters >= 0
+        found = [np.unique(clusters[given] * width + fold[given] + 1) // width for fold in self.numbers]
+        return np.unique(np.concatenate([once[1:][once[1:] == once[:-1]] for once in found]))
+
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)

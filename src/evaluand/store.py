@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -206,7 +206,8 @@ def check_name(name: str) -> str:
 def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]:
     """The (kind, id) that a name, an id or the beginning of one (four digits at least) stands for.
 
-    A name of several kinds stands for the first of `KINDS`.
+    A name of several kinds stands for the first of `KINDS`. A dataset's name, which is in its manifest alone, stands
+    for it where nothing else is called or begins so.
 
     Raises:
         NotFound: nothing does, or several do; the message lists them.
@@ -220,10 +221,22 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         return found[0]
     if found:
         raise NotFound(f"{text!r} stands for several: {', '.join(f'{k} {id}' for k, id in found)}; give more digits")
+    datasets = list(_datasets_named(store, text)) if "datasets" in kinds else []
+    if len(datasets) == 1:
+        return "datasets", datasets[0]
+    if datasets:
+        raise NotFound(f"{text!r} stands for several datasets: {', '.join(datasets)}; give the first digits of one")
     others = [ref.kind[:-1] for ref in store.refs() if ref.name == text]
     if kind and others:
         raise NotFound(f"no {kind[:-1]} is called {text!r}, but {' and '.join(others)}; see `evaluand list`")
     raise NotFound(f"nothing is called {text!r} here; see `evaluand list` for names and ids (four digits at least)")
+
+
+def _datasets_named(store: Store, name: str) -> Iterator[str]:
+    for id in store.ids("datasets"):
+        with suppress(EngineError):  # one that is damaged has no name
+            if store.manifest("datasets", id).get("name") == name:
+                yield id
 
 
 def exists(store: Store, kind: str, id: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -276,6 +277,20 @@ def as_task(value: Any) -> Task[Any, Any]:
     raise SpecError(
         f"{with_article(type(value).__name__)} is no task: give a function, or an object with do_run(input, task_span)"
     )
+
+
+def may_give_several(task: Task[Any, Any]) -> bool:
+    """Whether a call may answer by `Alternatives`, as far as that can be known before: where its file names them.
+
+    Example:
+        >>> import textwrap
+        >>> may_give_several(as_task(textwrap.dedent)), may_give_several(as_task(lambda text: Alternatives([text])))
+        (False, True)
+    """
+    code = task.function if isinstance(task, FunctionTask) else getattr(task, "inner", task)
+    code = inspect.unwrap(code) if inspect.isfunction(code) else type(code)
+    named = vars(sys.modules[code.__module__]).values() if code.__module__ in sys.modules else ()
+    return any(value is Alternatives or value is sys.modules["evaluand"] for value in named)
 
 
 class _DuckTask(Task[Any, Any]):

@@ -19,18 +19,18 @@ from evaluand.cli.output import console, print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display
 from evaluand.comparison import Gate, check_fit, check_gates
 from evaluand.engine import Aborted
-from evaluand.errors import EngineError, SpecError
+from evaluand.errors import Doubt, EngineError, SpecError
+from evaluand.evaluation import ScorerFailed
 from evaluand.experiment import Experiment, Results
-from evaluand.grading import NO_ANSWER
 from evaluand.registry import nearest
 from evaluand.report.comparison import gates_table
 from evaluand.report.facts import Facts, results_facts
 from evaluand.report.terminal import results_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.rows import FAILED, SCORED
+from evaluand.scorer import NO_ANSWER
 from evaluand.store import Manifest
 from evaluand.stores.directory import DirectoryStore
-from evaluand.tasks.recorded import DoubtfulJoin
 
 _EXAMPLES = """\b
 Examples:
@@ -110,16 +110,15 @@ def notes() -> Iterator[None]:
     tell = warnings.showwarning
 
     def told(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
-        if issubclass(category, DoubtfulJoin):
+        if issubclass(category, Doubt):
             click.echo(f"note: {safe(str(message))}", err=True)
         else:
             tell(message, category, *place, **more)
 
-    warnings.showwarning = told
-    try:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ScorerFailed)  # the results tell it
+        warnings.showwarning = told
         yield
-    finally:
-        warnings.showwarning = tell
 
 
 def display(as_json: bool, quiet: bool) -> Display:
@@ -187,7 +186,7 @@ def _failed_calls(task: Facts) -> Iterator[str]:
 def _failed_scorers(task: Facts) -> Iterator[str]:
     """The scorers that failed on all they were asked about."""
     for scorer, counts in task["evaluation"]["counts"].items():
-        told = [m for m in task["missing"] if m["scorer"] == scorer and m["reason"] != NO_ANSWER]
+        told = [m for m in task["missing"] if m["scorer"] == scorer and m["reason"] != NO_ANSWER.reason]
         if SCORED not in counts and {m["status"] for m in told} == {FAILED}:
             failed = sum(m["count"] for m in told)
             every = f"all {failed:,} rows" if failed > 1 else "the one row"

@@ -16,7 +16,7 @@ from click.exceptions import Exit
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.dataset import Dataset
-from evaluand.errors import DataError, EvaluandError, TaskError
+from evaluand.errors import DataError, Doubt, EvaluandError, TaskError
 from evaluand.experiment import Experiment
 from evaluand.ids import digest
 from evaluand.report.facts import Facts
@@ -25,7 +25,7 @@ from evaluand.run import Runner
 from evaluand.scorer import FunctionScorer, as_scorer
 from evaluand.stores.directory import DirectoryStore
 from evaluand.task import Request, as_task
-from evaluand.tasks.recorded import DoubtfulJoin, RecordedTask
+from evaluand.tasks.recorded import RecordedTask
 from evaluand.trace import Trace
 
 _EXAMPLES = """\b
@@ -58,13 +58,13 @@ def command(file: Path, folder: Path, as_json: bool) -> None:
 def _facts(file: Path, store: DirectoryStore) -> Facts:
     facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": []}
     with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", DoubtfulJoin)
+        warnings.simplefilter("always", Doubt)
         try:
             experiment = Experiment.from_file(file)
         except EvaluandError as error:
             return facts | {"faults": _faults(error)}
         facts["plan"] = list(_plan(experiment, store))
-    doubts = (str(warning.message) for warning in told if issubclass(warning.category, DoubtfulJoin))
+    doubts = (str(warning.message) for warning in told if issubclass(warning.category, Doubt))
     facts["notes"] = [*dict.fromkeys(doubts)]
     facts["notes"] += _of_tasks(experiment)
     facts["notes"] += _of_scorers(experiment)

@@ -366,10 +366,7 @@ def metric_of(kind: str) -> Metric:
     """
     found = registry.find("metrics", kind)
     unknown = {field.name: None for field in dataclasses.fields(found) if field.name == "direction"}
-    try:
-        return found(**unknown)  # type: ignore[no-any-return]
-    except TypeError as error:
-        raise SpecError(f"{kind} needs parameters: {error}; give it from Python, as an object") from None
+    return registry.by_default("metrics", kind, **unknown)  # type: ignore[no-any-return]
 
 
 def _usual(evaluations: Sequence[Evaluation], scorers: Iterable[str], declared: Sequence[Measure]) -> Iterator[Measure]:

@@ -26,3 +26,7 @@ class OverReplications(Metric):
     def __post_init__(self) -> None:
         whole_of(self.kind, "k", self.k, 1)
         super().__post_init__()
+
+    @property
+    def fewest_answers(self) -> int:
+        return self.k

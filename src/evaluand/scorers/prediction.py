@@ -1,8 +1,8 @@
 """Truth beside prediction, with their types: what metrics such as F1, AUC, R² and every measure of fairness read.
 
-This scorer judges little and refuses much. A prediction that is missing or of the wrong type costs its row the status
-`failed`, with the value named, and so stays in the denominator; it is never turned into another type on the way: the
-text `"1"` and the integer `1` would be two classes or one, depending on who converted them.
+This scorer judges little and refuses much. A prediction of the wrong type costs its row the status `failed`, with the
+value named, and so stays in the denominator; it is never turned into another type on the way: the text `"1"` and the
+integer `1` would be two classes or one, depending on who converted them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, Final
 from evaluand import ids
 from evaluand.errors import DataError
 from evaluand.scorer import (
+    NO_ANSWER,
     NOTHING_EXPECTED,
     Score,
     Scorer,
@@ -29,7 +30,7 @@ class Prediction(Scorer):
     """Columns `truth`, `prediction`, `confidence` and `weight`; the value is 1 where truth and prediction are the same.
 
     For numbers the value is left empty, since being the same says nothing there. Abstains where the dataset has no
-    truth. Called once for each target, with the output and the truth of that target.
+    truth, and where the prediction is null. Called once for each target, with the output and the truth of that target.
 
     An output that is an object holds the prediction, and perhaps a confidence, under the keys given here. Any other
     output is the prediction itself.
@@ -49,7 +50,7 @@ class Prediction(Scorer):
     """
 
     kind = "prediction"
-    version = 1
+    version = 2
     cheap = True
     by_target = True
 
@@ -79,13 +80,13 @@ class Prediction(Scorer):
         """Puts truth and prediction side by side.
 
         Raises:
-            DataError: the prediction is missing, or a value is not of its type; names the value.
+            DataError: the output has no key for a prediction, or a value is not of its type; names the value.
         """
         if expected is None:
             return NOTHING_EXPECTED
         predicted, confidence = self._parts(output)
         if predicted is None:
-            raise DataError("no prediction: the task gave null")
+            return NO_ANSWER
         truth, prediction = self._typed("truth", expected), self._typed("prediction", predicted)
         columns = {
             "truth": truth,
@@ -98,7 +99,8 @@ class Prediction(Scorer):
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         self._typed("truth", expected)
         for output in outputs:
-            self.score(output, expected)
+            if self.score(output, expected) is NO_ANSWER:
+                raise DataError("no prediction: the task gave null")
 
     def _parts(self, output: Any) -> tuple[Any, Any]:
         if self.prediction_key is None or not isinstance(output, Mapping):

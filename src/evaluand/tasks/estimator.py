@@ -11,6 +11,7 @@ import hashlib
 import inspect
 import os
 import threading
+import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
@@ -21,13 +22,17 @@ import pyarrow as pa
 
 from evaluand import ids, registry, rows
 from evaluand.dataset import Dataset
-from evaluand.errors import DataError, SpecError, TaskError
+from evaluand.errors import DataError, Doubt, SpecError, TaskError
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.split import NOT_TESTED, Folds, Split
 from evaluand.task import Request, Task
 from evaluand.trace import TaskSpan
 
 Array = np.ndarray[Any, Any]
+
+
+class PartedClusters(Doubt):
+    """A split parts rows that the dataset says belong together."""
 
 
 @dataclass(eq=False)
@@ -37,6 +42,7 @@ class EstimatorTask(Task[Any, Any]):
     With a split, the estimator is fitted once for each fold of each repeat, on a fresh copy; the repeats of the split
     are the replications of the run. Examples that a hold-out only learns from are skipped. A fit that fails makes the
     rows of its fold failed, and is not tried again for each of them. Without a split the estimator is used as it is.
+    A split does not heed the dataset's clusters: where it parts one, a `PartedClusters` warning says so.
 
     The features are the dataset's input:
 
@@ -133,6 +139,8 @@ class EstimatorTask(Task[Any, Any]):
         """
         model = self._unfitted() if self.split else self._fitted()
         self._work = _Work(self, model, dataset)
+        if self._work.folds is not None and dataset.roles.cluster is not None:
+            _tell_parted(self._work.folds, dataset, dataset.roles.cluster)
 
     def skips(self, index: int, id: str, replication: int) -> bool:
         return self._prepared.number(index, replication) == NOT_TESTED
@@ -250,6 +258,18 @@ class _Work:
 
 def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
+
+
+def _tell_parted(folds: Folds, dataset: Dataset, cluster: str) -> None:
+    column = pa.chunked_array([batch.column(0) for batch in dataset.columns([cluster])]).combine_chunks()
+    if pa.types.is_nested(column.type):  # a metric that heeds clusters refuses these
+        return
+    codes = column.dictionary_encode()
+    parted = len(folds.parts(np.asarray(codes.indices.fill_null(-1))))
+    if parted:
+        told = f"rows of one {cluster!r} lie in training and in test rows, for {parted:,} of {len(codes.dictionary):,}"
+        why = "the split does not keep together what the dataset's cluster binds, so values are optimistic"
+        warnings.warn(f"{told}: {why}", PartedClusters, stacklevel=1)
 
 
 # -- the estimator

@@ -13,7 +13,7 @@ from typing import Any
 
 from evaluand import ids, rows
 from evaluand.dataset import Dataset
-from evaluand.errors import DataError, SpecError, TaskError
+from evaluand.errors import DataError, Doubt, SpecError, TaskError
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.selector import Selector
 from evaluand.source import Faults, Source, missing_column, open_file
@@ -21,7 +21,7 @@ from evaluand.task import Request, Task
 from evaluand.trace import TaskSpan
 
 
-class DoubtfulJoin(UserWarning):
+class DoubtfulJoin(Doubt):
     """A file may not be joined to the examples as it was meant to be."""
 
 
