@@ -30,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 PEER, PEER_PACKAGE, PEER_MODULE = "dyff", "dyff-schema==0.46.17", "dyff.schema.adapters"
 ROWS, QUICK_ROWS, CHUNK = 100_000, 8_192, 1_000
 BATCH = 4_096  # what datasets are streamed in
+AT_ONCE, BACK, AGAIN = ", all in one batch", ", and back", 5
 ROUNDS = 5
 
 Row = dict[str, Any]
@@ -130,10 +131,12 @@ def _times(n: int) -> Iterator[tuple[str, list[float]]]:
     for name, (kind, configuration, sort, _) in ARROW_CASES.items():
         adapter = create({"kind": kind, "configuration": configuration})
         if columns:
-            yield name, _timed(adapter.columns, map(_batch, _chunks(sort, n, BATCH)))
+            batches = [_batch(rows) for rows in _chunks(sort, n, BATCH)]
+            yield name, _timed(adapter.columns, batches)
+            yield f"{name}{AT_ONCE}", _timed(adapter.columns, [_joined(batches)] * AGAIN)
         else:
             yield name, _timed(lambda rows, adapter=adapter: _use(adapter(rows)), _chunks(sort, n))
-            yield f"{name}, and back", _timed(_there_and_back(adapter), map(_batch, _chunks(sort, n, BATCH)))
+            yield f"{name}{BACK}", _timed(_there_and_back(adapter), map(_batch, _chunks(sort, n, BATCH)))
     yield SELECTOR, _timed(_selecting(columns), ([_deep()] * CHUNK for _ in range(n // CHUNK)))
 
 
@@ -160,6 +163,13 @@ def _batch(rows: list[Row]) -> Any:
     import pyarrow as pa
 
     return pa.RecordBatch.from_pylist(rows)
+
+
+def _joined(batches: list[Any]) -> Any:
+    import pyarrow as pa
+
+    (whole,) = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    return whole
 
 
 def _there_and_back(adapter: Any) -> Callable[[Any], Any]:
@@ -203,8 +213,12 @@ def _print(results: dict[str, list[dict[str, Any]]]) -> None:
         elif limit and ratio:
             line += [f"≥ {limit:g}×", "yes" if ratio >= limit else "NO"]
         lines.append(line + [""] * (len(lines[0]) - len(line)))
-        if back := _pooled(results.get(PEER, []), f"{name}, and back"):
-            lines.append(["  from batch to batch", "", _figure(back), f"{min(back) / min(ours):.0f}×", "", ""])
+        if back := _pooled(results.get(PEER, []), f"{name}{BACK}"):
+            lines.append(["  from batch to batch", "", _figure(back), f"{min(back) / min(ours):.3g}×", "", ""])
+        if whole := _pooled(results["ours"], f"{name}{AT_ONCE}"):
+            lines.append(
+                ["  all in one batch", _figure(whole), "", f"{min(theirs) / min(whole):.3g}×" if theirs else "", "", ""]
+            )
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for line in lines:
         cells = (text.rjust(width) for text, width in zip(line[1:], widths[1:], strict=True))

@@ -322,6 +322,14 @@ def test_a_computation_on_the_wrong_type_is_told_as_such(steps: Any, message: st
         computed(steps, row)
 
 
+def test_a_fault_at_the_root_is_told_without_a_place() -> None:
+    steps = [{"$scalar": "$.x"}, {"$func": "join"}]
+    assert refused("TransformJSON", {"$compute": steps}, {"x": 5}).startswith("row 0: TransformJSON: join of an int: ")
+    several = {"$scalar": "$.x[*]", "default": 0}
+    told = refused("TransformJSON", {"$compute": several}, {"x": [1, 2]})
+    assert told == "row 0: TransformJSON: $.x[*]: 2 values where one is needed"
+
+
 @pytest.mark.parametrize(
     ("template", "message"),
     [
@@ -379,6 +387,10 @@ def test_a_computation_on_the_wrong_type_is_told_as_such(steps: Any, message: st
         (
             {"a": {"$compute": {"$func": "split", "pattern": "a", "flags": 128}}},
             "TransformJSON: a: split: flags is 128; add up",
+        ),
+        (
+            {"a": {"$compute": {"$func": "split", "pattern": "a", "maxsplit": 10**30}}},
+            "TransformJSON: a: split: pattern 'a' with maxsplit 1000000000000000000000000000000 is wrong: Python int",
         ),
         ({"a": float("nan")}, "TransformJSON: a: JSON has no number nan"),
         ({"a": [b"x"]}, "TransformJSON: a[0]: a bytes is no JSON data"),

@@ -155,13 +155,13 @@ class _Compiler:
         return self._step(step, at)
 
     def _scalar(self, path: str, at: str) -> Made:
-        found = selector(path, self._place(at))
+        found, before = selector(path, self._place(at)), _before(at)
 
         def scalar(row: Any) -> Any:
             try:
                 return found.get(row)
             except DataError as error:
-                raise AdapterError(f"{at}: {error}" if at else str(error)) from None
+                raise AdapterError(f"{before}{error}") from None
 
         if not found.steps or not all(isinstance(step, str) for step in found.steps):
             return scalar
@@ -179,12 +179,12 @@ class _Compiler:
         return field
 
     def _or(self, path: str, default: Any, at: str) -> Made:
-        find, instead = selector(path, self._place(at)).find, _constant(default)
+        find, instead, before = selector(path, self._place(at)).find, _constant(default), _before(at)
 
         def scalar(row: Any) -> Any:
             found = find(row)
             if len(found) > 1:
-                raise AdapterError(f"{at}: {path}: {len(found)} values where one is needed")
+                raise AdapterError(f"{before}{path}: {len(found)} values where one is needed")
             return found[0] if found else instead(row)
 
         return scalar
@@ -219,11 +219,13 @@ class _Compiler:
         return self._guarded(function, name, at)
 
     def _guarded(self, function: Made, name: str, at: str) -> Made:
+        before = _before(at)
+
         def guarded(value: Any) -> Any:
             try:
                 return function(value)
             except (TypeError, IndexError, re.error) as error:
-                raise WrongType(f"{at}: {name} of {told(value)}: {error}") from None
+                raise WrongType(f"{before}{name} of {told(value)}: {error}") from None
 
         return guarded
 
@@ -232,6 +234,11 @@ class _Compiler:
 
     def _wrong(self, at: str, message: str) -> AdapterSpecError:
         return AdapterSpecError(f"{self._place(at)}: {message}")
+
+
+def _before(at: str) -> str:
+    """What a message about a row begins with."""
+    return f"{at}: " if at else ""
 
 
 def _constant(value: Any) -> Made:
@@ -278,15 +285,18 @@ def _search(pattern: str, flags: int = 0, group: int | str = 0, default: Any = N
 
 def _split(pattern: str, maxsplit: int = 0, flags: int = 0) -> Made:
     expression = re.compile(pattern, flags)
+    expression.split("", maxsplit)  # finds out whether the number is one that it takes
     return lambda text: expression.split(text, maxsplit)
 
 
 def _sub(pattern: str, repl: str, count: int = 0, flags: int = 0) -> Made:
     expression = re.compile(pattern, flags)
-    expression.sub(repl, "")  # finds out whether the groups that `repl` names are there
+    expression.sub(repl, "", count)  # finds out whether the groups that `repl` names are there
     return lambda text: expression.sub(repl, text, count)
 
 
+_SHOWN = 80
+_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
 _STEPS = ("$literal", "$scalar", "$list", "$func")
 _FUNCTIONS: dict[Any, tuple[Callable[..., Made], Sequence[str], Sequence[str]]] = {
     "findall": (_findall, ("pattern", "flags"), ("pattern",)),
@@ -317,18 +327,12 @@ _WANTED = {
 }
 
 
-_FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
-
-
 def _told_flags() -> str:
-    return ", ".join(f"{flag.value} ({flag.name})" for flag in re.RegexFlag(_FLAGS))
+    return ", ".join(f"{flag.value} ({flag.name})" for flag in _FLAGS)
 
 
 def _shown(given: Mapping[str, Any]) -> str:
-    return " with ".join(f"{key} {given[key]!r}"[:_SHOWN] for key in ("pattern", "repl", "group") if key in given)
-
-
-_SHOWN = 80
+    return " with ".join(f"{key} {value!r}"[:_SHOWN] for key, value in given.items() if key != "flags")
 
 
 def _keys(step: Mapping[Any, Any]) -> str:
