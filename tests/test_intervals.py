@@ -97,6 +97,11 @@ def test_one_cluster_has_no_interval_and_says_so() -> None:
         assert row.reason == "one cluster has no interval"
 
 
+@pytest.mark.parametrize("metric", [Accuracy(weighted=True), Mean(weighted=True), Accuracy(bootstrap=100)])
+def test_one_row_that_nobody_put_into_a_cluster_is_called_a_row(metric: Metric) -> None:
+    assert one(table([1], _weight_=[2.0]), metric).reason == "one scored row has no interval"
+
+
 def test_clusters_that_all_agree_still_have_an_interval() -> None:
     low, high = clustered_wilson(np.array([1.0]), Spread(np.zeros(1), np.array([20]), np.array([20.0])), 0.95)
     assert high[0] == 1.0

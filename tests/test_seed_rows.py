@@ -314,13 +314,13 @@ def test_targets_are_rows_and_a_missing_prediction_stays_in_the_denominator(tmp_
     assert rows(evaluation, "prediction", *KEY, "status", "truth", "prediction", "value") == [
         (10, 0, 0, "hits", "scored", 1, 1, 1.0),
         (10, 0, 0, "runs", "scored", 2, 2, 1.0),
-        (10, 0, 0, "walks", "failed", None, None, None),
+        (10, 0, 0, "walks", "abstained", None, None, None),
         (20, 0, 0, "hits", "scored", 4, 4, 1.0),
         (20, 0, 0, "runs", "scored", 5, 0, 0.0),
         (20, 0, 0, "walks", "scored", 6, 6, 1.0),
     ]
     aggregation = Aggregator().aggregate([evaluation], [Measure("prediction", Accuracy())])
-    columns = ("target", "value", "worst", "best", "n", "n_scored", "n_failed")
+    columns = ("target", "value", "worst", "best", "n", "n_scored", "n_abstained")
     assert found(aggregation, *columns) == [
         ("hits", 1.0, 1.0, 1.0, 2, 2, 0),
         ("runs", 0.5, 0.5, 0.5, 2, 2, 0),

@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluand.intervals import cluster_variance, clustered_wilson, count_rows, wilson
 from evaluand.metric import NO_ROWS, VALUE, Columns, Reduce, State, Values
-from evaluand.metrics.averaging import Averaging, quotient, unweighable, zeros_and_ones
+from evaluand.metrics.averaging import Averaging, alone, quotient, unweighable, zeros_and_ones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class Accuracy(Averaging):
 def _reason(n: int, correct: int, weight: float, clusters: int | None) -> str | None:
     if n == 0:
         return NO_ROWS
-    return unweighable(weight) or ("one cluster has no interval" if clusters == 1 else None)
+    return unweighable(weight) or (alone(n) if clusters == 1 else None)
 
 
 def _data(n: int, correct: int, weight: float, clusters: int | None) -> dict[str, Any]:

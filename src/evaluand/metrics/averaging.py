@@ -102,6 +102,11 @@ def unweighable(weight: float) -> str | None:
     return None if math.isfinite(weight) else "the weights are too large to be summed"
 
 
+def alone(n: int) -> str:
+    """Why so many scored rows that belong together have no interval."""
+    return "one scored row has no interval" if n == 1 else "one cluster has no interval"
+
+
 def zeros_and_ones(columns: Columns, name: str, kind: str, remedy: str = "") -> np.ndarray:
     """A column of numbers that are all 0 or 1.
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from evaluand.intervals import Spread, cluster_variance, clustered_wilson, merge_moments, moments, t_quantile
 from evaluand.metric import NO_ROWS, State, Values
-from evaluand.metrics.averaging import Averaging, quotient, unweighable
+from evaluand.metrics.averaging import Averaging, alone, quotient, unweighable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +74,7 @@ def _reason(n: int, weight: float, has_value: bool, has_interval: bool, independ
     if not has_value:
         return unweighable(weight) or "the values are too large to be averaged"
     if independent == 1:
-        return "one scored row has no interval" if n == 1 else "one cluster has no interval"
+        return alone(n)
     if has_interval:
         return None
     return "no interval: all values are equal" if near else "the values lie too far apart for an interval"
