@@ -397,8 +397,8 @@ def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
         square = np.bincount(group, weight * weight, minlength=len(value))
         np.maximum.at(largest, group, np.maximum(np.abs(total), np.abs(value[group]) * weight))
         variance = n / (n - 1) * np.bincount(group, apart * apart, minlength=len(value)) / (whole * whole)
-        rounding = (_ROUNDING * largest * n / whole) ** 2
-        variance = np.where(n > 1, np.where((variance <= rounding) & (variance < np.inf), 0.0, variance), np.nan)
+        rounding = _ROUNDING * largest * n / whole
+        variance = np.where(n > 1, np.where(np.sqrt(variance) <= rounding, 0.0, variance), np.nan)
         return Spread(variance, n, whole * whole / square)
 
 
