@@ -137,11 +137,11 @@ def test_the_guide_tells_what_metrics_do_about_missing_rows_and_several_response
     [told] = re.findall(
         r"^\| `missing`, `reduce` \| (.*?) \|", (ROOT / "docs/guide.md").read_text(), flags=re.MULTILINE
     )
-    usual, special = told.split("; ")
-    kinds, others = special.split(": ")
+    usual, *special = told.split("; ")
+    own = {name: others for kinds, others in (part.split(": ") for part in special) for name in kinds.split(", ")}
     for name in registry.names("metrics"):
         defaults = {field.name: field.default for field in fields(registry.find("metrics", name))}
-        assert f"{defaults['missing']}, {defaults['reduce']}" == (others if name in kinds.split(", ") else usual), name
+        assert f"{defaults['missing']}, {defaults['reduce']}" == own.get(name, usual), name
 
 
 def test_the_tutorial_runs_from_beginning_to_end(tmp_path: Path) -> None:

@@ -202,6 +202,7 @@ def test_where_lower_is_better_the_upper_bound_counts(store: MemoryStore) -> Non
     assert not one(slow, "mean not worse than base by 1", quick, measures=measures).passed
 
 
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.ScorerFailed")
 @pytest.mark.parametrize("missing", ["leave_out", "wrong"])
 def test_a_side_without_a_single_score_passes_no_comparison(store: MemoryStore, base: Evaluation, missing: str) -> None:
     crashed = evaluated(store, "crashed", dict.fromkeys(range(N), "fail"))
@@ -263,7 +264,7 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
         ("accuracy better than bse", r"no baseline is called 'bse' \(did you mean 'base'\?\)"),
         ("accuracy better than ba", r"no baseline is called 'ba' \(did you mean 'base'\?\)"),
         ("count better than base", "count is no mean of one number per row|count has no direction"),
-        ("quantile >= 1 at 95%", "quantile needs parameters"),
+        ("quantile >= 1 at 95%", "quantile: give q"),
         ("count >= 3 at 95%", "count has no interval; leave out `at …`"),
     ],
 )
@@ -404,7 +405,7 @@ def test_a_gate_does_not_choose_among_several_metrics_of_its_kind(base: Evaluati
         ("quantile better than base", "quantile is no mean of one number per row"),
         ("count >= 3 at 95%", "count has no interval"),
         ("mean better than base", "nothing says whether a higher or a lower mean"),
-        ("k_of_n better than base", "k_of_n needs parameters"),
+        ("k_of_n better than base", "k_of_n: give k"),
         ("accuracy better than other", "no scorer is called 'score'; there are cost"),
         ("accuracy[topic=algebra] better than bare", "'topic' is no attribute"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import scipy.stats
 
-from evaluand import DirectoryStore, Experiment, compare
+from evaluand import Accuracy, DirectoryStore, Experiment, compare
 from evaluand.comparison import check_gates
 
 HERE = Path(__file__).parent
@@ -55,7 +55,7 @@ def test_four_models_are_graded_by_their_solutions_text(experiment: Path) -> Non
 def test_verification_of_a_small_model_beats_fine_tuning_of_a_large_one(experiment: Path) -> None:
     results = Experiment.from_file(experiment).run(DirectoryStore(experiment.parent / "store"))
     evaluations = {result.task: result.evaluation for result in results.tasks}
-    made = compare(evaluations["175b_finetuning"], evaluations["6b_verification"])
+    made = compare(evaluations["175b_finetuning"], evaluations["6b_verification"], metrics=[Accuracy()])
     [pair] = made.pairs
     assert (pair["n"], pair["n_used"], pair["n_a_missing"], pair["n_b_missing"]) == (1319, 1313, 5, 1)
     assert (pair["n_only_a"], pair["n_only_b"], pair["clusters"]) == (0, 0, None)
@@ -66,7 +66,7 @@ def test_verification_of_a_small_model_beats_fine_tuning_of_a_large_one(experime
     assert pair["worst"] < pair["difference"] < pair["best"]
     assert {flip["flip"] for flip in made.flips()} == {"lost", "won"}
 
-    ranking = compare(*evaluations.values()).ranking
+    ranking = compare(*evaluations.values(), metrics=[Accuracy()]).ranking
     order = [(list(evaluations)[row["evaluation"]], row["letters"]) for row in ranking]
     assert order == [
         ("175b_verification", "a"),

@@ -485,8 +485,8 @@ def test_statuses_and_counts_of_a_long_run_are_exact(serve: Any) -> None:
         ("BadRequest", "400"): 20,
         ("BadAnswer", "json"): 20,
     }
-    assert Counter(attempts(run)) == {1: 180, 2: 20}
-    assert len(server.asked) == 220
+    assert [tries > 1 for tries in attempts(run)] == [number % 10 == 9 for number in range(200)]
+    assert sum(attempts(run)) >= len(server.asked) == 220
     assert Counter(run.table()["n_responses"].to_pylist()) == {0: 60, 1: 120, 2: 20}
 
 

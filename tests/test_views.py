@@ -99,7 +99,7 @@ def test_adapters_see_the_index_and_what_a_task_may_know_but_not_what_is_expecte
     configuration = {"i": "$._index_", "id": "$.id", "lang": "$.lang", "level": "$.meta.level"}
     seen = list(data().view([{"kind": "TransformJSON", "configuration": configuration}]))
     assert seen[1].input == {"i": 1, "id": "b", "lang": "de", "level": 2}
-    with pytest.raises(DataError, match=r"rows\[0\]: TransformJSON: _index_ 0: x: \$\.expected: \$ has no 'expected'"):
+    with pytest.raises(DataError, match=r"rows\[0\]: _index_ 0: TransformJSON: x: \$\.expected: \$ has no 'expected'"):
         data().view([{"kind": "TransformJSON", "configuration": {"x": "$.expected"}}])
 
 
@@ -237,7 +237,7 @@ def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: 
             "{kind: Renam, ",
             "9: tasks.own.view: no adapter is called 'Renam' (did you mean 'Rename'?)",
         ),
-        ("{text: prompt}}", "{txt: prompt}}", "Rename: _index_ 0: there is no field 'txt' (did you mean 'text'?)"),
+        ("{text: prompt}}", "{txt: prompt}}", "_index_ 0: Rename: there is no field 'txt' (did you mean 'text'?)"),
         ("configuration: $.text}]}", "configuration: $text}]}", "11: scorers.right: TransformJSON: '$text' is no path"),
     ],
 )

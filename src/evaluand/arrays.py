@@ -191,7 +191,10 @@ class ArrayEvaluation:
         from evaluand.report.facts import clustering
 
         declared = self.columns.roles.cluster
-        return [{"task": TASK, "scorer": SCORER} | row | clustering(row["data"], declared) for row in self.to_dict()]
+        return [
+            {"task": TASK, "scorer": SCORER} | row | clustering(row["data"], declared, row["n_scored"])
+            for row in self.to_dict()
+        ]
 
 
 @dataclass(frozen=True)

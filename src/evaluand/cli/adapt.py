@@ -86,11 +86,17 @@ def _form(output: Path | None) -> str:
 def _pipeline(file: Path) -> Pipeline:
     if not file.is_file():
         raise SpecError(f"{file}: no such file; write the pipeline's adapters into it")
-    given = _json(file) if file.suffix.lower() == ".json" else Document(file).value
+    given = _json(file) if file.suffix.lower() == ".json" else _yaml(file)
     try:
         return Pipeline.of(given)
     except AdapterSpecError as error:
         raise SpecError("\n".join(f"{file}: {line}" for line in str(error).split("\n"))) from None
+
+
+def _yaml(file: Path) -> Any:
+    document = Document(file)
+    document.check()
+    return document.value
 
 
 def _json(file: Path) -> Any:

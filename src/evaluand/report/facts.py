@@ -137,7 +137,7 @@ def metrics_facts(aggregation: Aggregation) -> list[Facts]:
     found = []
     for row in aggregation.table().to_pylist():
         number, data = row.pop("evaluation"), None if row["data"] is None else orjson.loads(row["data"])
-        beside = {"by": dict(row["by"]), "data": data} | clustering(data, columns[number])
+        beside = {"by": dict(row["by"]), "data": data} | clustering(data, columns[number], row["n_scored"])
         found.append({"task": tasks[number]} | row | beside)
     return found
 
@@ -149,12 +149,12 @@ def _cluster_column(store: Store, dataset: str) -> str | None:
         return None
 
 
-def clustering(data: Mapping[str, Any] | None, declared: str | None) -> Facts:
+def clustering(data: Mapping[str, Any] | None, declared: str | None, n: int) -> Facts:
     """`clusters`, how many independent observations an interval rests on where these are not the rows, and
     `clustered_by`, the column that tells them; None where they are examples with several rows.
     """
     told = data or {}
-    used = "clusters" in told and (declared is not None or told["clusters"] < told["n"])
+    used = "clusters" in told and (declared is not None or told["clusters"] < n)
     return (
         {"clusters": told["clusters"], "clustered_by": declared} if used else {"clusters": None, "clustered_by": None}
     )
