@@ -147,7 +147,7 @@ def check_gates(
             raise SpecError(f"gate {gate.text!r}: holds an evaluation against itself; name another baseline")
         for label in subjects:
             chosen = _scorer(gate, evaluations[label].scorers, scorer)
-            metric = _metric(gate, chosen, found[label])
+            metric = _metric(gate, chosen, found[label], missing)
             base = _baseline(gate, evaluations[label], evaluations, others)
             results.append(_checked(gate, label, evaluations[label], base, chosen, metric, missing))
     return results
@@ -331,13 +331,16 @@ def _scorer(gate: Gate, known: Sequence[str], usual: str | None) -> str:
     return name
 
 
-def _metric(gate: Gate, scorer: str, measures: Sequence[Measure]) -> Metric:
+def _metric(gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None = None) -> Metric:
     own = [m.metric for m in measures if (m.scorer, m.metric.kind) == (scorer, gate.metric)]
-    declared = {metric.signature: metric for metric in own}
+    if gate.baseline is not None and all(math.isfinite(metric.ends[0]) for metric in own):
+        missing = missing or "wrong"
+    declared = {_with(metric, missing).signature: metric for metric in own}  # as the gate will take them
     if len(declared) > 1:
         raise SpecError(
             f"gate {gate.text!r}: {gate.metric} of {scorer!r} is declared more than once, and a gate cannot tell which"
-            f" is meant: {'; '.join(declared)}; keep one of them"
+            f" is meant: {'; '.join(declared)}; keep one of them, or say what happens to missing rows where only that"
+            " differs"
         )
     try:
         metric = next(iter(declared.values())) if declared else metric_of(gate.metric)
