@@ -180,3 +180,12 @@ def test_an_evaluation_is_run_as_it_says(server: Any) -> None:
 def test_a_policy_of_the_client_is_a_policy_of_the_run() -> None:
     policy = platform.EvaluationClientConfiguration().policy()
     assert (policy.timeout, policy.total_timeout, policy.retries, policy.backoff) == (30, 7200, 120, 30)
+
+
+def test_policies_that_a_run_cannot_keep_are_refused() -> None:
+    resource = platform.Evaluation.model_validate(RESOURCES["Evaluation"])
+    resource.client.duplicateOutputPolicy = "Ignore"
+    with pytest.raises(SpecError, match="duplicateOutputPolicy Ignore"):
+        resource.task("http://127.0.0.1/")
+    with pytest.raises(ValueError, match="greater than or equal to 0"):
+        platform.EvaluationClientConfiguration(transientErrorRetryLimit=-1)

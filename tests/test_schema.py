@@ -650,3 +650,79 @@ def test_a_table_written_and_read_again_holds_to_its_schema(tmp_path: Path) -> N
     pq.write_table(schema.validate([whole_row()] * 3), tmp_path / "x.parquet")
     assert Schema.of(pq.read_schema(tmp_path / "x.parquet")) == schema
     assert schema.faults(pq.read_table(tmp_path / "x.parquet")) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"$ref": "#/$defs/S", "minLength": 3}, "$.x: minLength cannot be expressed"),
+        ({"allOf": [{"type": "string"}], "minLength": 3}, "$.x: minLength cannot be expressed"),
+        ({"anyOf": [{"type": "string"}], "oneOf": [{"type": "string"}]}, "$.x: oneOf cannot be expressed"),
+    ],
+)
+def test_limits_beside_a_reference_or_a_union_are_refused_and_not_dropped(part: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        Schema.of({"properties": {"x": part}, "$defs": {"S": {"type": "string"}}})
+    assert told in str(raised.value)
+
+
+def test_what_is_required_must_be_a_property_and_null_one_of_the_choices() -> None:
+    with pytest.raises(SpecError, match="requires 'y', which is none of its properties"):
+        Schema.of({"properties": {"x": {"type": "string"}}, "required": ["x", "y"]})
+    schema = Schema.of({"properties": {"x": {"type": ["string", "null"], "enum": ["a"]}}, "required": ["x"]})
+    assert [fault.what for fault in schema.faults([{"x": None}, {"x": "a"}])] == ["null"]
+
+
+def test_a_row_that_is_null_is_no_row() -> None:
+    assert [(f.row, f.message) for f in Schema.of("text.Text").faults([{"text": "a"}, None])] == [
+        (1, "is null, not an object")
+    ]
+
+
+def test_two_columns_of_one_name_are_refused() -> None:
+    with pytest.raises(SpecError, match="several columns called 'a'"):
+        platform.DataSchema.make_input_schema(pa.schema([("a", pa.int8()), ("a", pa.int8())]))
+
+
+def test_a_list_that_may_hold_nothing_holds_nothing() -> None:
+    model = create_model("M", x=(Annotated[list[float], Field(max_length=0)], ...))
+    assert [fault.what for fault in Schema.of(model).faults([{"x": []}, {"x": [1.0]}])] == ["length"]
+
+
+def test_ids_are_made_of_texts() -> None:
+    for wrong in ((None, "a"), ("0" * 32, 5)):
+        with pytest.raises(TypeError, match="give a text"):
+            ids.namespaced_id(*wrong)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="half a character"):
+        ids.namespaced_id("0" * 32, "\ud800")
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"type": "string", "pattern": "^(?!a)"}, "needs more than RE2 has"),
+        ({"type": "integer", "pattern": "a"}, "pattern limits no int64"),
+        ({"type": "integer", "minLength": 1}, "minLength limits no int64"),
+        ({"type": "integer", "multipleOf": 0}, "multipleOf is 0; give a number above 0"),
+        ({"type": "string", "multipleOf": 2}, "multipleOf is 2; give a number above 0, of a number"),
+        ({"type": "array", "items": {"type": "string"}, "minItems": "2"}, "minItems is '2'; give a whole number"),
+        ({"type": "string", "minLength": -1}, "minLength is -1; give a whole number of at least 0"),
+        ({"type": "integer", "minimum": 1.5}, "1.5 is no whole number"),
+        ({"type": "number", "enum": [1, "a"]}, "'a' is no number"),
+    ],
+)
+def test_limits_that_no_value_can_be_held_to_are_refused_when_declared(part: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        Schema.of({"properties": {"x": part}})
+    assert "$.x: " in str(raised.value)
+    assert told in str(raised.value)
+
+
+def test_choices_of_numbers_are_numbers_of_their_kind() -> None:
+    schema = Schema.of({"properties": {"x": {"type": "number", "enum": [1, 2.5]}}})
+    assert Schema.of(schema.model) == schema
+
+
+def test_a_model_of_ones_own_has_no_reserved_names() -> None:
+    with pytest.raises(SpecError, match="'_foo_' is reserved"):
+        platform.DataSchema.from_model(create_model("M", y=(str, Field(alias="_foo_"))))

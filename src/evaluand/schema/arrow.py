@@ -248,7 +248,11 @@ class _Reader:
             if pa.types.is_fixed_size_list(kind):
                 return Array(made, nullable, kind.list_size, kind.list_size)
             return Array(made, nullable, told.get("minItems"), told.get("maxItems"))
-        return self._scalar(given, path, told)
+        try:
+            return self._scalar(given, path, told)
+        except (ValueError, TypeError) as error:
+            self.faults.append(f"{path}: {kind}: {error}")
+            return Scalar("string")
 
     def _scalar(self, given: pa.Field, path: str, told: Mapping[str, Any]) -> Scalar:
         kind, words = given.type, dict(told)

@@ -240,7 +240,9 @@ class DataSchema(_Stored):
             >>> DataSchema.from_model("text.Text").to_schema() == Schema.of("text.Text")
             True
         """
-        return cls._of(Schema.of(model).record, model)
+        record = Schema.of(model).record
+        keys.check_names(record.names, record.title or "the schema")
+        return cls._of(record, model)
 
     @classmethod
     def make_input_schema(cls, schema: Source) -> DataSchema:
@@ -267,6 +269,9 @@ class DataSchema(_Stored):
     def _of_arrow(cls, own: pa.Schema, whole: pa.Schema, wrap: Callable[[Record], Record]) -> DataSchema:
         """An Arrow schema stays as it was given; what only Arrow has is in no JSON Schema."""
         keys.check_names(own.names, "the Arrow schema")
+        twice = sorted({name for name in own.names if own.names.count(name) > 1})
+        if twice:
+            raise SpecError(f"the Arrow schema has several columns called {', '.join(map(repr, twice))}; rename them")
         try:
             record = read_arrow(own)
         except SpecError:

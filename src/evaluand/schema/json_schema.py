@@ -22,6 +22,7 @@ from evaluand.schema.kinds import (
     Record,
     Scalar,
     Type,
+    check_length,
     json_value,
     keywords,
     native_value,
@@ -129,18 +130,22 @@ class _Reader:
         if alternatives is not None:
             return self._either(given, alternatives, path, above)
         if isinstance(given.get("allOf"), list) and len(given["allOf"]) == 1 and not {"type", "enum"} & given.keys():
+            self._unknown(given, {"allOf"}, path)
             return self.type(given["allOf"][0], path, above)
         types = given.get("type")
         if isinstance(types, list):
             rest = [each for each in types if each != "null"]
             if len(rest) != 1:
                 return self._refused(path, f"may be {' or '.join(map(str, types))}; one type or null can be, no other")
-            choices = {"enum": [each for each in given["enum"] if each is not None]} if "enum" in given else {}
-            return self._plain({**given, "type": rest[0]} | choices, path, above), len(rest) < len(types)
+            listed = given["enum"] if isinstance(given.get("enum"), list) else [None]
+            choices = {"enum": [each for each in listed if each is not None]} if "enum" in given else {}
+            nullable = len(rest) < len(types) and None in listed
+            return self._plain({**given, "type": rest[0]} | choices, path, above), nullable
         return self._plain(given, path, above), False
 
     def _referred(self, given: Mapping[str, Any], path: str, above: tuple[str, ...]) -> tuple[Type, bool]:
         ref = given["$ref"]
+        self._unknown(given, {"$ref"}, path)
         prefix = next((prefix for prefix in _REF if isinstance(ref, str) and ref.startswith(prefix)), "")
         name = ref[len(prefix) :] if prefix else ""
         found = self.whole.get(prefix.strip("#/"), {}).get(name) if prefix else None
@@ -154,7 +159,7 @@ class _Reader:
         rest = [each for each in parts if each != {"type": "null"}] if isinstance(parts, list) else []
         if len(rest) != 1:
             return self._refused(path, "may be one of several types; one type or null can be, no other union")
-        self._unknown(given, {"anyOf", "oneOf"}, path)
+        self._unknown(given, {"anyOf"} if "anyOf" in given else {"oneOf"}, path)
         made, nullable = self.type(rest[0], path, above)
         return made, nullable or len(rest) < len(parts)
 
@@ -178,6 +183,7 @@ class _Reader:
         others = given.get("additionalProperties")
         if "properties" not in given and isinstance(others, Mapping):
             self._unknown(given, {"type", "additionalProperties", "minProperties", "maxProperties"}, path)
+            self._lengths(given, path, "minProperties", "maxProperties")
             made, nullable = self.type(others, f"{path}{{}}", above)
             return Map(made, nullable, given.get("minProperties"), given.get("maxProperties"))
         if "properties" not in given:
@@ -188,6 +194,9 @@ class _Reader:
         if isinstance(others, Mapping):
             return self._refused(path, "has properties and others beside; either can be, not both")[0]
         required = given.get("required", [])
+        for name in required:
+            if name not in given["properties"]:
+                return self._refused(path, f"requires {name!r}, which is none of its properties")[0]
         fields = (self._field(name, part, name in required, path, above) for name, part in given["properties"].items())
         return Record(tuple(fields), str(given.get("title", "")), str(given.get("description", "")))
 
@@ -206,8 +215,16 @@ class _Reader:
         self._unknown(given, {"type", "items", "minItems", "maxItems"}, path)
         if "items" not in given:
             return self._refused(path, "is a list whose items are not said; items is needed")[0]
+        self._lengths(given, path, "minItems", "maxItems")
         made, nullable = self.type(given["items"], f"{path}[]", above)
         return Array(made, nullable, given.get("minItems"), given.get("maxItems"))
+
+    def _lengths(self, given: Mapping[str, Any], path: str, *words: str) -> None:
+        for word in words:
+            try:
+                check_length(word, given.get(word))
+            except ValueError as error:
+                self._refused(path, str(error))
 
     def _unknown(self, given: Mapping[str, Any], known: set[str], path: str) -> None:
         for word in sorted(given.keys() - known - _ANNOTATIONS):

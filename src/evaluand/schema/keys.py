@@ -68,6 +68,10 @@ class IdError(SpecError, ValueError):
     """An id cannot be made of what was given."""
 
 
+class WrongIdType(IdError, TypeError):
+    """An id is to be made of what is no text."""
+
+
 def replication_id(evaluation: str, replication: int) -> str:
     """The id of a repeat, derived from that of the evaluation (UUIDv5, RFC 9562).
 
@@ -84,12 +88,17 @@ def namespaced_id(namespace: str, name: str) -> str:
     Raises:
         IdError: the namespace is no UUID, or the name no text.
     """
-    if not isinstance(name, str):
-        raise IdError(f"{name!r} is no name; give a text")
+    for what, given in (("id", namespace), ("name", name)):
+        if not isinstance(given, str):
+            raise WrongIdType(f"{given!r} is no {what}; give a text")
     try:
-        return uuid.uuid5(uuid.UUID(namespace), name).hex
-    except (ValueError, AttributeError, TypeError):
+        within = uuid.UUID(namespace)
+    except ValueError:
         raise IdError(f"{namespace!r} is no id; give the 32 hexadecimal digits of a UUID") from None
+    try:
+        return uuid.uuid5(within, name).hex
+    except UnicodeEncodeError:
+        raise IdError(f"{name!r} is no name: it holds half a character") from None
 
 
 def generate_entity_id() -> str:

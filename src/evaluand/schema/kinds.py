@@ -20,6 +20,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 
 class _Missing:
@@ -282,7 +283,12 @@ def keywords(scalar: Scalar) -> dict[str, Any]:
 
 
 def scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
-    """The scalar of a kind that `keywords` tells."""
+    """The scalar of a kind that `keywords` tells.
+
+    Raises:
+        ValueError: a limit is none, or none of that kind.
+    """
+    _check_words(kind, words)
     read = KINDS[kind].read or (lambda value: value)
     found = {name: words.get(_bound(kind, word)) for name, word in _BOUNDS.items()}
     found["multiple_of"] = words.get("multipleOf")
@@ -296,11 +302,59 @@ def scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
         digits=words.get("x-digits"),
         places=words.get("x-places"),
         finite=bool(words.get("x-finite")),
-        choices=tuple(read(choice) for choice in words.get("enum", ())),
+        choices=tuple(float(c) if KINDS[kind].python is float else read(c) for c in words.get("enum", ())),
         names=tuple(words.get("x-enum-varnames", ())),
         title=words.get("x-enum-title", ""),
     )
 
+
+def check_length(word: str, value: Any) -> None:
+    """Refuses what is no length.
+
+    Raises:
+        ValueError: names the word.
+    """
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+        raise ValueError(f"{word} is {value!r}; give a whole number of at least 0")
+
+
+def is_pattern(pattern: Any) -> bool:
+    """Whether a regular expression can be searched for in columns: RE2 looks neither ahead nor back."""
+    try:
+        pc.match_substring_regex(pa.array([""]), pattern)
+    except (pa.ArrowException, TypeError):
+        return False
+    return True
+
+
+def _check_words(kind: str, words: Mapping[str, Any]) -> None:
+    python = KINDS[kind].python
+    lengths = _length_words(kind) if kind in ("string", "json", "binary") else ()
+    for word in _ALL_LENGTHS:
+        if words.get(word) is not None and word not in lengths:
+            raise ValueError(f"{word} limits no {kind}")
+        check_length(word, words.get(word))
+    if words.get("pattern") is not None:
+        if kind != "string":
+            raise ValueError(f"pattern limits no {kind}")
+        if not is_pattern(words["pattern"]):
+            raise ValueError(f"the pattern {words['pattern']!r} needs more than RE2 has")
+    factor = words.get("multipleOf")
+    if factor is not None and not (is_number(kind) and _is_number(factor) and factor > 0):
+        raise ValueError(f"multipleOf is {factor!r}; give a number above 0, of a number")
+    bounds = [words[word] for name in _BOUNDS.values() if words.get(word := _bound(kind, name)) is not None]
+    for value in (*bounds, *words.get("enum", ())):
+        if python is int and (isinstance(value, bool) or not isinstance(value, int)):
+            raise ValueError(f"{value!r} is no whole number")
+        if python is float and not _is_number(value):
+            raise ValueError(f"{value!r} is no number")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+_ALL_LENGTHS: Final = ("minLength", "maxLength", "x-min-bytes", "x-max-bytes")
 
 WORDS: Final = {
     *(word[0].lower() + word[1:] for word in _BOUNDS.values()),

@@ -18,15 +18,13 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 import annotated_types as at
-import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import AwareDatetime, BaseModel, NaiveDatetime, RootModel, create_model
 from pydantic import Field as FieldOf
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from evaluand.errors import SpecError
-from evaluand.schema.kinds import MISSING, Array, Field, Map, Record, Scalar, Type, is_number, limited
+from evaluand.schema.kinds import MISSING, Array, Field, Map, Record, Scalar, Type, is_number, is_pattern, limited
 from evaluand.schema.stored import SIZED, Json, SchemaModel, Stored
 
 Model = type[BaseModel]
@@ -216,7 +214,7 @@ class _Reader:
                 self._refuse(path, annotation, f"{limit!r} cannot be expressed")
                 continue
             pattern = told.get("pattern")
-            if pattern is not None and not _is_pattern(pattern):
+            if pattern is not None and not is_pattern(pattern):
                 self._refuse(path, annotation, f"the pattern {pattern!r} needs more than RE2 has")
                 continue
             made = limited(made, **told)
@@ -232,7 +230,7 @@ class _Reader:
                 self._refuse(path, annotation, f"{limit!r} cannot be expressed")
             else:
                 found |= told
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in found.items() if (name, value) != ("min_length", 0)}
 
     def _refused(self, path: str, annotation: Any, why: str) -> tuple[Type, bool]:
         self._refuse(path, annotation, why)
@@ -312,14 +310,6 @@ def _general(limit: Any) -> dict[str, Any] | None:
         told["finite"] = True
     known = {name: value for name, value in told.items() if value is not None}
     return known or ({} if type(limit).__name__ in ("PydanticGeneralMetadata", "Strict", "AllowInfNan") else None)
-
-
-def _is_pattern(pattern: str) -> bool:
-    try:
-        pc.match_substring_regex(pa.array([""]), pattern)
-    except pa.ArrowInvalid:
-        return False
-    return True
 
 
 def _default(info: FieldInfo) -> Any:

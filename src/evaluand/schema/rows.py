@@ -67,6 +67,9 @@ def check_rows(record: Record, data: Any, *, json: bool = False) -> tuple[pa.Tab
     iterator = iter(data)
     while rows := list(islice(iterator, _CHUNK)):
         found = _Found(partial(_index_of, rows), first)
+        for at, row in enumerate(rows):
+            if row is None:
+                found.add(_Place(), at, "null", "is null, not an object")
         array = _Builder(found, json).record(record, rows, _Place(), list(schema))
         faults += found.sorted()
         if not faults:

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from evaluand.adapter import Pipeline
 from evaluand.dataset import Dataset as Examples
 from evaluand.engine import Policy
+from evaluand.errors import SpecError
 from evaluand.schema.data import DataSchema, DyffDataSchema
 from evaluand.tasks.service import ServiceTask
 
@@ -124,18 +125,21 @@ class EvaluationClientConfiguration(_Resource):
     """How a service is asked, and what becomes of odd answers."""
 
     badRequestPolicy: Literal["Abort", "Skip"] = "Abort"
-    transientErrorRetryLimit: int = 120
-    transientErrorRetryDelaySeconds: int = 30
+    transientErrorRetryLimit: int = Field(120, ge=0)
+    transientErrorRetryDelaySeconds: int = Field(30, ge=1)
     duplicateOutputPolicy: Literal["Deduplicate", "Error", "Ignore"] = "Deduplicate"
     missingOutputPolicy: Literal["Error", "Ignore"] = "Error"
-    requestTimeoutSeconds: int = 30
-    totalTimeoutSeconds: int = 7200
-    batchSize: int = 1000
+    requestTimeoutSeconds: int = Field(30, gt=0)
+    totalTimeoutSeconds: int = Field(7200, gt=0)
+    batchSize: int = Field(1000, ge=1)
     extraOptions: dict[str, str] = Field(default_factory=dict)
     inputPipeline: list[SchemaAdapter] | None = None
 
     def policy(self, **more: Any) -> Policy:
-        """The policy of a run that asks so; `more` are further parameters, such as its concurrency."""
+        """The policy of a run that asks so; `more` are further parameters, such as its concurrency.
+
+        The delay is that of the first further try; it doubles, up to a minute.
+        """
         return Policy(
             timeout=self.requestTimeoutSeconds,
             total_timeout=self.totalTimeoutSeconds,
@@ -163,8 +167,15 @@ class _Service(_Resource):
             client: how it is asked.
             version: pins what answers; see `ServiceTask`.
             more: further parameters of `ServiceTask`, such as headers.
+
+        Raises:
+            SpecError: duplicates are to be kept in the output, which a run cannot hold.
         """
         client = client or EvaluationClientConfiguration()
+        if client.duplicateOutputPolicy == "Ignore":
+            raise SpecError(
+                "duplicateOutputPolicy Ignore would keep several outputs of one call; use Deduplicate or Error"
+            )
         return ServiceTask(
             urljoin(f"{base.rstrip('/')}/", self.interface.endpoint.lstrip("/")),
             model=str((self.model or {}).get("id") or (self.model or {}).get("name") or self.name),
