@@ -241,7 +241,8 @@ class DataSchema(_Stored):
             True
         """
         record = Schema.of(model).record
-        keys.check_names(record.names, record.title or "the schema")
+        if isinstance(model, type):
+            keys.check_names(record.names, record.title)
         return cls._of(record, model)
 
     @classmethod
