@@ -113,7 +113,11 @@ def handler(server: Server) -> type[BaseHTTPRequestHandler]:
         disable_nagle_algorithm = True
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
+            length = int(self.headers["Content-Length"])
+            body = self.rfile.read(length)
+            if len(body) < length:  # the client was killed while it asked
+                self.close_connection = True
+                return
             server.asked.append(body)
             server.heads.append({name.lower(): value for name, value in self.headers.items()})
             server.times.append(time.monotonic())
