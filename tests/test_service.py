@@ -495,8 +495,8 @@ def test_statuses_and_counts_of_a_long_run_are_exact(serve: Any) -> None:
         ("BadRequest", "400"): 20,
         ("BadAnswer", "json"): 20,
     }
-    assert all(tries > 1 for tries in attempts(run)[9::10])
-    assert sum(attempts(run)) >= len(server.asked) >= 220  # a busy machine may break off a connection of its own
+    assert Counter(attempts(run)) == {1: 180, 2: 20}
+    assert len(server.asked) == 220
     assert Counter(run.table()["n_responses"].to_pylist()) == {0: 60, 1: 120, 2: 20}
 
 
@@ -659,6 +659,10 @@ def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve
         ({"version": "3"}, "version: is the version of no model"),
         ({"on_bad_request": "ignore"}, "on_bad_request: is 'ignore'; give 'fail' or 'skip' or 'abort'"),
         ({"batch": 0}, "batch: is 0; give a whole number of at least 1"),
+        (
+            {"batch": 2, "input_pipeline": [{"kind": "FileUpload", "configuration": {"field": "$.a"}}]},
+            "batch: FileUpload sends one file in a request; leave batch out",
+        ),
         ({"output_schema": {"pattern": "x"}}, "output_schema: $.item: "),
         ({"output_schema": "text.Txt"}, "output_schema: no schema is called 'text.Txt' (did you mean 'text.Text'?)"),
         ({"input_pipeline": [RENAME, {"kind": "Renam"}]}, "input_pipeline.1: no adapter is called 'Renam' (did you"),

@@ -36,6 +36,8 @@ Row = dict[str, Any]
 Through = Callable[[Any], Sequence[Row]]
 
 INDEX = "_index_"
+UPLOAD = "$fileUpload"
+"""The one key of a row that is to be sent as `multipart/form-data`."""
 
 
 class Adapter(ABC):

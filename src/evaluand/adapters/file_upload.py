@@ -8,14 +8,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from evaluand.adapter import Adapter, Row
+from evaluand.adapter import UPLOAD, Adapter, Row
 from evaluand.adapter.faults import AdapterError, AdapterSpecError, WrongType, told
 from evaluand.adapter.options import options
 from evaluand.adapter.template import Made, compiled, selector
 from evaluand.errors import DataError
-
-ENVELOPE = "$fileUpload"
-"""The one key of a row that is to be sent as `multipart/form-data`."""
 
 
 class FileUpload(Adapter):
@@ -60,7 +57,7 @@ class FileUpload(Adapter):
             "content": self._content(row),
             "formFields": _form(self._fields(row)),
         }
-        return [{ENVELOPE: upload}]
+        return [{UPLOAD: upload}]
 
     def _template(self, given: Mapping[str, Any], key: str, default: Any) -> Made:
         return compiled(given.get(key, default), self.kind, key)

@@ -15,12 +15,13 @@ import json
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from evaluand import ids
-from evaluand.adapter import INDEX, Adapter, Pipeline, create
+from evaluand.adapter import INDEX, UPLOAD, Adapter, Pipeline, create
 from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.dataset import Dataset
 from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, with_article
@@ -35,8 +36,6 @@ Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 
 INPUT = "input"  # the field for an input that is no object
 RESPONSE_INDEX = "_response_index_"
-UPLOAD_KIND = "FileUpload"
-UPLOAD = "$fileUpload"  # what that adapter makes of a row: a file to be sent as multipart/form-data
 _PIPELINES = ("client_pipeline", "input_pipeline", "output_pipeline")
 
 
@@ -320,8 +319,9 @@ class ServiceTask(_Service):
             return
         if type(self.batch) is not int or self.batch < 1:
             yield ("batch",), f"is {self.batch!r}; give a whole number of at least 1"
-        if UPLOAD_KIND in ids.encode(self.input_pipeline).decode():
-            yield ("batch",), f"{UPLOAD_KIND} sends one file in a request; leave batch out"
+        with suppress(AdapterSpecError):  # told above
+            if Pipeline.of(self.input_pipeline).last:
+                yield ("batch",), "FileUpload sends one file in a request; leave batch out"
 
     @cached_property
     def _exchange(self) -> Exchange:
@@ -432,6 +432,6 @@ def _faults_of(name: str, steps: Any) -> Iterator[tuple[tuple[str | int, ...], s
 def _unfit(name: str, pipeline: Pipeline) -> Iterator[str]:
     if pipeline.on_error != "abort":
         yield f"onError is {pipeline.on_error!r}; here a row that cannot be transformed is always a failed row"
-    last = [adapter.kind for adapter in pipeline.adapters if getattr(adapter, "last", False)]
+    last = [adapter.kind for adapter in pipeline.adapters if adapter.last]
     if last and name != "input_pipeline":
         yield f"{last[0]} stands at the end of input_pipeline only"
