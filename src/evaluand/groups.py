@@ -33,7 +33,8 @@ import pyarrow.compute as pc
 
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.intervals import CLUSTER_TABLE
-from evaluand.metric import CLUSTER, VALUE, WEIGHT, Columns, Fill, Metric, State, Values
+from evaluand.labels import coded
+from evaluand.metric import CLUSTER, LABELS, VALUE, WEIGHT, Columns, Fill, Metric, State, Values
 from evaluand.rows import INDEX, SCORE_STATUSES
 
 By = tuple[str, ...]
@@ -271,7 +272,7 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
     table = _Table.of(shard)
     units = table.units(_way(metric))
     scored = units.status == _SCORED
-    columns = metric.prepare(table.columns(metric.columns_for(table.table.column_names), units.rows[scored]))
+    columns = _prepared(metric, table, units.rows[scored])
     value = _by_unit(metric, table, columns, units, _shown(metric))
     whole = np.bincount(units.unit[units.status < _SKIPPED], minlength=len(units.first)) == np.bincount(
         units.unit[scored], minlength=len(units.first)
@@ -383,8 +384,11 @@ class _Table:
         status = _status(table, index)
         target = _encoded(_column(table, "target")) if "target" in table.column_names else _one_group(len(index))
         replication, response = _integers(table, "replication"), _integers(table, "_response_index_")
-        order = np.lexsort((response, status == _SKIPPED, target.code, replication, index))
-        starts = _starts([index[order], replication[order], target.code[order]])
+        if len(target.keys) < 2 and bool((index[1:] > index[:-1]).all()):
+            order = starts = np.arange(len(index))  # as it mostly is
+        else:
+            order = np.lexsort((response, status == _SKIPPED, target.code, replication, index))
+            starts = _starts([index[order], replication[order], target.code[order]])
         return cls(table, index, status, target, replication, response, order, starts)
 
     def groups(self, names: By) -> _Groups:
@@ -422,10 +426,16 @@ class _Table:
             found[CLUSTER] = self.index[rows]
         return found
 
-    def columns(self, names: Sequence[str], rows: np.ndarray) -> Columns:
-        """Some rows of some columns, with their `_index_`."""
-        taken = {name: _array(_column(self.table, name).take(pa.array(rows))) for name in names}
-        return {**taken, INDEX: self.index[rows]}
+    def columns(self, names: Sequence[str], rows: np.ndarray, labels: Sequence[str] = ()) -> Columns:
+        """Some rows of some columns, with their `_index_`; those of labels coded."""
+        whole = len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all())
+        columns = {name: _column(self.table, name) for name in names}
+        taken = columns if whole else {name: column.take(pa.array(rows)) for name, column in columns.items()}
+        found = {name: _array(column) for name, column in taken.items() if name not in labels}
+        if labels:
+            codes, found[LABELS] = coded([taken[name] for name in labels])
+            found |= dict(zip(labels, codes, strict=True))
+        return {**found, INDEX: self.index[rows]}
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:
@@ -508,7 +518,7 @@ def _states(
 ) -> dict[By, dict[Fill | None, State]]:
     """A metric's states by group, once for each thing that missing rows are taken for."""
     scored = units.status == _SCORED
-    columns = metric.prepare(table.columns(metric.columns_for(table.table.column_names), units.rows[scored]))
+    columns = _prepared(metric, table, units.rows[scored])
     asked = units.status < _SKIPPED
     complete = bool((scored == asked).all())
     fills = (_shown(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
@@ -522,6 +532,11 @@ def _states(
             for same in fills if complete else (fill,):
                 states[names][same] = state if same == fills[0] else _without_clusters(state)
     return states
+
+
+def _prepared(metric: Metric, table: _Table, rows: np.ndarray) -> Columns:
+    names = metric.columns_for(table.table.column_names)
+    return metric.prepare(table.columns(names, rows, [name for name in names if name in metric.label_columns]))
 
 
 def _taken(

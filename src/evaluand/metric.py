@@ -52,6 +52,7 @@ Reduce = Literal["first", "best", "any", "mean", "all"]
 
 VALUE = "value"
 WEIGHT = "_weight_"
+LABELS = "_labels_"
 CLUSTER = "_cluster_"
 NO_ROWS = "no scored rows"
 
@@ -161,6 +162,14 @@ class Metric(ABC):
     def columns(self) -> tuple[str, ...]:
         """The columns of the scorer's table this metric reads."""
         return (VALUE,)
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        """Those of its columns that hold labels: they come as codes into one vocabulary, the column `LABELS`.
+
+        A vocabulary has each label once, as text, an integer or a bool; a missing label has the code -1.
+        """
+        return ()
 
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         """The columns to read from a table that has these.

@@ -1,0 +1,42 @@
+"""Agreement beyond chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluand.counts import Confusion, class_counts
+from evaluand.metric import Columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class CohenKappa(Confusion):
+    """Cohen's kappa: how much of the agreement that chance leaves open there is; undefined where it leaves none.
+
+    (observed − expected) / (1 − expected), expected being the agreement of independent labels with the same shares.
+    Source: J. Cohen, "A coefficient of agreement for nominal scales" (Educational and Psychological Measurement 20,
+    1960).
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+
+    Example:
+        >>> CohenKappa().signature
+        'cohen_kappa v1 missing=leave_out reduce=first interval=jackknife 95%'
+    """
+
+    kind = "cohen_kappa"
+    direction = "higher"
+    range = (-1.0, 1.0)
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        found = class_counts(rows, weight)
+        total = weight.sum(axis=1)
+        observed = found.right.sum(axis=1) / total
+        expected = (found.expected * found.predicted).sum(axis=1) / total**2
+        return np.asarray((observed - expected) / (1 - expected))
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return "all truths and predictions are one label, so chance agrees everywhere"
