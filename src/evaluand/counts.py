@@ -34,8 +34,12 @@ class Confusion(Statistic):
 
     def prepare(self, columns: Columns) -> Columns:
         for name in self.columns:
-            refuse(columns, columns[name] < 0, lambda row, name=name: f"is scored but has no {name}; such rows abstain")
+            _refuse_missing(columns, name)
         return {name: columns[name] for name in (*self.columns, LABELS)}
+
+
+def _refuse_missing(columns: Columns, name: str) -> None:
+    refuse(columns, columns[name] < 0, lambda row: f"is scored but has no {name}; a row without one abstains")
 
 
 class ClassCounts(NamedTuple):

@@ -281,7 +281,7 @@ def _counted(table: Mapping[str, np.ndarray], names: Sequence[str], n_labels: in
 def _one_vocabulary(states: Sequence[State], names: Sequence[str]) -> tuple[np.ndarray, list[State]]:
     """All labels, in the order they appear, and the states with their codes in it."""
     place: dict[Any, int] = {}
-    coded = []
+    coded: list[State] = []
     for state in states:
         codes = [place.setdefault(label, len(place)) for label in state[LABELS].tolist()]
         code = np.array([*codes, -1], np.int64)  # -1 stays -1
