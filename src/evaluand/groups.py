@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -119,7 +119,20 @@ class Summary:
         for metric in self.metrics:
             self._refuse_missing(metric)
         by = sorted(self.by, key=bool)
-        return [row for position in range(len(self.metrics)) for names in by for row in self._rows(position, names)]
+        return [row for position in range(len(self.metrics)) for names in by for row in self.values(position, names)]
+
+    def values(self, position: int, names: By, confidence: float | None = None) -> list[MetricRow]:
+        """The values of one metric under one grouping.
+
+        Args:
+            position: which of the metrics.
+            names: which of the groupings.
+            confidence: of the intervals, instead of the metric's own.
+        """
+        metric = self.metrics[position]
+        if confidence is not None:
+            metric = replace(metric, confidence=confidence)  # type: ignore[call-arg]
+        return self._rows(metric, position, names)
 
     def _refuse_missing(self, metric: Metric) -> None:
         count, first = self.missing[_way(metric)]
@@ -133,8 +146,8 @@ class Summary:
                 )
             )
 
-    def _rows(self, position: int, names: By) -> list[MetricRow]:
-        metric, groups = self.metrics[position], self.groups[names]
+    def _rows(self, metric: Metric, position: int, names: By) -> list[MetricRow]:
+        groups = self.groups[names]
         states, counts = self.states[position, names], self.counts[names, _way(metric)]
         if not (groups or names):  # a table without rows still has a group of all rows
             groups, counts = [(None,)], np.zeros((1, counts.shape[1]), np.int64)

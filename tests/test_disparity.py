@@ -1,0 +1,167 @@
+"""How far groups lie apart, and whether the intervals hold."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from evaluand.disparity import DisparityRow, disparities, kinds_of
+from evaluand.errors import SpecError
+from evaluand.groups import Summary, merge, summarise_shard
+from evaluand.intervals import wilson
+from evaluand.metric import Metric
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.mean import Mean
+
+EVERY = ("difference", "ratio", "min", "max", "difference_to_overall", "ratio_to_overall")
+
+
+def table(values: Any, groups: Any, **more: Any) -> pa.Table:
+    n = len(values)
+    columns = {"_index_": np.arange(n), "status": ["scored"] * n, "value": np.asarray(values, float), "g": groups}
+    return pa.table({**columns, **more})
+
+
+def summary(of: pa.Table, *metrics: Metric, by: tuple[str, ...] = ("g",)) -> Summary:
+    return summarise_shard(of, metrics, [(), by])
+
+
+def shares(**groups: tuple[int, int]) -> pa.Table:
+    """So many of so many are right in each group."""
+    values = [float(i < right) for right, n in groups.values() for i in range(n)]
+    return table(values, [name for name, (_, n) in groups.items() for _ in range(n)])
+
+
+def found(of: pa.Table, *metrics: Metric, kinds: Any = EVERY) -> dict[str, DisparityRow]:
+    made = summary(of, *metrics)
+    return {row.disparity: row for row in disparities(made, range(len(metrics)), ("g",), kinds)}
+
+
+def test_two_groups_have_newcombes_interval_of_their_difference() -> None:
+    row = found(shares(a=(56, 70), b=(48, 80)), Accuracy())["difference"]
+    assert row.value == pytest.approx(0.2)
+    assert (row.low, row.high) == pytest.approx((0.0524, 0.3339), abs=5e-5)  # Newcombe 1998, table II, method 10
+    assert (row.lowest, row.highest) == ({"g": "b"}, {"g": "a"})
+
+
+def test_every_disparity_is_what_it_says() -> None:
+    got = found(shares(a=(8, 10), b=(30, 60), c=(12, 30)), Accuracy())
+    values = {kind: row.value for kind, row in got.items()}
+    assert values == pytest.approx(
+        {
+            "difference": 0.4,
+            "ratio": 0.5,
+            "min": 0.4,
+            "max": 0.8,
+            "difference_to_overall": 0.3,
+            "ratio_to_overall": 0.5 / 0.8,
+        }
+    )
+    assert all(row.low <= row.value <= row.high for row in got.values())
+    assert got["difference"].n_groups == 3
+    assert got["difference"].small == ({"g": "a"},)
+
+
+def test_differences_and_ratios_are_those_of_fairlearn() -> None:
+    fairlearn = pytest.importorskip("fairlearn.metrics")
+    rng = np.random.default_rng(3)
+    truth, guess, group = rng.integers(0, 2, 400), rng.integers(0, 2, 400), rng.choice(list("abcd"), 400)
+    from sklearn.metrics import accuracy_score
+
+    frame = fairlearn.MetricFrame(metrics=accuracy_score, y_true=truth, y_pred=guess, sensitive_features=group)
+    got = found(table(truth == guess, group.tolist()), Accuracy())
+    for way, suffix in (("between_groups", ""), ("to_overall", "_to_overall")):
+        assert got[f"difference{suffix}"].value == pytest.approx(frame.difference(method=way), abs=1e-12)
+        assert got[f"ratio{suffix}"].value == pytest.approx(frame.ratio(method=way), abs=1e-12)
+    assert got["min"].value == pytest.approx(frame.group_min())
+    assert got["max"].value == pytest.approx(frame.group_max())
+
+
+def test_an_interval_is_wider_where_more_groups_are_compared() -> None:
+    two = found(shares(a=(30, 50), b=(20, 50)), Accuracy())["difference"]
+    three = found(shares(a=(30, 50), b=(20, 50), c=(25, 50)), Accuracy())["difference"]
+    assert three.value == two.value
+    assert three.high - three.low > two.high - two.low
+
+
+def test_the_lowest_group_has_an_interval_that_counts_all_groups() -> None:
+    row = found(shares(a=(30, 50), b=(20, 50)), Accuracy(), kinds=("min",))["min"]
+    low, _ = wilson(np.array([20]), np.array([50]), 0.975)
+    assert row.low == pytest.approx(float(low[0]))
+
+
+def test_a_group_in_which_nothing_is_right_has_a_ratio_of_zero_with_an_upper_end() -> None:
+    row = found(shares(a=(0, 40), b=(20, 40)), Accuracy())["ratio"]
+    assert (row.value, row.low) == (0.0, 0.0)
+    assert 0 < row.high < 0.5
+
+
+def test_groups_of_zeros_alone_have_no_ratio_but_a_difference() -> None:
+    got = found(shares(a=(0, 40), b=(0, 40)), Accuracy())
+    assert math.isnan(got["ratio"].value)
+    assert got["ratio"].reason == "a ratio of zeros: all groups have the value 0"
+    assert got["difference"].value == 0.0
+    assert got["difference"].high > 0
+
+
+def test_values_that_may_be_negative_have_no_ratio() -> None:
+    row = found(table([1.0, 2, 3, 4], list("aabb")), Mean())["ratio"]
+    assert row.reason == "a ratio needs values that cannot be negative"
+
+
+def test_groups_without_a_value_are_left_out_and_told() -> None:
+    of = shares(a=(5, 10), b=(8, 10), c=(0, 1))
+    of = of.set_column(1, "status", pa.array(["scored"] * 20 + ["failed"]))
+    row = found(of, Accuracy())["difference"]
+    assert row.undefined == ({"g": "c"},)
+    assert (row.n_groups, row.value) == (2, pytest.approx(0.3))
+
+
+def test_rows_without_the_attribute_are_no_group() -> None:
+    row = found(table([1.0, 0, 1, 0, 0, 0], ["a", "a", "b", "b", None, None]), Accuracy())["difference"]
+    assert (row.n_groups, row.value) == (2, 0.0)
+
+
+def test_one_group_is_no_disparity() -> None:
+    row = found(shares(a=(5, 10)), Accuracy())["difference"]
+    assert math.isnan(row.value)
+    assert row.reason == "only one group has a value; a disparity is one of two groups"
+
+
+def test_of_several_metrics_the_largest_disparity_counts() -> None:
+    rng = np.random.default_rng(0)
+    of = table(rng.integers(0, 2, 200), rng.choice(["a", "b"], 200).tolist(), other=rng.integers(0, 2, 200) * 1.0)
+    first, second = Accuracy(), Accuracy(column="other")
+    one, two = (found(of, metric)["difference"] for metric in (first, second))
+    both = found(of, first, second)["difference"]
+    assert both.value == max(one.value, two.value)
+    assert both.high >= max(one.high, two.high)
+    assert both.signature == f"{first.signature} | {second.signature}"
+
+
+def test_shards_give_what_the_whole_gives() -> None:
+    of = shares(a=(30, 50), b=(20, 50), c=(10, 30))
+    parts = [summary(of.slice(start, 37), Accuracy()) for start in range(0, of.num_rows, 37)]
+    assert disparities(merge(parts), [0], ("g",), EVERY) == disparities(summary(of, Accuracy()), [0], ("g",), EVERY)
+
+
+def test_an_unknown_disparity_is_refused_with_the_nearest() -> None:
+    with pytest.raises(SpecError, match=r"no disparity is called 'diference' \(did you mean 'difference'\?\)"):
+        kinds_of(["diference"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_groups", [2, 5])
+def test_the_worst_difference_is_covered_at_least_as_often_as_said(n_groups: int) -> None:
+    rng = np.random.default_rng(n_groups)
+    true = np.linspace(0.6, 0.7, n_groups)
+    covered, tries = 0, 1000
+    for _ in range(tries):
+        right = rng.binomial(60, true)
+        row = found(shares(**{f"g{i}": (int(k), 60) for i, k in enumerate(right)}), Accuracy())["difference"]
+        covered += row.low <= 0.1 <= row.high
+    assert covered / tries > 0.935
