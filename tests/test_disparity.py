@@ -9,13 +9,18 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from evaluand.aggregation import Aggregator, Measure
+from evaluand.dataset import Dataset
 from evaluand.disparity import DisparityRow, disparities, kinds_of
 from evaluand.errors import SpecError
+from evaluand.evaluation import Evaluator
 from evaluand.groups import Summary, merge, summarise_shard
 from evaluand.intervals import wilson
 from evaluand.metric import Metric
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
+from evaluand.run import Runner
+from evaluand.verification import verify
 
 EVERY = ("difference", "ratio", "min", "max", "difference_to_overall", "ratio_to_overall")
 
@@ -165,3 +170,39 @@ def test_the_worst_difference_is_covered_at_least_as_often_as_said(n_groups: int
         row = found(shares(**{f"g{i}": (int(k), 60) for i, k in enumerate(right)}), Accuracy())["difference"]
         covered += row.low <= 0.1 <= row.high
     assert covered / tries > 0.935
+
+
+def test_an_aggregation_keeps_disparities_beside_its_values() -> None:
+    data = Dataset.from_rows(
+        [{"input": i, "expected": i % 2, "group": "ab"[i % 3 == 0]} for i in range(60)], attributes=["group"]
+    )
+    run = Runner().run(lambda x: int(x % 4 == 1), data)
+    evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
+    measure = Measure("same", Accuracy(), by="group", disparities="difference")
+    aggregation = Aggregator().aggregate([evaluation], [measure])
+    values = {dict(row["by"]).get("group"): row["value"] for row in aggregation.table().to_pylist()}
+    [row] = aggregation.disparities().to_pylist()
+    assert row["value"] == pytest.approx(abs(values["a"] - values["b"]))
+    assert (row["over"], row["disparity"], row["n_groups"]) == (["group"], "difference", 2)
+    assert aggregation.measures == [measure]
+    assert verify(aggregation.store, "aggregations", aggregation.id) == []
+
+
+def test_the_measures_of_one_criterion_have_one_disparity() -> None:
+    data = Dataset.from_rows(
+        [{"input": i, "expected": i % 2, "group": "ab"[i % 3 == 0]} for i in range(60)], attributes=["group"]
+    )
+    run = Runner().run(lambda x: int(x % 4 == 1), data)
+    evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
+    one, other = (
+        Measure("same", metric, by="group", disparities="difference", criterion="both")
+        for metric in (Accuracy(), Mean())
+    )
+    aggregation = Aggregator().aggregate([evaluation], [one, other])
+    [row] = aggregation.disparities().to_pylist()
+    assert (row["metric"], row["signature"]) == ("both", f"{Accuracy().signature} | {Mean().signature}")
+
+
+def test_disparities_without_groups_are_refused() -> None:
+    with pytest.raises(SpecError, match="accuracy: disparities are between groups; name attributes under by"):
+        Measure("same", Accuracy(), disparities="difference")

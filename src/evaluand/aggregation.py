@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 
 from evaluand import ids, registry, rows
 from evaluand.dataset import Dataset
+from evaluand.disparity import DisparityRow, Kind, disparities, kinds_of
 from evaluand.errors import DataError, Fault, NotFound, SpecError
 from evaluand.evaluation import Evaluation
-from evaluand.groups import MetricRow, summarise
+from evaluand.groups import MetricRow, summary_of_shards
 from evaluand.intervals import scrambled
 from evaluand.metric import CLUSTER, WEIGHT, Metric
 from evaluand.provenance import provenance
@@ -41,9 +42,13 @@ class Measure:
         metric: what it computes.
         by: attributes to group by: each entry one grouping, by one attribute or several together (a tuple). The value
             over all rows is always given.
+        disparities: how far the groups of each grouping lie apart: `difference`, `ratio`, `min`, `max`,
+            `difference_to_overall`, `ratio_to_overall`; see `disparity.py`.
+        criterion: what several measures are called together whose disparities count as one, the largest: equalized
+            odds is that of the true and the false positive rates.
 
     Raises:
-        SpecError: the metric is none.
+        SpecError: the metric is none, there is no such disparity, or nothing to group by.
 
     Example:
         >>> from evaluand.metrics.accuracy import Accuracy
@@ -54,16 +59,24 @@ class Measure:
     scorer: str
     metric: Metric
     by: Sequence[str | Sequence[str]] = ()
+    disparities: Sequence[Kind] = ()
+    criterion: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, Metric):
             raise SpecError(f"a measure needs a metric, such as Accuracy(), and not {self.metric!r}")
         by = (self.by,) if isinstance(self.by, str) else self.by
         object.__setattr__(self, "by", tuple((names,) if isinstance(names, str) else tuple(names) for names in by))
+        object.__setattr__(self, "disparities", kinds_of(self.disparities))
+        if self.disparities and not self.by:
+            raise SpecError(f"{self.metric.kind}: disparities are between groups; name attributes under by")
 
     @property
     def spec(self) -> dict[str, Any]:
-        return {"scorer": self.scorer, "metric": self.metric.spec, "by": [list(by) for by in self.by]}
+        spec: dict[str, Any] = {"scorer": self.scorer, "metric": self.metric.spec, "by": [list(by) for by in self.by]}
+        if self.disparities:
+            spec |= {"disparities": list(self.disparities), "criterion": self.criterion}
+        return spec
 
 
 class Aggregation(Artifact):
@@ -92,11 +105,18 @@ class Aggregation(Artifact):
         """The table of metric values."""
         return pa.Table.from_batches(self.store.read("aggregations", self.id, "metrics"), rows.METRICS)
 
+    def disparities(self) -> pa.Table:
+        """The table of disparities between groups."""
+        held = "disparities" in self.manifest["counts"]
+        batches = self.store.read("aggregations", self.id, "disparities") if held else ()
+        return pa.Table.from_batches(batches, rows.DISPARITIES)
+
 
 def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
     metric = spec["metric"]
     try:
-        yield Measure(spec["scorer"], registry.find("metrics", metric["kind"])(**metric["parameters"]), spec["by"])
+        found = registry.find("metrics", metric["kind"])(**metric["parameters"])
+        yield Measure(spec["scorer"], found, spec["by"], spec.get("disparities", ()), spec.get("criterion"))
     except (SpecError, TypeError):  # a class of the user's own, which no store can bring back
         return
 
@@ -186,9 +206,13 @@ class Aggregator:
         for evaluation in evaluations:
             tables = {name: evaluation.columns(name) for name in evaluation.scorers}
             check_measures(measures, tables, dataset_of(evaluation).roles)
-        batch = _batch([row for i, e in enumerate(evaluations) for row in _measured(i, e, measures)])
+        found = [_measured(i, evaluation, measures) for i, evaluation in enumerate(evaluations)]
+        batch = _batch([row for values, _ in found for row in values], rows.METRICS)
+        apart = _batch([row for _, disparities in found for row in disparities], rows.DISPARITIES)
+        held = {"metrics": batch} | ({"disparities": apart} if apart.num_rows else {})
         with drafted(store, "aggregations", id) as draft:
-            draft.append("metrics", batch)
+            for table, filled in held.items():
+                draft.append(table, filled)
             draft.seal(
                 {
                     "format": FORMAT,
@@ -198,8 +222,8 @@ class Aggregator:
                     "spec": spec,
                     "attempt": 0,
                     "created": now(),
-                    "digest": table_digest(batch),
-                    "counts": {"metrics": batch.num_rows},
+                    "digest": table_digest(*held.values()),
+                    "counts": {table: filled.num_rows for table, filled in held.items()},
                     "provenance": provenance(origin) | {"evaluations": [e.id for e in evaluations]},
                 }
             )
@@ -208,11 +232,12 @@ class Aggregator:
         return Aggregation(store, id, Receipt(len(measures), called=len(measures)))
 
 
-def table_digest(batch: pa.RecordBatch) -> str:
-    """32 hexadecimal digits that stand for the rows of a metrics table."""
+def table_digest(*batches: pa.RecordBatch) -> str:
+    """32 hexadecimal digits that stand for the rows of the tables of an aggregation, `metrics` first."""
     state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
-    for row in batch.to_pylist():
-        state.update(ids.encode(row))
+    for batch in batches:
+        for row in batch.to_pylist():
+            state.update(ids.encode(row))
     return state.hexdigest()
 
 
@@ -249,23 +274,47 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> list[dict[str, Any]]:
-    """The values of every measure, in order; measures that group the same table alike share one pass over it."""
+def _measured(
+    number: int, evaluation: Evaluation, measures: Sequence[Measure]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The values of every measure, in order, and the disparities; measures that group the same table alike share one
+    pass over it.
+    """
     dataset, repeated = dataset_of(evaluation), is_repeated(evaluation)
     alike: dict[tuple[str, Any], list[int]] = {}
     for position, measure in enumerate(measures):
         alike.setdefault((measure.scorer, measure.by), []).append(position)
     found: dict[int, list[dict[str, Any]]] = {}
+    apart: dict[int, list[dict[str, Any]]] = {}
     for (scorer, by), positions in alike.items():
         cut = shards(evaluation, scorer, dataset, tuple(dict.fromkeys(a for names in by for a in names)))
         metrics = [measures[position].metric for position in positions]
+        groupings = [held_as(names) for names in by if names]
         with _told(scorer, metrics):
-            rows = summarise(cut, metrics, [(), *(held_as(names) for names in by if names)], repeated=repeated)
-        values = [_metric_row(number, evaluation, scorer, row) for row in rows]
+            summary = summary_of_shards(cut, metrics, [(), *groupings], repeated=repeated)
+            values = [_metric_row(number, evaluation, scorer, row) for row in summary.rows()]
         each = len(values) // len(positions)
         for i, position in enumerate(positions):
             found[position] = values[i * each : (i + 1) * each]
-    return [row for position in sorted(found) for row in found[position]]
+        for first, together in _together([measures[position] for position in positions]):
+            measure = measures[positions[first]]
+            rows = [
+                row
+                for names in groupings
+                for row in disparities(summary, together, names, measure.disparities, name=measure.criterion)
+            ]
+            apart[positions[first]] = [_disparity_row(number, evaluation, scorer, row) for row in rows]
+    return [row for i in sorted(found) for row in found[i]], [row for i in sorted(apart) for row in apart[i]]
+
+
+def _together(measures: Sequence[Measure]) -> Iterator[tuple[int, list[int]]]:
+    """The measures whose disparities are asked for, those of one criterion together; the first of each names it."""
+    of: dict[Any, list[int]] = {}
+    for position, measure in enumerate(measures):
+        if measure.disparities:
+            key = position if measure.criterion is None else (measure.criterion, tuple(measure.disparities))
+            of.setdefault(key, []).append(position)
+    yield from ((positions[0], positions) for positions in of.values())
 
 
 @contextmanager
@@ -395,11 +444,32 @@ def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow
     }
 
 
+def _disparity_row(number: int, evaluation: Evaluation, scorer: str, row: DisparityRow) -> dict[str, Any]:
+    numbers = {name: getattr(row, name) for name in ("value", "low", "high")}
+    groups = {name: getattr(row, name) for name in ("lowest", "highest")}
+    lists = {name: [list(told_as(group).items()) for group in getattr(row, name)] for name in ("small", "undefined")}
+    return {
+        "evaluation": number,
+        "scorer": scorer,
+        "metric": row.metric,
+        "signature": row.signature,
+        "run_digest": evaluation.manifest["spec"]["run"],
+        "target": row.target,
+        "over": list(told_as(dict.fromkeys(row.over))),
+        "disparity": row.disparity,
+        **{name: None if value != value else value for name, value in numbers.items()},
+        "reason": row.reason,
+        **{name: None if group is None else list(told_as(group).items()) for name, group in groups.items()},
+        "n_groups": row.n_groups,
+        **lists,
+    }
+
+
 def is_repeated(evaluation: Evaluation) -> bool:
     """Whether the run had several replications, whose rows are not independent of each other."""
     run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
     return bool(run["spec"]["replications"] > 1)
 
 
-def _batch(records: list[dict[str, Any]]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pylist(records, rows.METRICS)
+def _batch(records: list[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(records, schema)

@@ -36,6 +36,7 @@ from evaluand import registry
 from evaluand.adapter import Pipeline
 from evaluand.aggregation import Aggregation, Aggregator, Measure, check_measures
 from evaluand.dataset import Dataset
+from evaluand.disparity import kinds_of
 from evaluand.document import Document, Place
 from evaluand.engine import TRANSIENT, Policy
 from evaluand.errors import DataError, SpecError
@@ -135,6 +136,7 @@ class MetricSpec(KindSpec):
 
     scorer: str | None = Field(None, description="may be left out where there is one scorer")
     by: str | list[str | list[str]] = Field(default=[], description="attributes to group by; a list crosses several")
+    disparities: str | list[str] = Field(default=[], description="how far the groups lie apart: difference, ratio, …")
 
 
 class RunSpec(BaseModel):
@@ -704,7 +706,8 @@ def _measure(spec: MetricSpec, scorers: Sequence[str]) -> Measure:
     scorer = _scorer_read(spec.scorer, scorers) if scorers else ""
     metric: Metric = _made("metrics", spec.kind, spec.parameters)
     groupings = [spec.by] if isinstance(spec.by, str) else spec.by
-    return Measure(scorer, metric, tuple((by,) if isinstance(by, str) else tuple(by) for by in groupings))
+    by = tuple((names,) if isinstance(names, str) else tuple(names) for names in groupings)
+    return Measure(scorer, metric, by, kinds_of(spec.disparities))
 
 
 def _scorer_read(name: str | None, scorers: Sequence[str]) -> str:

@@ -213,11 +213,22 @@ def summarise(
         >>> row.value, round(row.worst, 2), round(row.best, 2), row.n, row.n_scored, row.n_failed
         (0.5, 0.33, 0.67, 3, 2, 1)
     """
+    return summary_of_shards(shards, metrics, by, repeated=repeated).rows()
+
+
+def summary_of_shards(
+    shards: Iterable[pa.Table | pa.RecordBatch],
+    metrics: Sequence[Metric],
+    by: Sequence[By] = ((),),
+    *,
+    repeated: bool = False,
+) -> Summary:
+    """The summary of all shards; arguments and errors as for `summarise`."""
     total: Summary | None = None
     for shard in shards:
         part = summarise_shard(shard, metrics, by, repeated=repeated)
         total = part if total is None else merge([total, part])
-    return total.rows() if total else []
+    return total or Summary(tuple(metrics), (), {}, {}, {}, {_way(metric): (0, ()) for metric in metrics}, None)
 
 
 def summarise_shard(

@@ -130,6 +130,29 @@ METRICS: Final = pa.schema(
 )
 """`evaluation` counts the evaluations aggregated, from 0; `run_digest` is that of the run that was graded."""
 
+_GROUP: Final = pa.map_(pa.string(), pa.string())
+
+DISPARITIES: Final = pa.schema(
+    [
+        pa.field("evaluation", pa.int32(), nullable=False),
+        pa.field("scorer", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("signature", pa.string(), nullable=False),
+        pa.field("run_digest", pa.string(), nullable=False),
+        pa.field("target", pa.string()),
+        pa.field("over", pa.list_(pa.string()), nullable=False),
+        pa.field("disparity", pa.string(), nullable=False),
+        *(pa.field(name, pa.float64()) for name in ("value", "low", "high")),
+        pa.field("reason", pa.string()),
+        pa.field("lowest", _GROUP),
+        pa.field("highest", _GROUP),
+        pa.field("n_groups", pa.int64(), nullable=False),
+        pa.field("small", pa.list_(_GROUP), nullable=False),
+        pa.field("undefined", pa.list_(_GROUP), nullable=False),
+    ]
+)
+"""How far the groups of a metric lie apart; `over` are the attributes they are made by."""
+
 PAIRS: Final = pa.schema(
     [
         pa.field("scorer", pa.string(), nullable=False),

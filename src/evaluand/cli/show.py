@@ -17,7 +17,15 @@ from evaluand.dataset import Dataset
 from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
 from evaluand.provenance import origins
-from evaluand.report.facts import Facts, Names, dataset_facts, evaluation_facts, metrics_facts, run_facts
+from evaluand.report.facts import (
+    Facts,
+    Names,
+    dataset_facts,
+    disparities_facts,
+    evaluation_facts,
+    metrics_facts,
+    run_facts,
+)
 from evaluand.report.terminal import artifact_table
 from evaluand.report.text import SHORT_ID
 from evaluand.responses import LANE
@@ -117,7 +125,8 @@ def _facts(
         chosen = evaluation_facts(Evaluation(store, id), graded, examples, failed=failed, below=below, scorers=scorers)
         return facts | chosen
     if kind == "aggregations":
-        return facts | {"metrics": metrics_facts(Aggregation(store, id))}
+        aggregation = Aggregation(store, id)
+        return facts | {"metrics": metrics_facts(aggregation), "disparities": disparities_facts(aggregation)}
     if kind == "comparisons":
         return facts | {"comparison": Comparison(store, id).to_dict()}
     return facts | dataset_facts(Dataset.stored(store, id), examples)

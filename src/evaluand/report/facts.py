@@ -127,6 +127,7 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Fact
         ],
         "aggregation": {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]},
         "metrics": metrics_facts(aggregation),
+        "disparities": disparities_facts(aggregation),
     }
 
 
@@ -139,6 +140,17 @@ def metrics_facts(aggregation: Aggregation) -> list[Facts]:
         number, data = row.pop("evaluation"), None if row["data"] is None else orjson.loads(row["data"])
         beside = {"by": dict(row["by"]), "data": data} | clustering(data, columns[number], row["n_scored"])
         found.append({"task": tasks[number]} | row | beside)
+    return found
+
+
+def disparities_facts(aggregation: Aggregation) -> list[Facts]:
+    """Every disparity of an aggregation, beside what its evaluation is called."""
+    found = []
+    for row in aggregation.disparities().to_pylist():
+        task = aggregation.labels[row.pop("evaluation")]
+        groups = {name: None if row[name] is None else dict(row[name]) for name in ("lowest", "highest")}
+        lists = {name: [dict(group) for group in row[name]] for name in ("small", "undefined")}
+        found.append({"task": task} | row | groups | lists)
     return found
 
 

@@ -13,6 +13,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
+from evaluand.disparity import SMALL
 from evaluand.report.cells import (
     CELL,
     LINES,
@@ -47,6 +48,7 @@ _ORDER = ("completed", "scored", "failed", "abstained", "skipped", "pairs", "ran
 _COUNTED = {  # rows of tables, one and several of them
     "examples": ("example", "examples"),
     "metrics": ("value", "values"),
+    "disparities": ("disparity", "disparities"),
     "pairs": ("pair compared", "pairs compared"),
     "ranking": ("place ranked", "places ranked"),
     "flips": ("example listed", "examples listed"),
@@ -59,6 +61,8 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
     if not quiet:
         parts += [_steps_table(facts["tasks"]), ""]
     parts.append(metrics_table(facts["metrics"]))
+    if facts["disparities"]:
+        parts += ["", disparities_table(facts["disparities"])]
     missing = [(entry["task"], reason) for entry in facts["tasks"] for reason in entry["missing"]]
     if missing:
         parts += ["", missing_table(missing)]
@@ -75,6 +79,26 @@ def metrics_table(rows: Sequence[Facts]) -> RenderableType:
         clusters = clusters_text(row for row in rows if not row["by"] and (row["scorer"], row["signature"]) == key)
         signatures.add_row(Text(label), Text(f"{safe(key[1])}{f', by {clusters}' if clusters else ''}"))
     return Group(_Metrics(rows, labels), "", signatures)
+
+
+def disparities_table(rows: Sequence[Facts]) -> RenderableType:
+    """How far groups lie apart: a line per task, metric, grouping and disparity, and the groups it lies between."""
+    table = plain_table("disparity", "task", "value", "interval", "lowest", "highest")
+    for row in rows:
+        value, low, high = numbers(row["value"], row["low"], row["high"])
+        over = safe(", ".join(row["over"]), CELL)
+        what = f"{safe(row['metric'], CELL)}: {row['disparity'].replace('_', ' ')} by {over}"
+        ends = ["" if row[name] is None else group_name(row[name]) or "all rows" for name in ("lowest", "highest")]
+        between = "" if row["low"] is None else f"{low} – {high}"
+        table.add_row(*map(Text, (what, safe(row["task"], CELL), value, between, *ends)))
+    notes = [f"{safe(row['metric'], CELL)}: {row['reason']}" for row in rows if row["reason"]]
+    small = {group_name(group) for row in rows for group in row["small"]}
+    left = {group_name(group) for row in rows for group in row["undefined"]}
+    if small:
+        notes.append(f"fewer than {SMALL} scored rows: {', '.join(sorted(small))}")
+    if left:
+        notes.append(f"no value, so left out: {', '.join(sorted(left))}")
+    return Group(table, *(Text(note, "dim") for note in dict.fromkeys(notes)))
 
 
 def missing_table(missing: Sequence[tuple[str, Facts]]) -> RenderableType:
@@ -376,6 +400,8 @@ _NOT_TOLD = frozenset((*_KEY, "status", "value", "id", "input", "expected", "res
 
 def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
     yield metrics_table(facts["metrics"])
+    if facts["disparities"]:
+        yield disparities_table(facts["disparities"])
 
 
 def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
