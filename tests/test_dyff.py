@@ -179,7 +179,13 @@ def test_an_evaluation_is_run_as_it_says(server: Any) -> None:
 
 def test_a_policy_of_the_client_is_a_policy_of_the_run() -> None:
     policy = platform.EvaluationClientConfiguration().policy()
-    assert (policy.timeout, policy.total_timeout, policy.retries, policy.backoff) == (30, 7200, 120, 30)
+    assert (policy.timeout, policy.total_timeout, policy.retries) == (30, 7200, 120)
+
+
+def test_the_delay_between_tries_is_the_one_that_the_client_says_each_time() -> None:
+    for seconds in (1, 30, 90):
+        policy = platform.EvaluationClientConfiguration(transientErrorRetryDelaySeconds=seconds).policy()
+        assert {policy.pause(attempts) for attempts in range(1, 121)} == {seconds}
 
 
 def test_policies_that_a_run_cannot_keep_are_refused() -> None:
