@@ -25,7 +25,7 @@ from typing import Any
 from evaluand.adapter.faults import AdapterError, AdapterSpecError, UnknownFunction, WrongArguments, WrongType, told
 from evaluand.errors import DataError, SpecError
 from evaluand.registry import nearest
-from evaluand.selector import Selector
+from evaluand.selector import Selector, is_jsonpath
 
 Made = Callable[[Any], Any]
 """A value, made from a row."""
@@ -63,7 +63,7 @@ def selector(text: Any, where: str) -> Selector:
     """
     if not isinstance(text, str):
         raise AdapterSpecError(f"{where}: {text!r} is no path; write it like $.a.b[0]")
-    if text.startswith("$") and text[1:2] not in ("", ".", "["):
+    if text.startswith("$") and not is_jsonpath(text):
         raise AdapterSpecError(f"{where}: {text!r} is no path; write $.name for a path, or ${text} for the text itself")
     try:
         return Selector(text)
