@@ -385,6 +385,10 @@ def test_a_fault_at_the_root_is_told_without_a_place() -> None:
             "TransformJSON: a: sub: pattern 'a' with repl '\\\\1' is wrong: invalid group reference",
         ),
         (
+            {"a": {"$compute": {"$func": "sub", "pattern": "(?P<b>a)", "repl": r"\g<c>"}}},  # an IndexError of `re`
+            r"TransformJSON: a: sub: pattern '(?P<b>a)' with repl '\\g<c>' is wrong: unknown group name 'c'",
+        ),
+        (
             {"a": {"$compute": {"$func": "split", "pattern": "a", "flags": 128}}},
             "TransformJSON: a: split: flags is 128; add up",
         ),

@@ -7,8 +7,8 @@
                some write them)
     test       and-ed, or-ed, negated, parenthesised comparisons of paths from @ or $ with each other and with literals
 
-In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less), and
-blanks may stand before a step; without `$` a key is anything up to the next dot or bracket.
+In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less),
+and blanks may stand before a step. Without `$` a key is anything up to the next dot or bracket.
 """
 
 from __future__ import annotations
