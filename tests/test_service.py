@@ -603,7 +603,7 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
     serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("API_TOKEN", SECRET)
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.DEBUG)
 
     def answer(asked: dict[str, Any]) -> Any:
         told = server.heads[-1]["authorization"]
@@ -617,14 +617,26 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
             "wrong type": Reply(body=plain, kind="text/plain"),
             "late": Reply(body=b" " * 290 + plain, kind="text/plain"),
             "elsewhere": Reply(307, headers={"Location": f"http://x.example/{SECRET}"}),
+            "in a header": Reply(headers={"X-Said": told}),
             "repeat": {"you": told},
         }.get(asked["text"], asked)
 
     server = serve(answer)
     asked = ServiceTask(server.url, headers={"Authorization": "Bearer ${API_TOKEN}", "X-Plain": "1"})
-    texts = ("refuse", "refuse in html", "fail", "no json", "wrong type", "late", "elsewhere", "repeat", "good")
+    texts = (
+        "refuse",
+        "refuse in html",
+        "fail",
+        "no json",
+        "wrong type",
+        "late",
+        "elsewhere",
+        "repeat",
+        "in a header",
+        "good",
+    )
     run = Runner(DirectoryStore(tmp_path / "store"), Policy(concurrency=1)).run(asked, data(*texts))
-    assert run.counts == {"failed": 8, "completed": 1}
+    assert run.counts == {"failed": 8, "completed": 2}
     assert {head["authorization"] for head in server.heads} == {f"Bearer {SECRET}"}
     assert server.heads[0]["x-plain"] == "1"
     assert "401 Unauthorized" in messages(run)[0]
@@ -635,8 +647,23 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
     for text in (stored.decode("latin-1"), caplog.text, repr(asked), repr(asked.identify()), *messages(run)):
         for part in (SECRET, SECRET[:7], SECRET[-6:]):
             assert part not in text
+    assert "(b'X-Said', b'Bearer ${API_TOKEN}')" in caplog.text
     tables = b"".join(json.dumps(b.to_pylist(), default=str).encode() for b in run.batches())
     assert SECRET[:7].encode() not in tables
+
+
+@pytest.mark.parametrize("secret", ["it's-all-mine", "back\\slash-'q'-\"", "12345678"])
+def test_no_way_of_writing_a_secret_gets_into_a_log(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, secret: str
+) -> None:
+    monkeypatch.setenv("API_TOKEN", secret)
+    caplog.set_level(logging.DEBUG)
+    server = serve(lambda asked: Reply(headers={"X-Said": server.heads[-1]["x-mine"]}))
+    Runner().run(ServiceTask(server.url, headers={"X-Mine": "${API_TOKEN}"}), data("a"))
+    assert [head["x-mine"] for head in server.heads] == [secret]
+    assert "${API_TOKEN}" in caplog.text
+    for written in (secret, repr(secret)[1:-1], repr(f"{secret}'\"")[1:-4], json.dumps(secret)[1:-1]):
+        assert written not in caplog.text
 
 
 def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve: Any) -> None:
