@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import operator
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +16,7 @@ from evaluand.dataset import Dataset
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluator
 from evaluand.interop.dyff import adapters, platform
+from evaluand.interop.dyff.pydantic import DyffSchemaBaseModel
 from evaluand.output_view import OutputView
 from evaluand.run import Runner
 from evaluand.schema import Schema
@@ -124,6 +127,33 @@ def test_names_of_adapters_and_what_makes_them() -> None:
     )
     assert list(pipeline([{"text": "a"}])) == [{"prompt": "a"}]
     assert isinstance(adapters.create_adapter(TO_ROWS), known["ExplodeCollections"])
+
+
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        (
+            "platform",
+            "DataSchema DataSchema.make_input_schema DataSchema.make_output_schema DyffDataSchema Dataset Evaluation "
+            "InferenceService InferenceSession Report",
+        ),
+        ("adapters", "ExplodeCollections FlattenHierarchy TransformJSON"),
+        ("arrow", "decode_schema"),
+        ("pydantic", "DyffSchemaBaseModel"),
+        ("text", "Text"),
+    ],
+)
+def test_every_name_of_the_document_is_there(module: str, names: str) -> None:
+    found = importlib.import_module(f"evaluand.interop.dyff.{module}")
+    for name in names.split():
+        assert callable(operator.attrgetter(name)(found))
+
+
+def test_a_model_of_ones_own_makes_an_output_schema() -> None:
+    class Counted(DyffSchemaBaseModel):
+        n: int
+
+    assert platform.DataSchema.make_output_schema(Counted).response() == Schema.of(Counted)
 
 
 def test_the_schema_of_one_response_is_that_of_what_outputs_were_made_of() -> None:
