@@ -139,8 +139,8 @@ def unpairable(metric: Metric) -> str | None:
         known = [name for name in registry.names("metrics") if registry.find("metrics", name).averages]
         return (
             f"{metric.kind} is no mean of one number per row, so there are no differences by row; compare by"
-            f" {', '.join(known[:-1])} or {known[-1]}: mean is that of the scorer's value of each row, which of spans is"
-            " the F1 of one answer"
+            f" {', '.join(known[:-1])} or {known[-1]}: mean is that of the scorer's value of each row, which of spans"
+            " is the F1 of one answer"
         )
     return None
 
