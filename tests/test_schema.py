@@ -339,7 +339,7 @@ def test_an_arrow_schema_stays_as_it_is() -> None:
     ("components", "told"),
     [
         (["text.Txet"], r"no schema is called 'text\.Txet' \(did you mean 'text\.Text'\?\)"),
-        (["text.Text", "text.Text"], "'text' is in both"),
+        (["text.Text", "text.Text"], "'text' is twice in text.Text; a product has each once"),
         (["embedding.embedding"], "no schema is called"),
     ],
 )

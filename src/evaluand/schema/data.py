@@ -205,7 +205,8 @@ class DyffDataSchema(_Stored):
                 keys.check_names(record.names, name)
             for field in record.names:
                 if field in owners:
-                    twice.append(f"the field {field!r} is in both {owners[field]} and {name}; a product has each once")
+                    where = f"twice in {name}" if owners[field] == name else f"in both {owners[field]} and {name}"
+                    twice.append(f"the field {field!r} is {where}; a product has each once")
                 owners.setdefault(field, name)
             parts.append(record.fields)
         if twice:
