@@ -615,6 +615,19 @@ def test_flips_show_what_was_asked_and_answered_and_counts_stay_exact() -> None:
     assert second["index_a"] == 1
 
 
+def test_metrics_of_one_kind_are_told_apart() -> None:
+    store, file = MemoryStore(), io.StringIO()
+    sides = [evaluated(store, name, scores(given)) for name, given in (("a", [0, 0]), ("b", [1, 1]), ("c", [0, 1]))]
+    made = compare(*sides, metrics=[Accuracy(), Accuracy(missing="wrong")])
+    Console(file=file, width=120, markup=False, highlight=False).print(comparison_table(made.to_dict()))
+    lines = [line.rstrip() for line in file.getvalue().splitlines()]
+    for missing in ("leave_out", "wrong"):
+        label = f"accuracy(missing={missing}) · {made.pairs[0]['scorer']}"
+        assert label in lines
+        assert f"ranking by {label}" in lines
+        assert any(line.startswith(f"{label}, A → B: 2 won") for line in lines)
+
+
 def test_an_example_that_differs_is_named_once() -> None:
     store, file = MemoryStore(), io.StringIO()
     rows = [{"id": "first", "input": "q0"}, {"id": "1", "input": "q1"}]

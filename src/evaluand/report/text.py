@@ -71,7 +71,7 @@ def group_name(by: Mapping[str, str | None]) -> str:
 
 
 def labelled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows of metrics, each with the `label` by which tables call its metric."""
+    """Rows that have a metric's signature, each with the `label` by which tables call its metric."""
     labels = metric_labels(rows)
     return [{**row, "label": labels[row["scorer"], row["signature"]]} for row in rows]
 
@@ -84,19 +84,19 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
 
     Example:
         >>> signatures = ["f_beta v1 average=micro", "f_beta v1 average=micro tag=A", "f_beta v1 average=macro"]
-        >>> rows = [{"scorer": "strict", "metric": "f_beta", "signature": signature} for signature in signatures]
-        >>> list(metric_labels(rows).values())
+        >>> list(metric_labels([{"scorer": "strict", "signature": signature} for signature in signatures]).values())
         ['f_beta · strict', 'f_beta(tag=A) · strict', 'f_beta(average=macro) · strict']
     """
     alike: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
-    for row in rows:
-        alike.setdefault((row["scorer"], row["metric"]), {})[row["signature"]] = _words(row["signature"])
+    keys = {(row["scorer"], row["signature"]): row["signature"].partition(" ")[0] for row in rows}
+    for (scorer, signature), kind in keys.items():
+        alike.setdefault((scorer, kind), {})[signature] = _words(signature)
     labels = {}
-    for row in rows:
-        words = alike[row["scorer"], row["metric"]]
-        apart = ", ".join(_apart(words[row["signature"]], list(words.values())))
-        metric = safe(row["metric"], LABEL) + (f"({safe(apart, LABEL)})" if apart else "")
-        labels[row["scorer"], row["signature"]] = f"{metric} · {safe(row['scorer'], LABEL)}"
+    for (scorer, signature), kind in keys.items():
+        words = alike[scorer, kind]
+        apart = ", ".join(_apart(words[signature], list(words.values())))
+        metric = safe(kind, LABEL) + (f"({safe(apart, LABEL)})" if apart else "")
+        labels[scorer, signature] = f"{metric} · {safe(scorer, LABEL)}"
     return labels
 
 
