@@ -6,6 +6,7 @@ import datetime as dt
 import enum
 import json
 import uuid
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from pydantic import UUID4, BaseModel, Field, NaiveDatetime, RootModel, TypeAdapter, create_model
 
 from evaluand import rows
@@ -44,6 +45,7 @@ from evaluand.schema import (
     names,
     register,
 )
+from evaluand.schema.kinds import RANGES, Map, Record, Scalar, Type, json_value
 
 # forms
 
@@ -158,6 +160,115 @@ def test_no_form_of_any_model_loses_anything(model: type[BaseModel]) -> None:
         assert Schema.of(form(schema)) == schema
     made = decode_schema(DataSchema.make_output_schema(model).arrowSchema)
     assert Schema.of(made) == DataSchema.make_output_schema(model).to_schema()
+
+
+@st.composite
+def values(draw: st.DrawFn, kind: Type, *, json_form: bool = False) -> Any:
+    """A value of a type; what may be null or missing is at times."""
+    if isinstance(kind, Scalar):
+        some = st.sampled_from(kind.choices) if kind.choices else VALUES[kind.kind]
+        made = draw(some.filter(lambda value: holds(kind, value)))
+        return json_value(kind, made) if json_form else made
+    if isinstance(kind, Record):
+        held = [each for each in kind.fields if each.required or draw(st.booleans())]
+        return {each.name: draw(values_or_null(each.type, each.blank, json_form)) for each in held}
+    most = kind.max_length or 2
+    if isinstance(kind, Map):
+        inner = values_or_null(kind.value, kind.nullable, json_form)
+        return draw(st.dictionaries(st.sampled_from("xyz"), inner, max_size=most))
+    inner = values_or_null(kind.item, kind.nullable, json_form)
+    return draw(st.lists(inner, min_size=kind.min_length or 0, max_size=most))
+
+
+def values_or_null(kind: Type, nullable: bool, json_form: bool) -> st.SearchStrategy[Any]:
+    some = values(kind, json_form=json_form)
+    return st.none() | some if nullable else some
+
+
+def holds(kind: Scalar, value: Any) -> bool:
+    low = kind.minimum is None or value >= kind.minimum
+    high = kind.exclusive_maximum is None or value < kind.exclusive_maximum
+    multiple = kind.multiple_of is None or value % kind.multiple_of == 0
+    return low and high and multiple and (kind.min_length is None or len(value) >= kind.min_length)
+
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    **{name: st.integers(max(low, -9), 9) for name, (low, _) in RANGES.items()},
+    "float32": st.floats(allow_nan=False, width=32),
+    "float64": st.floats(allow_nan=False),
+    "bool": st.booleans(),
+    "string": st.text(max_size=3),
+    "json": st.sampled_from(["{}", "null", "[1]"]),
+    "binary": st.binary(max_size=3),
+    "uuid": st.uuids(),
+    "date": st.dates(),
+    "time": st.times(),
+    "datetime": st.datetimes(timezones=st.just(dt.UTC)),
+    "duration": st.timedeltas(dt.timedelta(-9), dt.timedelta(9)),
+    "decimal": st.decimals(-9, 9, places=3),
+}
+
+
+@st.composite
+def loose(draw: st.DrawFn, record: Record) -> Record:
+    """The record with some fields that may be missing, and be null."""
+    return Record(tuple(draw(loose_field(each)) for each in record.fields))
+
+
+@st.composite
+def loose_field(draw: st.DrawFn, given: Any) -> Any:
+    kind = draw(loose(given.type)) if isinstance(given.type, Record) else given.type
+    made = replace(given, type=kind, nullable=draw(st.booleans()), required=draw(st.booleans()))
+    if made.required or not draw(st.booleans()):
+        return made
+    default = draw(values_or_null(kind, made.nullable, False))
+    return replace(made, default=default)
+
+
+@given(st.data(), MODELS, st.booleans())
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
+def test_what_comes_out_of_validation_comes_out_of_it_again(
+    data: st.DataObject, model: type[BaseModel], json_form: bool
+) -> None:
+    schema = Schema(data.draw(loose(Schema.of(model).record)))
+    rows_ = data.draw(st.lists(values(schema.record, json_form=json_form), max_size=4))
+    table = schema.validate(rows_, json=json_form)
+    assert schema.validate(table).equals(table)
+    assert schema.validate(table.to_pylist(maps_as_pydicts="strict")).equals(table)
+    filled = schema.validate(table.select([each.name for each in schema.record.fields if each.required]))
+    assert schema.validate(filled).equals(filled)
+
+
+@pytest.mark.parametrize("item", [int, uuid.UUID, list[str], dict[str, int], Part])
+def test_lists_of_one_length_may_be_null_whatever_they_hold(item: Any) -> None:
+    pair = base.list_(item, list_size=2)
+    schema = Schema.of(create_model("M", x=(list[pair | None], ...), y=(list[pair | None], [None])))  # type: ignore[valid-type]
+    one = {int: 1, uuid.UUID: uuid.UUID(int=1), Part: {"key": "k", "count": None}, dict[str, int]: {"k": 1}}.get(
+        item, ["a"]
+    )
+    data = [{"x": [None, [one, one], None, [one, one]], "y": [None]}, {"x": [], "y": []}, {"x": [None], "y": [None]}]
+    table = schema.validate(data)
+    assert table.to_pylist(maps_as_pydicts="strict") == data
+    assert schema.validate(table).equals(table)
+    assert schema.validate(table.slice(2)).equals(table.slice(2))
+    assert schema.validate(table.slice(0, 0)).equals(table.slice(0, 0))
+    assert schema.validate(table.slice(2).select(["x"])).equals(table.slice(2))
+
+
+def test_null_says_that_a_value_is_missing_where_nothing_else_can_stand_for_it() -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0}, "b": {"type": "string"}}}
+    properties = {"x": {"type": "integer"}, "y": inner, "z": {"type": "integer", "default": 3}}
+    schema = Schema.of({"type": "object", "properties": properties})
+    table = schema.validate([{}, {"x": 1, "y": {"b": "t"}}, {"x": None, "y": {"a": None}}])
+    assert table.to_pylist() == [
+        {"x": None, "y": None, "z": 3},
+        {"x": 1, "y": {"a": None, "b": "t"}, "z": 3},
+        {"x": None, "y": {"a": None, "b": None}, "z": 3},
+    ]
+    assert schema.validate(table) == schema.validate(table.to_pylist()) == table
+    null = [("z", "is null")]  # there is a default, so that its column has no nulls
+    for data in ([{"z": None}], pa.table({"z": pa.array([None], pa.int64())})):
+        assert [(fault.path, fault.message) for fault in schema.faults(data)] == null
 
 
 @given(st.lists(st.integers(-(2**64), 2**64) | st.booleans() | st.floats() | st.text() | st.none(), max_size=6))

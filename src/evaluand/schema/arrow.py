@@ -131,8 +131,7 @@ class _Writer:
 
     def field(self, given: Field) -> pa.Field:
         known = self.implied and (_KEYS.get(given.name) == given or given.name == keys.RESPONSES)
-        nullable = given.nullable or (not given.required and given.filling is None)
-        made = self._marked(given.name, given.type, nullable, known, given.nullable, self._of_field(given))
+        made = self._marked(given.name, given.type, given.blank, known, given.nullable, self._of_field(given))
         return made.with_metadata({DOC: given.doc, **(made.metadata or {})}) if given.doc else made
 
     def type(self, given: Type, known: bool = False) -> pa.DataType:

@@ -83,6 +83,10 @@ class Schema:
     def validate(self, data: Any, *, json: bool = False) -> pa.Table:
         """The table that rows make which hold to the schema; missing values are filled with their defaults.
 
+        A column cannot tell a missing value from null. So where a field may be missing and has no default, null says
+        that it is: what comes out holds to the schema again and comes out the same, as a table and as its rows. (The
+        JSON Schema cannot say so of a field that may be missing and not null, and refuses the null there.)
+
         Args:
             data: mappings, or an Arrow table or batch. A table may be laid out otherwise (narrower numbers, another
                 order of columns), if its values are the same.

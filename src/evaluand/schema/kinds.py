@@ -189,7 +189,7 @@ class Array:
 
     @property
     def fixed(self) -> bool:
-        return self.max_length is not None and self.min_length == self.max_length
+        return bool(self.max_length) and self.min_length == self.max_length
 
 
 @dataclass(frozen=True)
@@ -228,6 +228,11 @@ class Field:
         if self.nullable or not isinstance(self.type, Array | Map) or self.type.min_length:
             return None
         return [] if isinstance(self.type, Array) else {}
+
+    @property
+    def blank(self) -> bool:
+        """Whether null may stand in its column: for null, or for a missing value that nothing fills."""
+        return self.nullable or (not self.required and self.filling is None)
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ class _Builder:
         if mask is _UNEVEN:
             held, mask = self._uneven(record, values, place)
         columns = [
-            self.column(given.type, given.nullable, column, place.field(given.name), field.type)
+            self.column(given.type, given.blank, column, place.field(given.name), field.type)
             for given, column, field in zip(record.fields, held, fields, strict=True)
         ]
         return pa.StructArray.from_arrays(columns, fields=fields, mask=mask)
@@ -221,8 +221,8 @@ class _Builder:
         held = value.get(given.name, MISSING)
         if held is not MISSING:
             return held
-        if given.required or given.filling is None:
-            return None if given.nullable and not given.required else _WRONG
+        if given.required:
+            return _WRONG
         return json_value(given.type, given.filling) if self.json else given.filling
 
     def _list(self, given: Array, values: list[Any], types: set[type], place: _Place, arrow: pa.DataType) -> pa.Array:
@@ -455,7 +455,7 @@ def _of_table(record: Record, data: pa.Table | pa.RecordBatch) -> tuple[pa.Table
     if shape.faults:
         return None, shape.sorted()
     schema, made, faults, first = write_arrow(record), [], [], 0
-    for batch in table.to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]:
+    for batch in table.to_batches():
         indices = batch.column(keys.INDEX) if keys.INDEX in batch.schema.names else None
         found = _Found(_index_in(indices), first)
         conform = _Conformer(found)
@@ -539,7 +539,7 @@ class _Conformer:
         if given.name not in batch.schema.names:
             return _filled(given, batch.num_rows, arrow)
         nothing = np.zeros(batch.num_rows, bool)
-        return self.values(given.type, given.nullable, batch.column(given.name), place, arrow, nothing)
+        return self.values(given.type, given.blank, batch.column(given.name), place, arrow, nothing)
 
     def values(
         self,
@@ -572,7 +572,7 @@ class _Conformer:
         missing = _flags(array.is_null())
         fields = [arrow.field(i) for i in range(arrow.num_fields)]
         columns = [
-            self.values(each.type, each.nullable, held[each.name], place.field(each.name), field.type, absent | missing)
+            self.values(each.type, each.blank, held[each.name], place.field(each.name), field.type, absent | missing)
             if each.name in held
             else _filled(each, len(array), field.type)
             for each, field in zip(given.fields, fields, strict=True)
@@ -582,7 +582,8 @@ class _Conformer:
     def _list(self, given: Array, array: pa.Array, place: _Place, arrow: pa.DataType) -> pa.Array:
         lengths = _numbers(pc.list_value_length(array).fill_null(0))
         ends = np.cumsum(lengths)
-        flat, mask = array.flatten(), array.is_null()
+        none = array.null_count == len(array)  # where Arrow cannot flatten extension types
+        flat, mask = array.values.slice(0, 0) if none else array.flatten(), array.is_null()
         if len(flat) != (int(ends[-1]) if len(ends) else 0):
             lengths = np.where(_flags(mask), 0, lengths)
             ends = np.cumsum(lengths)
@@ -642,7 +643,7 @@ def _filled(given: Field, count: int, arrow: pa.DataType) -> pa.Array:
     row, _ = check_rows(Record((given,)), [{given.name: given.filling}])
     if row is None:
         raise SpecError(f"the default of {given.name!r} breaks its own schema")
-    return row.column(0).combine_chunks().cast(arrow).take(pa.array(np.zeros(count, np.int64)))
+    return row.column(0).chunk(0).take(pa.array(np.zeros(count, np.int64)))
 
 
 # What both have
@@ -715,7 +716,12 @@ def _list_of(
     _check_sizes(given, pc.list_value_length(array), place, found, "items")
     if not given.fixed:
         return array
-    return pa.nulls(len(array), arrow) if found.faults else array.cast(arrow)  # with faults, none is used
+    if found.faults or array.null_count == len(array):
+        return pa.nulls(len(array), arrow)  # with faults, none is used
+    if array.null_count:  # a list that is null takes as much room as any other
+        starts = np.where(_flags(array.is_null()), 0, ends - given.max_length)
+        items = items.take(pa.array(np.add.outer(starts, np.arange(given.max_length)).ravel()))
+    return pa.FixedSizeListArray.from_arrays(items, type=arrow, mask=mask)
 
 
 def _check_sizes(given: Scalar | Array | Map, sizes: pa.Array, place: _Place, found: _Found, unit: str) -> None:
