@@ -417,7 +417,7 @@ def test_a_product_with_a_model_of_ones_own_can_be_stored() -> None:
     assert schema.arrow.field("votes").type == pa.uint8()
 
 
-@pytest.mark.parametrize("name", ["_mine_", "dyff.io/x", "sub.dyff.io/x"])
+@pytest.mark.parametrize("name", ["_mine_", "dyff.io", "sub.dyff.io", "dyff.io/x", "sub.dyff.io/x"])
 def test_reserved_names_that_mean_nothing_are_refused(name: str) -> None:
     model = create_model("Mine", x=(str, Field(alias=name)))
     for make in (
@@ -428,6 +428,26 @@ def test_reserved_names_that_mean_nothing_are_refused(name: str) -> None:
     ):
         with pytest.raises(SpecError, match=f"{name!r} is reserved"):
             make()
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: inner, lambda inner: dict[str, list[inner]]])  # type: ignore[valid-type]
+def test_reserved_names_inside_fields_are_refused_with_their_path(wrap: Any) -> None:
+    inner = create_model("Inner", x=(str, Field(alias="_mine_")), y=(int, Field(alias="_index_")))
+    model = create_model("Mine", a=(wrap(inner), ...))
+    path = "a._mine_" if wrap(inner) is inner else "a{}[]._mine_"
+    only_arrow = pa.schema([*Schema.of(model).arrow, ("t", pa.timestamp("ns"))])
+    for make in (
+        lambda: DataSchema.from_model(model),
+        lambda: DataSchema.make_input_schema(model),
+        lambda: DataSchema.make_output_schema(Schema.of(model).arrow),
+        lambda: DataSchema.make_output_schema(only_arrow),
+        lambda: DyffDataSchema(components=[model]).to_schema(),
+        lambda: register("acme.Mine", model),
+    ):
+        with pytest.raises(SpecError) as raised:
+            make()
+        assert f": {path}: the field name '_mine_' is reserved" in str(raised.value)
+        assert "'_index_'" not in str(raised.value)
 
 
 def test_a_key_that_is_there_stays_one_and_is_refused_in_another_type() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
@@ -94,6 +94,26 @@ def subset_schema(schema: pa.Schema, field_names: Iterable[str]) -> pa.Schema:
 def schema_docstring(schema: pa.Schema) -> str:
     """The fields of a schema with their types and documentation, a line each."""
     return "\n".join(f"{each.name} : {each.type}{_after(_doc(each))}" for each in schema)
+
+
+def field_names(fields: Iterable[pa.Field], path: str = "") -> Iterator[tuple[str, str]]:
+    """The path and name of each field, and of those inside it.
+
+    Example:
+        >>> list(field_names(pa.schema([("a", pa.list_(pa.struct([("b", pa.int8())])))])))
+        [('a', 'a'), ('a[].b', 'b')]
+    """
+    for each in fields:
+        yield f"{path}{each.name}", each.name
+        yield from _inner_names(each.type, f"{path}{each.name}")
+
+
+def _inner_names(kind: pa.DataType, path: str) -> Iterator[tuple[str, str]]:
+    if pa.types.is_map(kind):
+        return _inner_names(kind.item_type, f"{path}{{}}")
+    if is_list(kind):
+        return _inner_names(kind.value_type, f"{path}[]")
+    return field_names((kind.field(i) for i in range(kind.num_fields)), f"{path}.")
 
 
 def _after(doc: str) -> str:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from evaluand import registry
 from evaluand.errors import SpecError, with_article
 from evaluand.schema import keys, kinds
-from evaluand.schema.arrow import arrow_type, decode_schema, encode_schema, read_arrow, write_arrow
+from evaluand.schema.arrow import arrow_type, decode_schema, encode_schema, field_names, read_arrow, write_arrow
 from evaluand.schema.json_schema import read_json_schema, write_json_schema
 from evaluand.schema.kinds import Record
 from evaluand.schema.models import Model, read_annotation, read_model, write_model
@@ -134,7 +134,7 @@ def register(name: str, schema: Any) -> Schema:
         Schema(ticket: string)
     """
     made = Schema(Schema.of(schema).record, name)
-    keys.check_names(made.record.names, name)
+    _check_names(made.record, name)
     known = _registered.get(name)
     if name in registry.names(GROUP) or (known is not None and known != made):
         raise SpecError(f"a schema is called {name!r} already; give yours another name")
@@ -206,7 +206,7 @@ class DyffDataSchema(_Stored):
         for number, component in enumerate(self.components):
             record, name = Schema.of(component).record, _name_of(component, number)
             if not isinstance(component, str):
-                keys.check_names(record.names, name)
+                _check_names(record, name)
             for field in record.names:
                 if field in owners:
                     twice.append(f"the field {field!r} is in both {owners[field]} and {name}; a product has each once")
@@ -246,7 +246,7 @@ class DataSchema(_Stored):
         """
         record = Schema.of(model).record
         if isinstance(model, type):
-            keys.check_names(record.names, record.title)
+            _check_names(record, record.title)
         return cls._of(record, model)
 
     @classmethod
@@ -273,7 +273,7 @@ class DataSchema(_Stored):
     @classmethod
     def _of_arrow(cls, own: pa.Schema, whole: pa.Schema, wrap: Callable[[Record], Record]) -> DataSchema:
         """An Arrow schema stays as it was given; what only Arrow has is in no JSON Schema."""
-        keys.check_names(own.names, "the Arrow schema")
+        keys.check_names(field_names(own), "the Arrow schema")
         twice = sorted({name for name in own.names if own.names.count(name) > 1})
         if twice:
             raise SpecError(f"the Arrow schema has several columns called {', '.join(map(repr, twice))}; rename them")
@@ -347,15 +347,19 @@ def _with(schema: pa.Schema, key: str) -> pa.Schema:
 
 
 def _input_record(record: Record) -> Record:
-    keys.check_names(record.names, record.title or "the schema")
+    _check_names(record, record.title or "the schema")
     return Record((keys.INDEX_FIELD, *_without(record, keys.INDEX_FIELD)), f"{record.title}Item")
 
 
 def _output_record(record: Record) -> Record:
-    keys.check_names(record.names, record.title or "the schema")
+    _check_names(record, record.title or "the schema")
     own = _without(record, keys.RESPONSE_INDEX_FIELD)
     item = Record((keys.RESPONSE_INDEX_FIELD, *own), f"{record.title}ResponseItem")
     return Record((keys.INDEX_FIELD, keys.REPLICATION_FIELD, keys.responses_field(item)), "Response")
+
+
+def _check_names(record: Record, where: str) -> None:
+    keys.check_names(field_names(write_arrow(record)), where)
 
 
 def _without(record: Record, key: kinds.Field) -> list[kinds.Field]:
