@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import json
+import math
 import uuid
 from dataclasses import replace
 from decimal import Decimal
@@ -277,11 +278,32 @@ def test_numbers_are_taken_where_strict_pydantic_takes_them(values: list[Any]) -
     wrong = {fault.row for fault in schema.faults([{"x": value} for value in values])}
     for row, value in enumerate(values):
         try:
-            adapter.validate_python(value, strict=True)
+            adapter.validate_python(value, strict=not isinstance(value, float))  # 1.0 is whole, as in JSON Schema
         except ValueError:
             assert row in wrong
         else:
             assert row not in wrong
+
+
+@pytest.mark.parametrize("json_form", [False, True])
+def test_a_float_is_a_whole_number_where_it_is_one_exactly(json_form: bool) -> None:
+    schema = Schema.of({"properties": {"x": {"type": "integer", "minimum": 1.0, "default": 2.0}}})
+    taken = [1, 1.0, np.float64(3), 2.0**53 - 1]
+    table = schema.validate([*({"x": value} for value in taken), {}], json=json_form)
+    assert table["x"].to_pylist() == [1, 1, 3, 2**53 - 1, 2]
+    told = [fault.message for fault in schema.faults([{"x": x} for x in (1.5, 2.0**53, math.inf, math.nan, True, 0.0)])]
+    assert told == [
+        *(f"is a number ({x}), not a whole number" for x in ("1.5", "9007199254740992.0", "inf", "nan")),
+        *("is true or false, not a whole number", "0 is less than 1"),
+    ]
+    assert Schema.of(schema.model) == schema
+
+
+def test_json_schema_judges_whole_floats_alike() -> None:
+    schema = Schema.of({"properties": {"x": {"type": "integer", "enum": [1.0, 2]}}, "additionalProperties": False})
+    validator = jsonschema.Draft202012Validator(schema.json)
+    for value in (1, 1.0, 2.0, 1.5, True, 3.0):
+        assert validator.is_valid({"x": value}) is (schema.faults([{"x": value}]) == [])
 
 
 def test_a_whole_number_has_64_bits_and_says_so() -> None:

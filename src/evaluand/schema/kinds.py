@@ -294,7 +294,7 @@ def scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
         ValueError: a limit is none, or none of that kind.
     """
     _check_words(kind, words)
-    read = KINDS[kind].read or (lambda value: value)
+    read = whole if KINDS[kind].python is int else KINDS[kind].read or (lambda value: value)
     found = {name: words.get(_bound(kind, word)) for name, word in _BOUNDS.items()}
     found["multiple_of"] = words.get("multipleOf")
     length = _length_words(kind)
@@ -349,10 +349,31 @@ def _check_words(kind: str, words: Mapping[str, Any]) -> None:
         raise ValueError(f"multipleOf is {factor!r}; give a number above 0, of a number")
     bounds = [words[word] for name in _BOUNDS.values() if words.get(word := _bound(kind, name)) is not None]
     for value in (*bounds, *words.get("enum", ())):
-        if python is int and (isinstance(value, bool) or not isinstance(value, int)):
+        if python is int and whole(value) is None:
             raise ValueError(f"{value!r} is no whole number")
         if python is float and not _is_number(value):
             raise ValueError(f"{value!r} is no number")
+
+
+def whole(value: Any) -> int | None:
+    """The whole number that a value is, or None where it is none.
+
+    That is JSON Schema's rule: 1.0 is the integer 1. It holds for all rows, since the same row must not be judged by
+    how it was read, and since writers of JSON differ in whether they write the point; pydantic takes 1.0 too, unless it
+    is strict. A float counts only below 2**53, where no other whole number is rounded to it. A truth is no number.
+
+    Example:
+        >>> [whole(value) for value in (1, 1.0, 1.5, 2.0**53, True, "1")]
+        [1, 1, None, None, None, None]
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _EXACT else None
+    return int(value) if isinstance(value, int) else None
+
+
+_EXACT: Final = 2**53
 
 
 def _is_number(value: Any) -> bool:
@@ -400,6 +421,8 @@ def native_value(type: Type, value: Any) -> Any:
     if value is None:
         return None
     if isinstance(type, Scalar):
+        if KINDS[type.kind].python is int:
+            return value if (number := whole(value)) is None else number
         read = KINDS[type.kind].read
         return read(value) if read else value
     if isinstance(type, Array):

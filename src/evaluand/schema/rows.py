@@ -27,7 +27,7 @@ from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.registry import nearest
 from evaluand.schema import keys
 from evaluand.schema.arrow import arrow_type, is_list, kind_of, write_arrow
-from evaluand.schema.kinds import KINDS, MISSING, RANGES, Array, Field, Map, Record, Scalar, Type, json_value
+from evaluand.schema.kinds import KINDS, MISSING, RANGES, Array, Field, Map, Record, Scalar, Type, json_value, whole
 
 
 @dataclass(frozen=True)
@@ -380,10 +380,13 @@ def _plain(value: Any, exact: type) -> Any:
         return _plain(value.value, exact)
     if isinstance(value, np.generic):
         return _plain(value.item(), exact)
+    if exact is int:
+        number = whole(value)
+        return MISSING if number is None else number
     if exact is float and isinstance(value, int) and not isinstance(value, bool):
         made = _float(value)
         return made if made == value else MISSING
-    if exact in (int, float, str, bytes) and isinstance(value, exact) and not isinstance(value, bool):
+    if exact in (float, str, bytes) and isinstance(value, exact) and not isinstance(value, bool):
         return exact.__call__(value) if exact is not str else str.__str__(value)
     if isinstance(value, exact) and exact in (dt.datetime, dt.timedelta, uuid.UUID, decimal.Decimal):
         finer = getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)  # pandas; NaT is no time
