@@ -645,7 +645,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"wall": dt.datetime(2026, 1, 2, tzinfo=dt.UTC)}, "wall", "2026-01-02T00:00:00+00:00 has a time zone; give none"),
     ({"span": dt.timedelta(days=2)}, "span", "2 days, 0:00:00 is more than 1 day, 0:00:00"),
     ({"amount": 1.5}, "amount", "is a number (1.5), not a Decimal"),
-    ({"price": Decimal("1.005")}, "price", "Decimal('1.005') does not fit into decimal128(6, 2)"),
+    ({"price": Decimal("1.005")}, "price", "1.005 has 3 decimal places, more than 2"),
     ({"price": Decimal(-1)}, "price", "-1.00 is less than 0"),
     ({"color": "z"}, "color", "'z' is none of 'r', 'b'"),
     ({"number": 3}, "number", "3 is none of 1, 2"),
@@ -694,6 +694,68 @@ def test_all_faults_of_all_rows_are_told_in_the_order_of_the_rows() -> None:
         (5, 5, "bounds"),
         (5, 5, "null"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("1.005", "1.005 has 3 decimal places, more than 2"),
+        ("12345", "12345 has 5 digits before the point, more than 4"),
+        ("1E+5", "1E+5 has 6 digits before the point, more than 4"),
+        ("-1E-999", "-1E-999 has 999 decimal places, more than 2"),
+        ("NaN", "NaN is not finite"),
+        ("-Infinity", "-Infinity is not finite"),
+        ("1" * 50, f"{'1' * 40}… has 50 digits before the point, more than 4"),
+    ],
+)
+def test_a_decimal_that_does_not_fit_is_told_by_its_digits(value: str, told: str) -> None:
+    schema = Schema.of(create_model("M", a=(list[Annotated[Decimal, Field(max_digits=6, decimal_places=2)]], ...)))
+    assert schema.faults([{"a": [Decimal("9999.990"), Decimal(0), Decimal("1E+3")]}]) == []
+    for json_form, one in ((False, Decimal(value)), (True, value)):
+        (fault,) = schema.faults([{"a": [one]}], json=json_form)
+        assert (fault.path, fault.message, fault.what) == ("a[0]", told, "bounds")
+
+
+def test_a_decimal_of_a_table_that_does_not_fit_is_told_by_its_digits() -> None:
+    schema = Schema.of(create_model("M", x=(Decimal, Field(max_digits=6, decimal_places=2))))
+    faults = schema.faults(pa.table({"x": [Decimal("1.000"), Decimal("1.005"), Decimal("12345.000")]}))
+    assert [str(fault) for fault in faults] == [
+        "row 1: x: 1.005 has 3 decimal places, more than 2",
+        "row 2: x: 12345.000 has 5 digits before the point, more than 4",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("digits", "places", "told"),
+    [
+        (6, None, "it has at most 6 digits, but a column has a fixed number of them after the point; give that too"),
+        (20, None, "it has at most 20 digits, but a column has a fixed number of them after the point; give that too"),
+        (80, 2, "it has 80 digits; give 1 to 76"),
+        (6, 8, "it has 8 decimal places, more than its 6 digits"),
+        (None, 40, "it has 40 decimal places, more than its 38 digits"),
+    ],
+)
+def test_decimals_that_no_column_holds_are_refused(digits: int | None, places: int | None, told: str) -> None:
+    limits = {"max_digits": digits, "decimal_places": places}
+    inner = create_model("Inner", x=(Decimal, Field(**{name: n for name, n in limits.items() if n is not None})))
+    with pytest.raises(SpecError) as raised:
+        Schema.of(create_model("M", a=(list[inner], ...)))  # type: ignore[valid-type]
+    assert str(raised.value).startswith(f"M.a[].x: Decimal: {told}")
+    words = {"x-digits": digits, "x-places": places}
+    part = {"type": "string", "format": "decimal"} | {word: n for word, n in words.items() if n is not None}
+    with pytest.raises(SpecError) as raised:
+        Schema.of({"properties": {"x": part}})
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(("digits", "places"), [(50, 2), (50, 20), (76, 76), (38, 0), (None, 20), (None, None)])
+def test_as_many_digits_as_are_declared_are_kept(digits: int | None, places: int | None) -> None:
+    limits = {"max_digits": digits, "decimal_places": places}
+    schema = Schema.of(create_model("M", x=(Decimal, Field(**{k: n for k, n in limits.items() if n is not None}))))
+    kind = schema.arrow.field("x").type
+    assert (kind.precision, kind.scale) == (digits or 38, 18 if places is None else places)
+    for form in FORMS.values():
+        assert Schema.of(form(schema)) == schema
 
 
 @pytest.mark.parametrize("data", ["text", {"text": "a"}, 3, None])
@@ -860,6 +922,10 @@ def test_ids_are_made_of_texts() -> None:
         ({"type": "string", "multipleOf": 2}, "multipleOf is 2; give a number above 0, of a number"),
         ({"type": "array", "items": {"type": "string"}, "minItems": "2"}, "minItems is '2'; give a whole number"),
         ({"type": "string", "minLength": -1}, "minLength is -1; give a whole number of at least 0"),
+        (
+            {"type": "string", "format": "decimal", "x-digits": 6, "x-places": -2},
+            "it has -2 decimal places; give a whole",
+        ),
         ({"type": "integer", "minimum": 1.5}, "1.5 is no whole number"),
         ({"type": "number", "enum": [1, "a"]}, "'a' is no number"),
     ],

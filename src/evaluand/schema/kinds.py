@@ -323,6 +323,30 @@ def check_length(word: str, value: Any) -> None:
         raise ValueError(f"{word} is {value!r}; give a whole number of at least 0")
 
 
+def check_decimal(digits: Any, places: Any) -> None:
+    """Refuses digits and decimal places that no column has; None is what is not declared.
+
+    Raises:
+        ValueError: says what to give.
+    """
+    for name, value in (("digits", digits), ("decimal places", places)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+            raise ValueError(f"it has {value!r} {name}; give a whole number of at least 0")
+    if digits is not None and places is None:
+        raise ValueError(
+            f"it has at most {digits} digits, but a column has a fixed number of them after the point; give that too "
+            "(decimal_places, in JSON Schema x-places)"
+        )
+    most = DIGITS if digits is None else digits
+    if not 1 <= most <= _MAX_DIGITS:
+        raise ValueError(f"it has {most} digits; give 1 to {_MAX_DIGITS}")
+    if places is not None and places > most:
+        raise ValueError(f"it has {places} decimal places, more than its {most} digits")
+
+
+_MAX_DIGITS: Final = 76
+
+
 def is_pattern(pattern: Any) -> bool:
     """Whether a regular expression can be searched for in columns: RE2 looks neither ahead nor back."""
     try:
@@ -344,6 +368,8 @@ def _check_words(kind: str, words: Mapping[str, Any]) -> None:
             raise ValueError(f"pattern limits no {kind}")
         if not is_pattern(words["pattern"]):
             raise ValueError(f"the pattern {words['pattern']!r} needs more than RE2 has")
+    if kind == "decimal":
+        check_decimal(words.get("x-digits"), words.get("x-places"))
     factor = words.get("multipleOf")
     if factor is not None and not (is_number(kind) and _is_number(factor) and factor > 0):
         raise ValueError(f"multipleOf is {factor!r}; give a number above 0, of a number")
@@ -396,7 +422,8 @@ def limited(given: Scalar, **limits: Any) -> Scalar:
     merged = {each.name: getattr(given, each.name) for each in fields(given)}
     for name, value in limits.items():
         old = merged[name]
-        if old is None or value is None or name in ("multiple_of", "pattern", "finite"):
+        undeclared = (name, old) in (("digits", DIGITS), ("places", PLACES))
+        if old is None or value is None or undeclared or name in ("multiple_of", "pattern", "finite"):
             merged[name] = old if value is None else value
         else:
             merged[name] = max(old, value) if "min" in name else min(old, value)

@@ -280,6 +280,8 @@ class _Builder:
             values = self._read(given, values, place, read)
         if given.kind in ("datetime", "datetime-local", "time"):
             self._zones(given.kind, values, place)
+        if given.kind == "decimal":
+            values = self._decimals(given, values, place)
         if given.kind == "uuid":
             values = [None if value is None else value.bytes for value in values]
         try:
@@ -321,6 +323,16 @@ class _Builder:
                 told = "has no time zone; give one, such as +00:00" if aware else "has a time zone; give none"
                 self.found.add(place, at, "type", f"{value.isoformat()} {told}")
                 values[at] = None
+
+    def _decimals(self, given: Scalar, values: list[Any], place: _Place) -> list[Any]:
+        """The decimals that their column holds; of one far too small Arrow makes 0."""
+        made: list[Any] = []
+        for at, value in enumerate(values):
+            told = "" if value is None else _misfit(given, value)
+            if told:
+                self.found.add(place, at, "bounds", told)
+            made.append(None if told else value)
+        return made
 
     def _each(self, given: Scalar, values: list[Any], place: _Place, arrow: pa.DataType) -> list[Any]:
         """The values that the type holds, where not all of them are."""
@@ -399,6 +411,21 @@ def _float(value: int) -> float | None:
         return float(value)
     except OverflowError:
         return None
+
+
+def _misfit(given: Scalar, value: decimal.Decimal) -> str:
+    """Why a decimal does not fit into its column; nothing where it does."""
+    if not value.is_finite():
+        return f"{value} is not finite"
+    _, digits, exponent = value.as_tuple()
+    kept = "".join(map(str, digits)).rstrip("0")
+    places = len(kept) - len(digits) - int(exponent) if kept else 0
+    most, after = given.digits or 0, given.places or 0
+    if places > after:
+        return f"{_shown(value)} has {places} decimal places, more than {after}"
+    if len(kept) - places > most - after:
+        return f"{_shown(value)} has {len(kept) - places} digits before the point, more than {most - after}"
+    return ""
 
 
 def _bytes(value: Any, arrow: pa.DataType) -> str:
@@ -628,7 +655,9 @@ class _Conformer:
             try:
                 parts.append(_cast(one, arrow))
             except (pa.ArrowException, ValueError):
-                self.found.add(place, at, "bounds", f"{one[0].as_py()!r} does not fit into {arrow}")
+                value = one[0].as_py()
+                told = _misfit(given, value) if given.kind == "decimal" else f"{value!r} does not fit into {arrow}"
+                self.found.add(place, at, "bounds", told)
                 parts.append(pa.nulls(1, arrow))
         return pa.concat_arrays(parts) if parts else pa.nulls(0, arrow)
 
@@ -722,8 +751,8 @@ def _list_of(
     if found.faults or array.null_count == len(array):
         return pa.nulls(len(array), arrow)  # with faults, none is used
     if array.null_count:  # a list that is null takes as much room as any other
-        starts = np.where(_flags(array.is_null()), 0, ends - given.max_length)
-        items = items.take(pa.array(np.add.outer(starts, np.arange(given.max_length)).ravel()))
+        starts = np.where(_flags(array.is_null()), 0, ends - arrow.list_size)
+        items = items.take(pa.array(np.add.outer(starts, np.arange(arrow.list_size)).ravel()))
     return pa.FixedSizeListArray.from_arrays(items, type=arrow, mask=mask)
 
 
