@@ -881,6 +881,18 @@ def test_limits_beside_a_reference_or_a_union_are_refused_and_not_dropped(part: 
     assert told in str(raised.value)
 
 
+def test_other_properties_are_refused_where_they_are_asked_for_and_a_fault_where_nothing_is_said() -> None:
+    inner = {"type": "object", "properties": {"y": {"type": "string"}}}
+    for others in (True, "yes"):
+        with pytest.raises(SpecError) as raised:
+            Schema.of({"properties": {"x": {"type": "array", "items": inner | {"additionalProperties": others}}}})
+        told = f"$.x[]: takes any other properties (additionalProperties: {json.dumps(others)}), for which there are no"
+        assert str(raised.value).startswith(told)
+    for said in ({}, {"additionalProperties": False}):
+        schema = Schema.of({"properties": {"x": inner | said}})
+        assert [fault.what for fault in schema.faults([{"x": {"y": "a", "z": 1}}])] == ["extra"]
+
+
 def test_what_is_required_must_be_a_property_and_null_one_of_the_choices() -> None:
     with pytest.raises(SpecError, match="requires 'y', which is none of its properties"):
         Schema.of({"properties": {"x": {"type": "string"}}, "required": ["x", "y"]})
