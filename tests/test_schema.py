@@ -758,6 +758,51 @@ def test_as_many_digits_as_are_declared_are_kept(digits: int | None, places: int
         assert Schema.of(form(schema)) == schema
 
 
+@pytest.mark.parametrize("size", [1, 2000])
+def test_rows_of_a_dataset_have_each_an_index_of_its_own(size: int) -> None:
+    schema = DataSchema.make_input_schema("text.Text").to_schema()
+    data = [{"_index_": index, "text": "a"} for index in (*range(9, 9 + size), 9, 3, 9, 3)]
+    told = [
+        f"row {size} (_index_ 9): _index_: row 0 has it already; give each its own",
+        f"row {size + 2} (_index_ 9): _index_: row 0 has it already; give each its own",
+        f"row {size + 3} (_index_ 3): _index_: row {size + 1} has it already; give each its own",
+    ]
+    parts = pa.concat_tables([pa.Table.from_pylist(data[:2]), pa.Table.from_pylist(data[2:])])
+    for form in (data, iter(data), parts):
+        faults = schema.faults(form)
+        assert [str(fault) for fault in faults] == told
+        assert {fault.what for fault in faults} == {"twice"}
+    assert schema.faults(data[:size]) == schema.faults([]) == []
+
+
+def test_an_index_twice_is_told_among_the_other_faults_in_the_order_of_the_rows() -> None:
+    schema = DataSchema.make_input_schema("text.Text").to_schema()
+    indices: list[Any] = [5, None, 5, "x", None, 5, 2**64]
+    faults = schema.faults([{"_index_": index, "text": "a" if at < 5 else 1} for at, index in enumerate(indices)])
+    assert [(fault.row, fault.path, fault.what) for fault in faults] == [
+        (1, "_index_", "null"),
+        (2, "_index_", "twice"),
+        (3, "_index_", "type"),
+        (4, "_index_", "null"),
+        (5, "text", "type"),
+        (5, "_index_", "twice"),
+        (6, "_index_", "bounds"),
+        (6, "text", "type"),
+    ]
+
+
+@pytest.mark.parametrize("more", ["_replication_", "_response_index_", "replication"])
+def test_an_index_repeats_where_an_example_has_several_rows(more: str) -> None:
+    schema = Schema.of(pa.schema([("_index_", pa.int64()), (more, pa.int64())]))
+    assert schema.faults([{"_index_": 1, more: 0}, {"_index_": 1, more: 1}]) == []
+    output = DataSchema.make_output_schema("text.Text").to_schema()
+    assert output.faults([{"_index_": 1, "_replication_": each, "responses": []} for each in "ab"]) == []
+
+
+def test_an_index_that_is_no_number_is_no_key() -> None:
+    assert Schema.of(pa.schema([("_index_", pa.string())])).faults([{"_index_": "a"}, {"_index_": "a"}]) == []
+
+
 @pytest.mark.parametrize("data", ["text", {"text": "a"}, 3, None])
 def test_what_is_no_rows_is_refused(data: Any) -> None:
     with pytest.raises(SpecError, match="rows are a list of mappings or an Arrow table"):

@@ -87,6 +87,9 @@ class Schema:
         that it is: what comes out holds to the schema again and comes out the same, as a table and as its rows. (The
         JSON Schema cannot say so of a field that may be missing and not null, and refuses the null there.)
 
+        Rows that have an `_index_`, and nothing by which one example may have several rows (`_replication_`,
+        `_response_index_`), are a dataset, in which no two have the same: give them all at once.
+
         Args:
             data: mappings, or an Arrow table or batch. A table may be laid out otherwise (narrower numbers, another
                 order of columns), if its values are the same.

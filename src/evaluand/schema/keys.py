@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from evaluand.errors import SpecError
-from evaluand.schema.kinds import Array, Field, Record, Scalar
+from evaluand.schema.kinds import RANGES, Array, Field, Record, Scalar
 
 INDEX: Final = "_index_"
 REPLICATION: Final = "_replication_"
@@ -46,6 +46,19 @@ def is_reserved(name: str) -> bool:
         [True, True, True, False, False, False]
     """
     return bool(_RESERVED.fullmatch(name))
+
+
+def identifies(record: Record) -> bool:
+    """Whether `_index_` alone tells the rows apart: in a dataset, but not in what is made of it, where an example has a
+    row for each replication or response.
+    """
+    kinds = {each.name: each.type for each in record.fields}
+    index = kinds.get(INDEX)
+    return isinstance(index, Scalar) and index.kind in RANGES and not kinds.keys() & _REPEATED
+
+
+_REPEATED: Final = {REPLICATION, RESPONSE_INDEX, "replication"}
+"""By which an example has several rows; the last is what the tables of the path have."""
 
 
 def check_names(names: Iterable[tuple[str, str]], where: str) -> None:

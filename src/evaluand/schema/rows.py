@@ -38,7 +38,7 @@ class RowFault(Fault):
         row: the number of the row, from 0; None where a whole column is wrong.
         index: its `_index_`, where it has one.
         path: where in the row: `responses[0].text`.
-        what: `missing`, `extra`, `type`, `null`, `bounds`, `length`, `choice`, `pattern` or `json`.
+        what: `missing`, `extra`, `type`, `null`, `bounds`, `length`, `choice`, `pattern`, `json` or `twice`.
     """
 
     row: int | None = None
@@ -63,7 +63,7 @@ def check_rows(record: Record, data: Any, *, json: bool = False) -> tuple[pa.Tab
         return _of_table(record, data)
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         raise SpecError(f"rows are a list of mappings or an Arrow table, not {with_article(type(data).__name__)}")
-    schema, made, faults, first = write_arrow(record), [], [], 0
+    schema, made, faults, first, indices = write_arrow(record), [], [], 0, _Indices(record)
     iterator = iter(data)
     while rows := list(islice(iterator, _CHUNK)):
         found = _Found(partial(_index_of, rows), first)
@@ -71,10 +71,13 @@ def check_rows(record: Record, data: Any, *, json: bool = False) -> tuple[pa.Tab
             if row is None:
                 found.add(_Place(), at, "null", "is null, not an object")
         array = _Builder(found, json).record(record, rows, _Place(), list(schema))
+        columns = [array.field(i) for i in range(len(schema))]
+        indices.add(columns, first)
         faults += found.sorted()
         if not faults:
-            made.append(pa.RecordBatch.from_arrays([array.field(i) for i in range(len(schema))], schema=schema))
+            made.append(pa.RecordBatch.from_arrays(columns, schema=schema))
         first += len(rows)
+    faults = _sorted(faults + indices.faults())
     return (None if faults else pa.Table.from_batches(made, schema)), faults
 
 
@@ -105,7 +108,45 @@ class _Found:
         self.faults.append(RowFault(path, message, path=path, what=what))
 
     def sorted(self) -> list[RowFault]:
-        return sorted(self.faults, key=lambda fault: -1 if fault.row is None else fault.row)
+        return _sorted(self.faults)
+
+
+def _sorted(faults: list[RowFault]) -> list[RowFault]:
+    return sorted(faults, key=lambda fault: -1 if fault.row is None else fault.row)
+
+
+class _Indices:
+    """Finds the rows of a dataset whose `_index_` an earlier one has."""
+
+    def __init__(self, record: Record) -> None:
+        self._at = record.names.index(keys.INDEX) if keys.identifies(record) else None
+        self._rows: list[np.ndarray[Any, Any]] = []
+        self._values: list[np.ndarray[Any, Any]] = []
+
+    def add(self, columns: Sequence[pa.Array], first: int) -> None:
+        if self._at is not None:
+            self._rows.append(first + np.flatnonzero(_flags(columns[self._at].is_valid())))
+            self._values.append(columns[self._at].drop_null().to_numpy())
+
+    def faults(self) -> list[RowFault]:
+        if not self._rows:
+            return []
+        rows, values = np.concatenate(self._rows), np.concatenate(self._values)
+        order = np.argsort(values, kind="stable")
+        again = np.concatenate([[False], np.diff(values[order]) == 0])[: len(order)]
+        firsts = np.maximum.accumulate(np.where(again, 0, np.arange(len(order))))
+        return [
+            self._fault(*(int(each) for each in (rows[order[at]], values[order[at]], rows[order[firsts[at]]])))
+            for at in np.flatnonzero(again)
+        ]
+
+    @staticmethod
+    def _fault(row: int, index: int, first: int) -> RowFault:
+        where, told = (
+            f"row {row} ({keys.INDEX} {index}): {keys.INDEX}",
+            f"row {first} has it already; give each its own",
+        )
+        return RowFault(where, told, row, index, keys.INDEX, "twice")
 
 
 class _Place:
@@ -484,19 +525,20 @@ def _of_table(record: Record, data: pa.Table | pa.RecordBatch) -> tuple[pa.Table
     _check_types(record, {each.name: each.type for each in table.schema}, list(table.schema.names), "", shape)
     if shape.faults:
         return None, shape.sorted()
-    schema, made, faults, first = write_arrow(record), [], [], 0
+    schema, made, faults, first, indices = write_arrow(record), [], [], 0, _Indices(record)
     for batch in table.to_batches():
-        indices = batch.column(keys.INDEX) if keys.INDEX in batch.schema.names else None
-        found = _Found(_index_in(indices), first)
+        found = _Found(_index_in(batch.column(keys.INDEX) if keys.INDEX in batch.schema.names else None), first)
         conform = _Conformer(found)
         columns = [
             conform.column(each, batch, _Place().field(each.name), field.type)
             for each, field in zip(record.fields, schema, strict=True)
         ]
+        indices.add(columns, first)
         faults += found.sorted()
         if not faults:
             made.append(pa.RecordBatch.from_arrays(columns, schema=schema))
         first += batch.num_rows
+    faults = _sorted(faults + indices.faults())
     return (None if faults else pa.Table.from_batches(made, schema)), faults
 
 
