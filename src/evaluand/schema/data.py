@@ -12,10 +12,11 @@ from evaluand import registry
 from evaluand.errors import SpecError, with_article
 from evaluand.schema import keys, kinds
 from evaluand.schema.arrow import arrow_type, decode_schema, encode_schema, field_names, read_arrow, write_arrow
+from evaluand.schema.faults import RowFault, SchemaError
 from evaluand.schema.json_schema import read_json_schema, write_json_schema
 from evaluand.schema.kinds import Record
 from evaluand.schema.models import Model, read_annotation, read_model, write_model
-from evaluand.schema.rows import RowFault, SchemaError, check_rows
+from evaluand.schema.rows import check_rows
 
 GROUP = "schemas"
 
