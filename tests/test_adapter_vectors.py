@@ -10,10 +10,12 @@ import base64
 import builtins
 import copy
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Folder
 
 from evaluand.adapter import Pipeline
 from evaluand.errors import EvaluandError
@@ -34,6 +36,11 @@ CASES = [
     if (FOLDER / f"{name}.json").exists()
     for case in json.loads((FOLDER / f"{name}.json").read_text())
 ]
+
+
+def recorded(case: dict[str, Any]) -> Any:
+    """The rows that come of a case, or its error; as documented where the recorded one deviates."""
+    return case.get("recommended", case["output"])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -62,7 +69,7 @@ def run(spec: Any, rows: list[Any], made: list[Any]) -> None:
 
 @pytest.mark.parametrize("case", CASES or [None])
 def test_a_recorded_case_comes_out_as_documented(case: dict[str, Any]) -> None:
-    expected = case.get("recommended", case["output"])
+    expected = recorded(case)
     spec = case["adapter"]
     before, rows = json.dumps(spec), copy.deepcopy(case["input"])
     if isinstance(expected, list):
@@ -79,3 +86,19 @@ def test_a_recorded_case_comes_out_as_documented(case: dict[str, Any]) -> None:
         assert kind is None or isinstance(raised.value, kind)
     assert json.dumps(spec) == before
     assert rows == case["input"]
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "error" in recorded(case.values[0])] or [None])
+def test_a_recorded_mistake_is_one_sentence_at_the_command_line(case: dict[str, Any], tmp_path: Path) -> None:
+    expected, folder = recorded(case), Folder(tmp_path)
+    (tmp_path / "p.json").write_text(json.dumps(case["adapter"]))
+    told = folder.refused("adapt", folder.write("in.jsonl", case["input"]), "--pipeline", tmp_path / "p.json")
+    place = (
+        f"in.jsonl:{len(expected.get('rows_before_error', ())) + 1}: row " if expected["phase"] == "run" else "p.json: "
+    )
+    assert told.startswith(f"error: {tmp_path}/{place}")
+    assert told.count("\n") == 1
+    assert expected["phase"] == "construct" or told.endswith(
+        f"(onError: skip in {tmp_path}/p.json leaves such rows out)\n"
+    )
+    assert re.search(r"Traceback|\b[A-Z]\w*Error\b|<class|object at", told) is None

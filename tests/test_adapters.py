@@ -68,7 +68,7 @@ def test_a_renamed_field_keeps_its_place() -> None:
 
 def test_no_field_is_overwritten_by_a_renamed_one() -> None:
     assert refused("Rename", {"a": "b"}, {"a": 1, "b": 2}).endswith(
-        "'a' cannot be called 'b': there is a field of that name"
+        "'a' cannot be called 'b': there is a field of that name; rename or drop that too"
     )
 
 
@@ -143,14 +143,17 @@ def test_lists_that_do_not_belong_together_are_refused(kind: str, row: Row, mess
 @pytest.mark.parametrize("path", ["$.r[*]", "$.r", "$.nope[*]"])
 def test_an_index_must_have_a_value_for_each_element(path: str) -> None:
     message = refused("ExplodeCollections", {"collections": ["a"], "index": {"i": path}}, {"a": [1, 2, 3], "r": [7]})
-    assert message == f"row 0: ExplodeCollections: index i: {path} gives {int('nope' not in path)} values, not 3"
+    assert (
+        message
+        == f"row 0: ExplodeCollections: index i: {path} gives {int('nope' not in path)} values, not 3, one per element"
+    )
 
 
 def test_an_index_takes_the_name_of_no_field() -> None:
     told = refused("ExplodeCollections", {"collections": ["a"], "index": {"b": None}}, {"a": [1], "b": 1})
-    assert told.endswith("the index 'b' has the name of a field that is there")
+    assert told.endswith("the index 'b' has the name of a field that is there; give it another")
     told = refused("EmbedIndex", {"collections": ["a"], "index": {"b": None}}, {"a": [{}, {"b": 1}]})
-    assert told.endswith("the index 'b' has the name of a field of an element of a")
+    assert told.endswith("the index 'b' has the name of a field of an element of a; give it another")
 
 
 def test_several_collections_are_numbered_alike() -> None:
@@ -232,7 +235,7 @@ def test_a_fault_within_a_list_is_told_with_all_places() -> None:
 def test_an_upload_is_the_last_thing_done_and_to_no_element(nested: Any) -> None:
     assert wrong(spec("Map", {"collections": ["r"], "adapter": nested})).startswith("Map: FileUpload makes requests")
     outer = nested if isinstance(nested, dict) else spec("Pipeline", nested)
-    assert wrong([outer, RENAME]).endswith("(step 1 of 2) must be the last adapter of a pipeline")
+    assert wrong([outer, RENAME]).endswith("(step 1 of 2) must be the last adapter of a pipeline; move it to the end")
     assert Pipeline.of([RENAME, outer]).last
 
 
@@ -266,8 +269,8 @@ def test_a_quoted_key_may_follow_a_dot() -> None:
         ("$.a.b", "x: $.a.b: $.a is an int, which has no 'b'"),
         ("$.txt", "x: $.txt: $ has no 'txt' (did you mean 'text'?)"),
         ("$.l[2]", "x: $.l[2]: $.l is a list of 1 without 2"),
-        ("$.l[*].k", "x: $.l[*].k: no values where one is needed"),
-        ("$..*", "x: $..*: 4 values where one is needed"),
+        ("$.l[*].k", "x: $.l[*].k: no values where one is needed; $list in $compute takes any number of them"),
+        ("$..*", "x: $..*: 4 values where one is needed; $list in $compute takes any number of them"),
     ],
 )
 def test_a_path_must_lead_to_one_value(path: str, message: str) -> None:
@@ -308,11 +311,14 @@ def test_a_computation_gives_what_python_gives(steps: Any, value: Any) -> None:
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ([{"$scalar": "$.n"}, {"$func": "search", "pattern": "a"}], "made: search of an int: "),
-        ([{"$scalar": "$.z"}, {"$func": "split", "pattern": "a"}], "made: split of null: "),
-        ([{"$list": "$.e[*]"}, {"$func": "reduce"}], "made: reduce of a list: "),
-        ([{"$list": "$.m[*]"}, {"$func": "join"}], "made: join of a list: sequence item 0: expected str"),
-        ([{"$scalar": "$.n"}, {"$func": "list"}], "made: list of an int: "),
+        ([{"$scalar": "$.n"}, {"$func": "search", "pattern": "a"}], "made: search of an int: it works on text"),
+        ([{"$scalar": "$.z"}, {"$func": "split", "pattern": "a"}], "made: split of null: it works on text"),
+        ([{"$list": "$.e[*]"}, {"$func": "reduce"}], "made: reduce of a list: it works on a list of numbers, "),
+        (
+            [{"$list": "$.m[*]"}, {"$func": "join"}],
+            "made: join of a list: it works on a list of texts (sequence item 0: ",
+        ),
+        ([{"$scalar": "$.n"}, {"$func": "list"}], "made: list of an int: it works on a list or a text"),
     ],
 )
 def test_a_computation_on_the_wrong_type_is_told_as_such(steps: Any, message: str) -> None:
@@ -327,7 +333,7 @@ def test_a_fault_at_the_root_is_told_without_a_place() -> None:
     assert refused("TransformJSON", {"$compute": steps}, {"x": 5}).startswith("row 0: TransformJSON: join of an int: ")
     several = {"$scalar": "$.x[*]", "default": 0}
     told = refused("TransformJSON", {"$compute": several}, {"x": [1, 2]})
-    assert told == "row 0: TransformJSON: $.x[*]: 2 values where one is needed"
+    assert told == "row 0: TransformJSON: $.x[*]: 2 values where one is needed; $list takes them all"
 
 
 @pytest.mark.parametrize(
@@ -383,6 +389,10 @@ def test_a_fault_at_the_root_is_told_without_a_place() -> None:
         (
             {"a": {"$compute": {"$func": "sub", "pattern": "a", "repl": "\\1"}}},
             "TransformJSON: a: sub: pattern 'a' with repl '\\\\1' is wrong: invalid group reference",
+        ),
+        (
+            {"a": {"$compute": {"$func": "sub", "pattern": "(?P<b>a)", "repl": r"\g<c>"}}},  # an IndexError of `re`
+            r"TransformJSON: a: sub: pattern '(?P<b>a)' with repl '\\g<c>' is wrong: unknown group name 'c'",
         ),
         (
             {"a": {"$compute": {"$func": "split", "pattern": "a", "flags": 128}}},

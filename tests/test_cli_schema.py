@@ -119,3 +119,11 @@ def test_a_file_that_is_no_schema_is_refused(folder: Folder, text: str, told: st
 def test_files_that_are_not_there_are_told(folder: Folder) -> None:
     assert "no.json: no such file" in folder.refused("schema", "show", "no.json")
     assert "no.jsonl: no such file" in folder.refused("schema", "validate", "no.jsonl", "--schema", "text.Text")
+
+
+def test_rows_of_a_dataset_that_share_an_index_are_faults(folder: Folder) -> None:
+    (folder.path / "input.json").write_text(DataSchema.make_input_schema("text.Text").model_dump_json())
+    (folder.path / "rows.jsonl").write_text("".join(f'{{"_index_": {i}, "text": "a"}}\n\n' for i in (4, 5, 4)))
+    result = folder.call("schema", "validate", "rows.jsonl", "--schema", "input.json")
+    assert result.exit_code == 1
+    assert "fault  rows.jsonl:5: row 2 (_index_ 4): _index_: row 0 has it already; give each its own" in result.stdout

@@ -615,6 +615,19 @@ def test_flips_show_what_was_asked_and_answered_and_counts_stay_exact() -> None:
     assert second["index_a"] == 1
 
 
+def test_metrics_of_one_kind_are_told_apart() -> None:
+    store, file = MemoryStore(), io.StringIO()
+    sides = [evaluated(store, name, scores(given)) for name, given in (("a", [0, 0]), ("b", [1, 1]), ("c", [0, 1]))]
+    made = compare(*sides, metrics=[Accuracy(), Accuracy(missing="wrong")])
+    Console(file=file, width=120, markup=False, highlight=False).print(comparison_table(made.to_dict()))
+    lines = [line.rstrip() for line in file.getvalue().splitlines()]
+    for missing in ("leave_out", "wrong"):
+        label = f"accuracy(missing={missing}) · {made.pairs[0]['scorer']}"
+        assert label in lines
+        assert f"ranking by {label}" in lines
+        assert any(line.startswith(f"{label}, A → B: 2 won") for line in lines)
+
+
 def test_an_example_that_differs_is_named_once() -> None:
     store, file = MemoryStore(), io.StringIO()
     rows = [{"id": "first", "input": "q0"}, {"id": "1", "input": "q1"}]
@@ -669,7 +682,9 @@ def test_names_stand_for_evaluations_runs_and_all_of_an_aggregation() -> None:
 def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
     store = MemoryStore()
     a, b = evaluated(store, "a", scores([1, 0])), evaluated(store, "b", scores([1, 1]))
-    with pytest.raises(SpecError, match="no mean of one number per row"):
+    with pytest.raises(
+        SpecError, match="compare by accuracy, k_of_n, mean, pass_at_k or top_k: mean is that of the scorer's"
+    ):
         compare(a, b, metrics=Count())
     with pytest.raises(SpecError, match="accuracy with reduce='all' takes each response for a row, and no response of"):
         compare(a, b, metrics=Accuracy(reduce="all"))

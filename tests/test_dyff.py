@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import operator
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,6 +16,7 @@ from evaluand.dataset import Dataset
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluator
 from evaluand.interop.dyff import adapters, platform
+from evaluand.interop.dyff.pydantic import DyffSchemaBaseModel
 from evaluand.output_view import OutputView
 from evaluand.run import Runner
 from evaluand.schema import Schema
@@ -126,6 +129,33 @@ def test_names_of_adapters_and_what_makes_them() -> None:
     assert isinstance(adapters.create_adapter(TO_ROWS), known["ExplodeCollections"])
 
 
+@pytest.mark.parametrize(
+    ("module", "names"),
+    [
+        (
+            "platform",
+            "DataSchema DataSchema.make_input_schema DataSchema.make_output_schema DyffDataSchema Dataset Evaluation "
+            "InferenceService InferenceSession Report",
+        ),
+        ("adapters", "ExplodeCollections FlattenHierarchy TransformJSON"),
+        ("arrow", "decode_schema"),
+        ("pydantic", "DyffSchemaBaseModel"),
+        ("text", "Text"),
+    ],
+)
+def test_every_name_of_the_document_is_there(module: str, names: str) -> None:
+    found = importlib.import_module(f"evaluand.interop.dyff.{module}")
+    for name in names.split():
+        assert callable(operator.attrgetter(name)(found))
+
+
+def test_a_model_of_ones_own_makes_an_output_schema() -> None:
+    class Counted(DyffSchemaBaseModel):
+        n: int
+
+    assert platform.DataSchema.make_output_schema(Counted).response() == Schema.of(Counted)
+
+
 def test_the_schema_of_one_response_is_that_of_what_outputs_were_made_of() -> None:
     assert platform.DataSchema.model_validate(OUTPUT).response() == Schema.of("text.Text")
     with pytest.raises(SpecError, match="a schema of outputs has a list 'responses'"):
@@ -179,7 +209,13 @@ def test_an_evaluation_is_run_as_it_says(server: Any) -> None:
 
 def test_a_policy_of_the_client_is_a_policy_of_the_run() -> None:
     policy = platform.EvaluationClientConfiguration().policy()
-    assert (policy.timeout, policy.total_timeout, policy.retries, policy.backoff) == (30, 7200, 120, 30)
+    assert (policy.timeout, policy.total_timeout, policy.retries) == (30, 7200, 120)
+
+
+def test_the_delay_between_tries_is_the_one_that_the_client_says_each_time() -> None:
+    for seconds in (1, 30, 90):
+        policy = platform.EvaluationClientConfiguration(transientErrorRetryDelaySeconds=seconds).policy()
+        assert {policy.pause(attempts) for attempts in range(1, 121)} == {seconds}
 
 
 def test_policies_that_a_run_cannot_keep_are_refused() -> None:

@@ -379,6 +379,15 @@ def test_the_pause_doubles_up_to_a_minute() -> None:
     assert policy.pause(2000) == MAX_BACKOFF
 
 
+def test_the_pause_grows_as_it_is_told_to() -> None:
+    assert [Policy(backoff=2, backoff_growth=3).pause(attempts) for attempts in range(1, 6)] == [2, 6, 18, 54, 60]
+    assert {Policy(backoff=5, backoff_growth=1).pause(attempts) for attempts in (1, 2, 50, 2000)} == {5}
+
+
+def test_a_pause_longer_than_a_minute_is_kept_and_grows_no_further() -> None:
+    assert [Policy(backoff=90).pause(attempts) for attempts in (1, 2, 9)] == [90, 90, 90]
+
+
 def test_an_error_that_knows_how_long_to_wait_is_waited_for_so_long() -> None:
     policy = Policy(backoff=2)
     assert policy.pause(1, TransientError("busy", after=90)) == 90
@@ -747,6 +756,8 @@ def test_what_stops_the_work_comes_through_a_running_event_loop() -> None:
         ({"concurrency": "8"}, "concurrency is '8'; give a whole number of at least 1"),
         ({"retries": 1.5}, "retries is 1.5; give a whole number of at least 0"),
         ({"backoff": float("nan")}, "backoff is nan; give a number of at least 0"),
+        ({"backoff": float("inf")}, "backoff is inf; give a number of at least 0"),
+        ({"backoff_growth": 0.5}, "backoff_growth is 0.5; give a number of at least 1"),
         ({"timeout": "60"}, "timeout is '60'; give seconds above 0, or leave it out for none"),
         ({"timeout": 0}, "timeout is 0; give seconds above 0"),
         ({"transient": "HttpError"}, "give a tuple of names of error classes"),

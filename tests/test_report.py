@@ -17,10 +17,19 @@ from evaluand.dataset import Dataset
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
+from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.quantile import Quantile
-from evaluand.report.facts import Names, dataset_facts, evaluation_facts, metrics_facts, results_facts, run_facts
+from evaluand.report.facts import (
+    Names,
+    dataset_facts,
+    evaluation_facts,
+    metrics_facts,
+    report_facts,
+    results_facts,
+    run_facts,
+)
 from evaluand.report.terminal import artifact_table, listing_table, metrics_table, missing_table, results_table
-from evaluand.report.text import minute, number_format, numbers, safe, seconds, took
+from evaluand.report.text import labelled, metric_labels, minute, number_format, numbers, safe, seconds, took
 from evaluand.run import Run, Runner
 from evaluand.scorer import Score
 from evaluand.store import Ref
@@ -96,9 +105,33 @@ def test_two_metrics_of_one_kind_are_told_apart(made: Made) -> None:
     aggregation = Aggregator().aggregate([made.evaluation], measures)
     text = shown(metrics_table(metrics_facts(aggregation)), 140)
     lines = [line.split() for line in text.splitlines()]
-    assert ["accuracy", "1", "·", "same", "0.429"] in [line[:5] for line in lines]
-    assert ["accuracy", "2", "·", "same", "0.300"] in [line[:5] for line in lines]
-    assert any(line[:5] == ["accuracy", "2", "·", "same", "accuracy"] and "missing=wrong" in line for line in lines)
+    assert ["accuracy(missing=leave_out)", "·", "same", "0.429"] in [line[:4] for line in lines]
+    assert ["accuracy(missing=wrong)", "·", "same", "0.300"] in [line[:4] for line in lines]
+    assert any(line[:4] == ["accuracy(missing=wrong)", "·", "same", "accuracy"] for line in lines)
+
+
+def test_a_metric_is_called_by_what_tells_it_from_others_of_its_kind(made: Made) -> None:
+    metrics = [FBeta(), FBeta(average="macro"), FBeta(tag="PLACE a=b"), FBeta(missing="wrong"), FBeta(confidence=0.9)]
+    rows = [{"scorer": s, "metric": "f_beta", "signature": m.signature} for s in ("strict", "x") for m in metrics]
+    told = ["", "(average=macro)", '(tag="PLACE a=b")', "(missing=wrong)", "(interval=wilson 90%)"]
+    assert [row["label"] for row in labelled(rows)] == [f"f_beta{t} · {s}" for s in ("strict", "x") for t in told]
+    assert [row["label"] for row in labelled(rows[1:2])] == ["f_beta · strict"]
+    assert list(metric_labels(rows).values()) == [row["label"] for row in labelled(rows)]
+
+
+@given(st.lists(st.lists(st.none() | st.sampled_from("ab"), min_size=3, max_size=3), min_size=1, unique_by=tuple))
+def test_no_two_metrics_are_called_alike(parameters: list[list[str | None]]) -> None:
+    signatures = [" ".join(["m v1", *(f"p{i}={p}" for i, p in enumerate(each) if p)]) for each in parameters]
+    labels = metric_labels([{"scorer": "s", "metric": "m", "signature": signature} for signature in signatures])
+    assert len(set(labels.values())) == len(signatures)
+
+
+def test_values_are_called_alike_in_tables_and_as_data(made: Made) -> None:
+    measures = [Measure("same", Accuracy()), Measure("same", Accuracy(missing="wrong"))]
+    rows = metrics_facts(Aggregator().aggregate([made.evaluation], measures))
+    assert [row["label"] for row in rows] == ["accuracy(missing=leave_out) · same", "accuracy(missing=wrong) · same"]
+    assert all(row["label"] in shown(metrics_table(rows), 140) for row in rows)
+    assert report_facts("t", [], rows)["metrics"] == rows
 
 
 def test_what_failed_is_told_by_reason_with_its_number_and_first_row(made: Made) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import json
+import math
 import uuid
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from pydantic import UUID4, BaseModel, Field, NaiveDatetime, RootModel, TypeAdapter, create_model
 
 from evaluand import rows
@@ -44,6 +46,7 @@ from evaluand.schema import (
     names,
     register,
 )
+from evaluand.schema.kinds import RANGES, Map, Record, Scalar, Type, json_value
 
 # forms
 
@@ -160,17 +163,147 @@ def test_no_form_of_any_model_loses_anything(model: type[BaseModel]) -> None:
     assert Schema.of(made) == DataSchema.make_output_schema(model).to_schema()
 
 
+@st.composite
+def values(draw: st.DrawFn, kind: Type, *, json_form: bool = False) -> Any:
+    """A value of a type; what may be null or missing is at times."""
+    if isinstance(kind, Scalar):
+        some = st.sampled_from(kind.choices) if kind.choices else VALUES[kind.kind]
+        made = draw(some.filter(lambda value: holds(kind, value)))
+        return json_value(kind, made) if json_form else made
+    if isinstance(kind, Record):
+        held = [each for each in kind.fields if each.required or draw(st.booleans())]
+        return {each.name: draw(values_or_null(each.type, each.blank, json_form)) for each in held}
+    most = kind.max_length or 2
+    if isinstance(kind, Map):
+        inner = values_or_null(kind.value, kind.nullable, json_form)
+        return draw(st.dictionaries(st.sampled_from("xyz"), inner, max_size=most))
+    inner = values_or_null(kind.item, kind.nullable, json_form)
+    return draw(st.lists(inner, min_size=kind.min_length or 0, max_size=most))
+
+
+def values_or_null(kind: Type, nullable: bool, json_form: bool) -> st.SearchStrategy[Any]:
+    some = values(kind, json_form=json_form)
+    return st.none() | some if nullable else some
+
+
+def holds(kind: Scalar, value: Any) -> bool:
+    low = kind.minimum is None or value >= kind.minimum
+    high = kind.exclusive_maximum is None or value < kind.exclusive_maximum
+    multiple = kind.multiple_of is None or value % kind.multiple_of == 0
+    return low and high and multiple and (kind.min_length is None or len(value) >= kind.min_length)
+
+
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    **{name: st.integers(max(low, -9), 9) for name, (low, _) in RANGES.items()},
+    "float32": st.floats(allow_nan=False, width=32),
+    "float64": st.floats(allow_nan=False),
+    "bool": st.booleans(),
+    "string": st.text(max_size=3),
+    "json": st.sampled_from(["{}", "null", "[1]"]),
+    "binary": st.binary(max_size=3),
+    "uuid": st.uuids(),
+    "date": st.dates(),
+    "time": st.times(),
+    "datetime": st.datetimes(timezones=st.just(dt.UTC)),
+    "duration": st.timedeltas(dt.timedelta(-9), dt.timedelta(9)),
+    "decimal": st.decimals(-9, 9, places=3),
+}
+
+
+@st.composite
+def loose(draw: st.DrawFn, record: Record) -> Record:
+    """The record with some fields that may be missing, and be null."""
+    return Record(tuple(draw(loose_field(each)) for each in record.fields))
+
+
+@st.composite
+def loose_field(draw: st.DrawFn, given: Any) -> Any:
+    kind = draw(loose(given.type)) if isinstance(given.type, Record) else given.type
+    made = replace(given, type=kind, nullable=draw(st.booleans()), required=draw(st.booleans()))
+    if made.required or not draw(st.booleans()):
+        return made
+    default = draw(values_or_null(kind, made.nullable, False))
+    return replace(made, default=default)
+
+
+@given(st.data(), MODELS, st.booleans())
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much], deadline=None)
+def test_what_comes_out_of_validation_comes_out_of_it_again(
+    data: st.DataObject, model: type[BaseModel], json_form: bool
+) -> None:
+    schema = Schema(data.draw(loose(Schema.of(model).record)))
+    rows_ = data.draw(st.lists(values(schema.record, json_form=json_form), max_size=4))
+    table = schema.validate(rows_, json=json_form)
+    assert schema.validate(table).equals(table)
+    assert schema.validate(table.to_pylist(maps_as_pydicts="strict")).equals(table)
+    filled = schema.validate(table.select([each.name for each in schema.record.fields if each.required]))
+    assert schema.validate(filled).equals(filled)
+
+
+@pytest.mark.parametrize("item", [int, uuid.UUID, list[str], dict[str, int], Part])
+def test_lists_of_one_length_may_be_null_whatever_they_hold(item: Any) -> None:
+    pair = base.list_(item, list_size=2)
+    schema = Schema.of(create_model("M", x=(list[pair | None], ...), y=(list[pair | None], [None])))  # type: ignore[valid-type]
+    one = {int: 1, uuid.UUID: uuid.UUID(int=1), Part: {"key": "k", "count": None}, dict[str, int]: {"k": 1}}.get(
+        item, ["a"]
+    )
+    data = [{"x": [None, [one, one], None, [one, one]], "y": [None]}, {"x": [], "y": []}, {"x": [None], "y": [None]}]
+    table = schema.validate(data)
+    assert table.to_pylist(maps_as_pydicts="strict") == data
+    assert schema.validate(table).equals(table)
+    assert schema.validate(table.slice(2)).equals(table.slice(2))
+    assert schema.validate(table.slice(0, 0)).equals(table.slice(0, 0))
+    assert schema.validate(table.slice(2).select(["x"])).equals(table.slice(2))
+
+
+def test_null_says_that_a_value_is_missing_where_nothing_else_can_stand_for_it() -> None:
+    inner = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 0}, "b": {"type": "string"}}}
+    properties = {"x": {"type": "integer"}, "y": inner, "z": {"type": "integer", "default": 3}}
+    schema = Schema.of({"type": "object", "properties": properties})
+    table = schema.validate([{}, {"x": 1, "y": {"b": "t"}}, {"x": None, "y": {"a": None}}])
+    assert table.to_pylist() == [
+        {"x": None, "y": None, "z": 3},
+        {"x": 1, "y": {"a": None, "b": "t"}, "z": 3},
+        {"x": None, "y": {"a": None, "b": None}, "z": 3},
+    ]
+    assert schema.validate(table) == schema.validate(table.to_pylist()) == table
+    null = [("z", "is null")]  # there is a default, so that its column has no nulls
+    for data in ([{"z": None}], pa.table({"z": pa.array([None], pa.int64())})):
+        assert [(fault.path, fault.message) for fault in schema.faults(data)] == null
+
+
 @given(st.lists(st.integers(-(2**64), 2**64) | st.booleans() | st.floats() | st.text() | st.none(), max_size=6))
 def test_numbers_are_taken_where_strict_pydantic_takes_them(values: list[Any]) -> None:
     schema, adapter = Schema.of(create_model("M", x=(Int16, ...))), TypeAdapter(Int16)
     wrong = {fault.row for fault in schema.faults([{"x": value} for value in values])}
     for row, value in enumerate(values):
         try:
-            adapter.validate_python(value, strict=True)
+            adapter.validate_python(value, strict=not isinstance(value, float))  # 1.0 is whole, as in JSON Schema
         except ValueError:
             assert row in wrong
         else:
             assert row not in wrong
+
+
+@pytest.mark.parametrize("json_form", [False, True])
+def test_a_float_is_a_whole_number_where_it_is_one_exactly(json_form: bool) -> None:
+    schema = Schema.of({"properties": {"x": {"type": "integer", "minimum": 1.0, "default": 2.0}}})
+    taken = [1, 1.0, np.float64(3), 2.0**53 - 1]
+    table = schema.validate([*({"x": value} for value in taken), {}], json=json_form)
+    assert table["x"].to_pylist() == [1, 1, 3, 2**53 - 1, 2]
+    told = [fault.message for fault in schema.faults([{"x": x} for x in (1.5, 2.0**53, math.inf, math.nan, True, 0.0)])]
+    assert told == [
+        *(f"is a number ({x}), not a whole number" for x in ("1.5", "9007199254740992.0", "inf", "nan")),
+        *("is true or false, not a whole number", "0 is less than 1"),
+    ]
+    assert Schema.of(schema.model) == schema
+
+
+def test_json_schema_judges_whole_floats_alike() -> None:
+    schema = Schema.of({"properties": {"x": {"type": "integer", "enum": [1.0, 2]}}, "additionalProperties": False})
+    validator = jsonschema.Draft202012Validator(schema.json)
+    for value in (1, 1.0, 2.0, 1.5, True, 3.0):
+        assert validator.is_valid({"x": value}) is (schema.faults([{"x": value}]) == [])
 
 
 def test_a_whole_number_has_64_bits_and_says_so() -> None:
@@ -306,7 +439,7 @@ def test_a_product_with_a_model_of_ones_own_can_be_stored() -> None:
     assert schema.arrow.field("votes").type == pa.uint8()
 
 
-@pytest.mark.parametrize("name", ["_mine_", "dyff.io/x", "sub.dyff.io/x"])
+@pytest.mark.parametrize("name", ["_mine_", "dyff.io", "sub.dyff.io", "dyff.io/x", "sub.dyff.io/x"])
 def test_reserved_names_that_mean_nothing_are_refused(name: str) -> None:
     model = create_model("Mine", x=(str, Field(alias=name)))
     for make in (
@@ -317,6 +450,26 @@ def test_reserved_names_that_mean_nothing_are_refused(name: str) -> None:
     ):
         with pytest.raises(SpecError, match=f"{name!r} is reserved"):
             make()
+
+
+@pytest.mark.parametrize("wrap", [lambda inner: inner, lambda inner: dict[str, list[inner]]])  # type: ignore[valid-type]
+def test_reserved_names_inside_fields_are_refused_with_their_path(wrap: Any) -> None:
+    inner = create_model("Inner", x=(str, Field(alias="_mine_")), y=(int, Field(alias="_index_")))
+    model = create_model("Mine", a=(wrap(inner), ...))
+    path = "a._mine_" if wrap(inner) is inner else "a{}[]._mine_"
+    only_arrow = pa.schema([*Schema.of(model).arrow, ("t", pa.timestamp("ns"))])
+    for make in (
+        lambda: DataSchema.from_model(model),
+        lambda: DataSchema.make_input_schema(model),
+        lambda: DataSchema.make_output_schema(Schema.of(model).arrow),
+        lambda: DataSchema.make_output_schema(only_arrow),
+        lambda: DyffDataSchema(components=[model]).to_schema(),
+        lambda: register("acme.Mine", model),
+    ):
+        with pytest.raises(SpecError) as raised:
+            make()
+        assert f": {path}: the field name '_mine_' is reserved" in str(raised.value)
+        assert "'_index_'" not in str(raised.value)
 
 
 def test_a_key_that_is_there_stays_one_and_is_refused_in_another_type() -> None:
@@ -339,7 +492,7 @@ def test_an_arrow_schema_stays_as_it_is() -> None:
     ("components", "told"),
     [
         (["text.Txet"], r"no schema is called 'text\.Txet' \(did you mean 'text\.Text'\?\)"),
-        (["text.Text", "text.Text"], "'text' is in both"),
+        (["text.Text", "text.Text"], "'text' is twice in text.Text; a product has each once"),
         (["embedding.embedding"], "no schema is called"),
     ],
 )
@@ -492,7 +645,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"wall": dt.datetime(2026, 1, 2, tzinfo=dt.UTC)}, "wall", "2026-01-02T00:00:00+00:00 has a time zone; give none"),
     ({"span": dt.timedelta(days=2)}, "span", "2 days, 0:00:00 is more than 1 day, 0:00:00"),
     ({"amount": 1.5}, "amount", "is a number (1.5), not a Decimal"),
-    ({"price": Decimal("1.005")}, "price", "Decimal('1.005') does not fit into decimal128(6, 2)"),
+    ({"price": Decimal("1.005")}, "price", "1.005 has 3 decimal places, more than 2"),
     ({"price": Decimal(-1)}, "price", "-1.00 is less than 0"),
     ({"color": "z"}, "color", "'z' is none of 'r', 'b'"),
     ({"number": 3}, "number", "3 is none of 1, 2"),
@@ -541,6 +694,113 @@ def test_all_faults_of_all_rows_are_told_in_the_order_of_the_rows() -> None:
         (5, 5, "bounds"),
         (5, 5, "null"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("1.005", "1.005 has 3 decimal places, more than 2"),
+        ("12345", "12345 has 5 digits before the point, more than 4"),
+        ("1E+5", "1E+5 has 6 digits before the point, more than 4"),
+        ("-1E-999", "-1E-999 has 999 decimal places, more than 2"),
+        ("NaN", "NaN is not finite"),
+        ("-Infinity", "-Infinity is not finite"),
+        ("1" * 50, f"{'1' * 40}… has 50 digits before the point, more than 4"),
+    ],
+)
+def test_a_decimal_that_does_not_fit_is_told_by_its_digits(value: str, told: str) -> None:
+    schema = Schema.of(create_model("M", a=(list[Annotated[Decimal, Field(max_digits=6, decimal_places=2)]], ...)))
+    assert schema.faults([{"a": [Decimal("9999.990"), Decimal(0), Decimal("1E+3")]}]) == []
+    for json_form, one in ((False, Decimal(value)), (True, value)):
+        (fault,) = schema.faults([{"a": [one]}], json=json_form)
+        assert (fault.path, fault.message, fault.what) == ("a[0]", told, "bounds")
+
+
+def test_a_decimal_of_a_table_that_does_not_fit_is_told_by_its_digits() -> None:
+    schema = Schema.of(create_model("M", x=(Decimal, Field(max_digits=6, decimal_places=2))))
+    faults = schema.faults(pa.table({"x": [Decimal("1.000"), Decimal("1.005"), Decimal("12345.000")]}))
+    assert [str(fault) for fault in faults] == [
+        "row 1: x: 1.005 has 3 decimal places, more than 2",
+        "row 2: x: 12345.000 has 5 digits before the point, more than 4",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("digits", "places", "told"),
+    [
+        (6, None, "it has at most 6 digits, but a column has a fixed number of them after the point; give that too"),
+        (20, None, "it has at most 20 digits, but a column has a fixed number of them after the point; give that too"),
+        (80, 2, "it has 80 digits; give 1 to 76"),
+        (6, 8, "it has 8 decimal places, more than its 6 digits"),
+        (None, 40, "it has 40 decimal places, more than its 38 digits"),
+    ],
+)
+def test_decimals_that_no_column_holds_are_refused(digits: int | None, places: int | None, told: str) -> None:
+    limits = {"max_digits": digits, "decimal_places": places}
+    inner = create_model("Inner", x=(Decimal, Field(**{name: n for name, n in limits.items() if n is not None})))
+    with pytest.raises(SpecError) as raised:
+        Schema.of(create_model("M", a=(list[inner], ...)))  # type: ignore[valid-type]
+    assert str(raised.value).startswith(f"M.a[].x: Decimal: {told}")
+    words = {"x-digits": digits, "x-places": places}
+    part = {"type": "string", "format": "decimal"} | {word: n for word, n in words.items() if n is not None}
+    with pytest.raises(SpecError) as raised:
+        Schema.of({"properties": {"x": part}})
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(("digits", "places"), [(50, 2), (50, 20), (76, 76), (38, 0), (None, 20), (None, None)])
+def test_as_many_digits_as_are_declared_are_kept(digits: int | None, places: int | None) -> None:
+    limits = {"max_digits": digits, "decimal_places": places}
+    schema = Schema.of(create_model("M", x=(Decimal, Field(**{k: n for k, n in limits.items() if n is not None}))))
+    kind = schema.arrow.field("x").type
+    assert (kind.precision, kind.scale) == (digits or 38, 18 if places is None else places)
+    for form in FORMS.values():
+        assert Schema.of(form(schema)) == schema
+
+
+@pytest.mark.parametrize("size", [1, 2000])
+def test_rows_of_a_dataset_have_each_an_index_of_its_own(size: int) -> None:
+    schema = DataSchema.make_input_schema("text.Text").to_schema()
+    data = [{"_index_": index, "text": "a"} for index in (*range(9, 9 + size), 9, 3, 9, 3)]
+    told = [
+        f"row {size} (_index_ 9): _index_: row 0 has it already; give each its own",
+        f"row {size + 2} (_index_ 9): _index_: row 0 has it already; give each its own",
+        f"row {size + 3} (_index_ 3): _index_: row {size + 1} has it already; give each its own",
+    ]
+    parts = pa.concat_tables([pa.Table.from_pylist(data[:2]), pa.Table.from_pylist(data[2:])])
+    for form in (data, iter(data), parts):
+        faults = schema.faults(form)
+        assert [str(fault) for fault in faults] == told
+        assert {fault.what for fault in faults} == {"twice"}
+    assert schema.faults(data[:size]) == schema.faults([]) == []
+
+
+def test_an_index_twice_is_told_among_the_other_faults_in_the_order_of_the_rows() -> None:
+    schema = DataSchema.make_input_schema("text.Text").to_schema()
+    indices: list[Any] = [5, None, 5, "x", None, 5, 2**64]
+    faults = schema.faults([{"_index_": index, "text": "a" if at < 5 else 1} for at, index in enumerate(indices)])
+    assert [(fault.row, fault.path, fault.what) for fault in faults] == [
+        (1, "_index_", "null"),
+        (2, "_index_", "twice"),
+        (3, "_index_", "type"),
+        (4, "_index_", "null"),
+        (5, "text", "type"),
+        (5, "_index_", "twice"),
+        (6, "_index_", "bounds"),
+        (6, "text", "type"),
+    ]
+
+
+@pytest.mark.parametrize("more", ["_replication_", "_response_index_", "replication"])
+def test_an_index_repeats_where_an_example_has_several_rows(more: str) -> None:
+    schema = Schema.of(pa.schema([("_index_", pa.int64()), (more, pa.int64())]))
+    assert schema.faults([{"_index_": 1, more: 0}, {"_index_": 1, more: 1}]) == []
+    output = DataSchema.make_output_schema("text.Text").to_schema()
+    assert output.faults([{"_index_": 1, "_replication_": each, "responses": []} for each in "ab"]) == []
+
+
+def test_an_index_that_is_no_number_is_no_key() -> None:
+    assert Schema.of(pa.schema([("_index_", pa.string())])).faults([{"_index_": "a"}, {"_index_": "a"}]) == []
 
 
 @pytest.mark.parametrize("data", ["text", {"text": "a"}, 3, None])
@@ -666,6 +926,18 @@ def test_limits_beside_a_reference_or_a_union_are_refused_and_not_dropped(part: 
     assert told in str(raised.value)
 
 
+def test_other_properties_are_refused_where_they_are_asked_for_and_a_fault_where_nothing_is_said() -> None:
+    inner = {"type": "object", "properties": {"y": {"type": "string"}}}
+    for others in (True, "yes"):
+        with pytest.raises(SpecError) as raised:
+            Schema.of({"properties": {"x": {"type": "array", "items": inner | {"additionalProperties": others}}}})
+        told = f"$.x[]: takes any other properties (additionalProperties: {json.dumps(others)}), for which there are no"
+        assert str(raised.value).startswith(told)
+    for said in ({}, {"additionalProperties": False}):
+        schema = Schema.of({"properties": {"x": inner | said}})
+        assert [fault.what for fault in schema.faults([{"x": {"y": "a", "z": 1}}])] == ["extra"]
+
+
 def test_what_is_required_must_be_a_property_and_null_one_of_the_choices() -> None:
     with pytest.raises(SpecError, match="requires 'y', which is none of its properties"):
         Schema.of({"properties": {"x": {"type": "string"}}, "required": ["x", "y"]})
@@ -707,6 +979,10 @@ def test_ids_are_made_of_texts() -> None:
         ({"type": "string", "multipleOf": 2}, "multipleOf is 2; give a number above 0, of a number"),
         ({"type": "array", "items": {"type": "string"}, "minItems": "2"}, "minItems is '2'; give a whole number"),
         ({"type": "string", "minLength": -1}, "minLength is -1; give a whole number of at least 0"),
+        (
+            {"type": "string", "format": "decimal", "x-digits": 6, "x-places": -2},
+            "it has -2 decimal places; give a whole",
+        ),
         ({"type": "integer", "minimum": 1.5}, "1.5 is no whole number"),
         ({"type": "number", "enum": [1, "a"]}, "'a' is no number"),
     ],

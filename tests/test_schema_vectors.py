@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 import jsonschema
 import pyarrow as pa
 import pytest
+from commands import Folder
 from pydantic import Field, create_model
 
 from evaluand.errors import EvaluandError
@@ -167,6 +168,29 @@ def test_a_recorded_row_is_taken_or_refused_as_documented(case: Any) -> None:
     assert ("reject" if faults else "accept") == case["documented"], faults
     valid = jsonschema.Draft202012Validator(schema.jsonSchema).is_valid(case["row"])
     assert valid is (case["documented"] == "accept")
+
+
+@pytest.mark.parametrize("case", [c for c in cases("rows") if c["documented"] == "reject"] or [None], ids=str)
+def test_a_recorded_row_is_refused_at_the_command_line_with_its_place(case: Any, tmp_path: Path) -> None:
+    folder, schema = Folder(tmp_path), tmp_path / "schema.json"
+    schema.write_text(DataSchema.make_output_schema("text.Text").model_dump_json())
+    result = folder.call("schema", "validate", folder.write("in.jsonl", [case["row"]]), "--schema", schema)
+    assert result.exit_code == 1
+    *faults, count = result.stdout.splitlines()
+    assert all(line.startswith(f"fault  {tmp_path}/in.jsonl:1: row 0") for line in faults)
+    assert count.startswith(f"{len(faults)} fault{'s'[: len(faults) != 1]}: 1 row of ")
+    assert result.stderr == ""
+
+
+@pytest.mark.parametrize("components", [["text.Text", "text.Text"], ["embedding.embedding"]], ids=str)
+def test_a_recorded_product_that_is_none_is_refused_at_the_command_line(components: Any, tmp_path: Path) -> None:
+    recorded = [case for case in cases("schemas") if case["spec"].get("components") == components]
+    assert all("error" in case["input"] for case in recorded)
+    assert recorded
+    (tmp_path / "s.json").write_text(json.dumps({"components": components}))
+    told = Folder(tmp_path).refused("schema", "show", tmp_path / "s.json")
+    assert told.startswith(f"error: {tmp_path}/s.json: ")
+    assert told.count("\n") == 1
 
 
 # ids

@@ -247,6 +247,50 @@ def test_a_jsonpath_that_is_none_is_refused(path: str) -> None:
         Selector(path)
 
 
+@pytest.mark.parametrize(
+    ("path", "same"),
+    [
+        ("$[x]", "$['x']"),
+        ("$.a[x][0]", "$.a['x'][0]"),
+        ("$[ a-b , 'c' ]", "$['a-b','c']"),
+        ("$..[k]", "$..k"),
+        ("$[?@[ok] == true]", "$[?@.ok == true]"),
+        ("$ .a", "$.a"),
+        ("$.a [0]\n.b", "$.a[0].b"),
+        ("$[?@ .ok == true]", "$[?@.ok == true]"),
+    ],
+)
+def test_a_name_in_brackets_and_blanks_before_a_step_are_taken(path: str, same: str) -> None:
+    data = {"x": 1, "a": {"x": [{"b": 2}], "a-b": 3}, "a-b": 4, "c": {"ok": True, "k": 5}}
+    listed = {**data, "a": [{"b": 2}]}
+    assert Selector(path).find(data) == Selector(same).find(data)
+    assert Selector(path).find(listed) == Selector(same).find(listed)
+    assert Selector(path).find(data) or Selector(path).find(listed)
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("$.a|$.b", "for several keys write $['a','b']"),
+        ("$.a,b", "for several keys write $['a','b']"),
+        ("$.`this`", "functions between ` are not known"),
+        ("$.a.`len`", "functions between ` are not known"),
+        ("$.a.[0]", "no dot stands before a bracket: $.a[0]"),
+        ("$. a", "no blank stands after a dot"),
+        ("$.a[?(b>1)]", "with @: [?@.score > 0.5]"),
+        ("$.a[?@.b = 1]", "with @: [?@.score > 0.5]"),
+        ("$.a[(@.length-1)]", "it is no part of RFC 9535"),
+        ("$.a where $.b", "it is no part of RFC 9535"),
+        ("$.a[\\b]", "it is no part of RFC 9535"),
+        ("$.a ", "write it like a.b[0] or $['a.b'].c"),
+    ],
+)
+def test_how_other_libraries_write_a_path_is_refused_with_how_it_is_written_here(path: str, hint: str) -> None:
+    with pytest.raises(SpecError, match="is no path at") as refused:
+        Selector(path)
+    assert hint in str(refused.value)
+
+
 def test_no_depth_of_data_is_too_deep() -> None:
     value: Any = {"k": 1}
     for _ in range(100_000):

@@ -30,6 +30,7 @@ from evaluand.experiment import Experiment
 from evaluand.run import Run, Runner
 from evaluand.store import MemoryStore
 from evaluand.stores.directory import DirectoryStore
+from evaluand.tasks.batches import Asked, Batches
 from evaluand.tasks.service import LocalServiceTask, ServiceTask
 
 PATIENCE = 30.0  # no test waits so long unless it fails
@@ -306,6 +307,27 @@ def test_a_response_index_groups_the_entities_of_a_tagger(serve: Any) -> None:
     [row] = Runner().run(ServiceTask(server.url, output_pipeline=steps), data("x"))
     assert row.error is not None
     assert "_response_index_ 0 occurs 2 times; say items: true" in row.error["message"]
+
+
+@pytest.mark.parametrize("http", [True, False])
+@pytest.mark.parametrize("items", [True, False])
+def test_numbers_of_responses_that_are_not_kept_are_told(serve: Any, http: bool, items: bool) -> None:
+    given = {"gaps": [5, 0, 2], "from one": [1, 2], "kept": [1, 0]}
+
+    def answer(asked: dict[str, Any]) -> Any:
+        return [{"n": number, "_response_index_": number} for number in given[asked["text"]]]
+
+    task = ServiceTask(serve(answer).url, items=items) if http else LocalServiceTask(answer, items=items)
+    run = Runner().run(task, data(*given))
+    kept = [[{"n": 0}, {"n": 2}, {"n": 5}], [{"n": 1}, {"n": 2}], [{"n": 0}, {"n": 1}]]
+    assert outcomes(run) == ([[[item] for item in row] for row in kept] if items else kept)
+    numbers = [[item["_response_index_"] for item in row] for row in run.table()["responses"].to_pylist()]
+    assert numbers == [[0, 1, 2], [0, 1], [0, 1]]
+    events = [json.loads(row["events"] or "[]") for batch in run.spans() for row in batch.to_pylist()]
+    assert sorted(value for told in events for name, _, value in told if name == "given_response_indexes") == [
+        [0, 2, 5],
+        [1, 2],
+    ]
 
 
 def test_answers_of_other_rows_and_half_numbered_items_are_refused(serve: Any) -> None:
@@ -603,7 +625,7 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
     serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("API_TOKEN", SECRET)
-    caplog.set_level(logging.INFO)
+    caplog.set_level(logging.DEBUG)
 
     def answer(asked: dict[str, Any]) -> Any:
         told = server.heads[-1]["authorization"]
@@ -617,14 +639,26 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
             "wrong type": Reply(body=plain, kind="text/plain"),
             "late": Reply(body=b" " * 290 + plain, kind="text/plain"),
             "elsewhere": Reply(307, headers={"Location": f"http://x.example/{SECRET}"}),
+            "in a header": Reply(headers={"X-Said": told}),
             "repeat": {"you": told},
         }.get(asked["text"], asked)
 
     server = serve(answer)
     asked = ServiceTask(server.url, headers={"Authorization": "Bearer ${API_TOKEN}", "X-Plain": "1"})
-    texts = ("refuse", "refuse in html", "fail", "no json", "wrong type", "late", "elsewhere", "repeat", "good")
+    texts = (
+        "refuse",
+        "refuse in html",
+        "fail",
+        "no json",
+        "wrong type",
+        "late",
+        "elsewhere",
+        "repeat",
+        "in a header",
+        "good",
+    )
     run = Runner(DirectoryStore(tmp_path / "store"), Policy(concurrency=1)).run(asked, data(*texts))
-    assert run.counts == {"failed": 8, "completed": 1}
+    assert run.counts == {"failed": 8, "completed": 2}
     assert {head["authorization"] for head in server.heads} == {f"Bearer {SECRET}"}
     assert server.heads[0]["x-plain"] == "1"
     assert "401 Unauthorized" in messages(run)[0]
@@ -635,8 +669,23 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
     for text in (stored.decode("latin-1"), caplog.text, repr(asked), repr(asked.identify()), *messages(run)):
         for part in (SECRET, SECRET[:7], SECRET[-6:]):
             assert part not in text
+    assert "(b'X-Said', b'Bearer ${API_TOKEN}')" in caplog.text
     tables = b"".join(json.dumps(b.to_pylist(), default=str).encode() for b in run.batches())
     assert SECRET[:7].encode() not in tables
+
+
+@pytest.mark.parametrize("secret", ["it's-all-mine", "back\\slash-'q'-\"", "12345678"])
+def test_no_way_of_writing_a_secret_gets_into_a_log(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, secret: str
+) -> None:
+    monkeypatch.setenv("API_TOKEN", secret)
+    caplog.set_level(logging.DEBUG)
+    server = serve(lambda asked: Reply(headers={"X-Said": server.heads[-1]["x-mine"]}))
+    Runner().run(ServiceTask(server.url, headers={"X-Mine": "${API_TOKEN}"}), data("a"))
+    assert [head["x-mine"] for head in server.heads] == [secret]
+    assert "${API_TOKEN}" in caplog.text
+    for written in (secret, repr(secret)[1:-1], repr(f"{secret}'\"")[1:-4], json.dumps(secret)[1:-1]):
+        assert written not in caplog.text
 
 
 def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve: Any) -> None:
@@ -822,6 +871,29 @@ def test_foreign_outputs_fail_their_batch_or_are_left_out_and_counted(serve: Any
     run = Runner().run(ServiceTask(server.url, batch=4, on_foreign="ignore"), data(*"abcd"))
     assert outcomes(run) == [[{"said": text}] for text in "abcd"]
     assert logged(run, "foreign_outputs") == 2
+
+
+def test_foreign_outputs_are_counted_by_a_row_that_still_waits() -> None:
+    first, second = (Asked(index, 0, {"text": "a"}) for index in (0, 1))
+
+    async def ask_both() -> Any:
+        asked, answered = asyncio.Event(), asyncio.Event()
+
+        async def send(rows: list[dict[str, Any]]) -> Any:
+            asked.set()
+            await answered.wait()
+            return [{"_index_": 7}, *rows]
+
+        batches = Batches(2, send, "deduplicate", "fail", "ignore")
+        calls = [asyncio.ensure_future(batches.ask(each)) for each in (first, second)]
+        await asked.wait()
+        calls[0].cancel()  # as a timeout does
+        await asyncio.wait(calls[:1])
+        answered.set()
+        return await calls[1]
+
+    assert asyncio.run(ask_both()) == {"text": "a"}
+    assert (first.notes, second.notes) == ({}, {"foreign_outputs": 1})
 
 
 @pytest.mark.parametrize("answer", [{}, [1], [{}], [{"_index_": "0"}], None])

@@ -12,9 +12,9 @@ import math
 import os
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from evaluand.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.pace import Pace
@@ -24,6 +24,12 @@ U = TypeVar("U")
 TRANSIENT = ("TransientError", "ConnectionError")
 MAX_BACKOFF = 60.0
 _TICK = 0.05
+_LEAST: Final[Sequence[tuple[str, int, Any]]] = (
+    ("concurrency", 1, int),
+    ("retries", 0, int),
+    ("backoff", 0, int | float),
+    ("backoff_growth", 1, int | float),
+)
 
 
 class Outcome(NamedTuple):
@@ -52,7 +58,9 @@ class Policy:
         concurrency: calls in flight at once; if not given 16, or with `processes` the number of CPUs.
         timeout: seconds one attempt may take, or None.
         retries: further attempts after an error declared transient.
-        backoff: seconds before the first retry; doubles with each, up to a minute.
+        backoff: seconds before the first retry.
+        backoff_growth: how many times as long as the last each further pause is, up to a minute (or to `backoff`, where
+            that is longer); with 1 all are the same.
         transient: names of the error classes (or of their bases) worth another try.
         abort_on_error: the first failure stops everything.
         total_timeout: seconds after which no further call starts; those in flight end, and the work stays open. Where
@@ -69,6 +77,7 @@ class Policy:
     timeout: float | None = None
     retries: int = 0
     backoff: float = 1.0
+    backoff_growth: float = 2.0
     transient: tuple[str, ...] = TRANSIENT
     abort_on_error: bool = False
     rate: Pace | str | None = None
@@ -83,9 +92,9 @@ class Policy:
             raise SpecError("processes: this system cannot fork processes; leave it out to use threads")
         if self.concurrency is None:
             object.__setattr__(self, "concurrency", (os.cpu_count() or 1) if self.processes else 16)
-        for name, least, kind in (("concurrency", 1, int), ("retries", 0, int), ("backoff", 0, int | float)):
+        for name, least, kind in _LEAST:
             value = getattr(self, name)
-            if not isinstance(value, kind) or isinstance(value, bool) or not value >= least:
+            if not isinstance(value, kind) or isinstance(value, bool) or not least <= value < math.inf:
                 raise SpecError(f"{name} is {value!r}; give a{' whole' * (kind is int)} number of at least {least}")
         for name in ("timeout", "total_timeout"):
             seconds: Any = getattr(self, name)
@@ -115,8 +124,12 @@ class Policy:
 
     def pause(self, attempts: int, error: BaseException | None = None) -> float:
         """Seconds to wait after that many attempts, of which the last failed with an error."""
-        backoff = float(min(self.backoff * 2.0 ** min(attempts - 1, 60), MAX_BACKOFF))
-        return max(backoff, (isinstance(error, TransientError) and error.after) or 0.0)
+        try:
+            grown = self.backoff * self.backoff_growth ** (attempts - 1)
+        except OverflowError:
+            grown = math.inf
+        pause = float(min(grown, max(self.backoff, MAX_BACKOFF)))
+        return max(pause, (isinstance(error, TransientError) and error.after) or 0.0)
 
     def stops_at(self, error: BaseException) -> bool:
         """Whether an error that a unit ended with stops everything."""

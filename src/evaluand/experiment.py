@@ -153,7 +153,10 @@ class RunSpec(BaseModel):
     concurrency: int | None = Field(None, ge=1, description="calls at once; 16, or with processes one per CPU")
     timeout: float | None = Field(None, gt=0, description="seconds per call")
     retries: int = Field(0, ge=0, description="further attempts after an error worth a retry")
-    backoff: float = Field(1.0, ge=0, description="seconds before the first retry; doubles")
+    backoff: float = Field(1.0, ge=0, description="seconds before the first retry")
+    backoff_growth: float = Field(
+        2.0, ge=1, description="how many times as long each further pause is, up to a minute; with 1 all are the same"
+    )
     transient: list[str] = Field(
         default=list(TRANSIENT), description="error classes worth a retry, by name or module.name"
     )

@@ -180,7 +180,7 @@ class Pipeline:
 
     def _check(self) -> None:
         faults = [
-            f"{self._where(i)} must be the last adapter of a pipeline"
+            f"{self._where(i)} must be the last adapter of a pipeline; move it to the end"
             for i, adapter in enumerate(self.adapters[:-1])
             if adapter.last
         ]

@@ -65,5 +65,5 @@ def numbers(name: str, path: Selector | None, row: Mapping[str, Any], length: in
         return range(length)
     values = path.find(row)
     if len(values) != length:
-        raise AdapterError(f"index {name}: {path.text} gives {len(values)} values, not {length}")
+        raise AdapterError(f"index {name}: {path.text} gives {len(values)} values, not {length}, one per element")
     return values

@@ -25,7 +25,7 @@ from typing import Any
 from evaluand.adapter.faults import AdapterError, AdapterSpecError, UnknownFunction, WrongArguments, WrongType, told
 from evaluand.errors import DataError, SpecError
 from evaluand.registry import nearest
-from evaluand.selector import Selector
+from evaluand.selector import Selector, is_jsonpath
 
 Made = Callable[[Any], Any]
 """A value, made from a row."""
@@ -63,7 +63,7 @@ def selector(text: Any, where: str) -> Selector:
     """
     if not isinstance(text, str):
         raise AdapterSpecError(f"{where}: {text!r} is no path; write it like $.a.b[0]")
-    if text.startswith("$") and text[1:2] not in ("", ".", "["):
+    if text.startswith("$") and not is_jsonpath(text):
         raise AdapterSpecError(f"{where}: {text!r} is no path; write $.name for a path, or ${text} for the text itself")
     try:
         return Selector(text)
@@ -156,12 +156,13 @@ class _Compiler:
 
     def _scalar(self, path: str, at: str) -> Made:
         found, before = selector(path, self._place(at)), _before(at)
+        several = "" if found.singular else "; $list in $compute takes any number of them"
 
         def scalar(row: Any) -> Any:
             try:
                 return found.get(row)
             except DataError as error:
-                raise AdapterError(f"{before}{error}") from None
+                raise AdapterError(f"{before}{error}{several}") from None
 
         if not found.steps or not all(isinstance(step, str) for step in found.steps):
             return scalar
@@ -184,7 +185,7 @@ class _Compiler:
         def scalar(row: Any) -> Any:
             found = find(row)
             if len(found) > 1:
-                raise AdapterError(f"{before}{path}: {len(found)} values where one is needed")
+                raise AdapterError(f"{before}{path}: {len(found)} values where one is needed; $list takes them all")
             return found[0] if found else instead(row)
 
         return scalar
@@ -225,7 +226,8 @@ class _Compiler:
             try:
                 return function(value)
             except (TypeError, IndexError, re.error) as error:
-                raise WrongType(f"{before}{name} of {told(value)}: {error}") from None
+                why = f" ({error})" if isinstance(value, list | tuple) else ""
+                raise WrongType(f"{before}{name} of {told(value)}: it works on {_WORKS_ON[name]}{why}") from None
 
         return guarded
 
@@ -306,6 +308,11 @@ _FUNCTIONS: dict[Any, tuple[Callable[..., Made], Sequence[str], Sequence[str]]] 
     "search": (_search, ("pattern", "flags", "group", "default"), ("pattern",)),
     "split": (_split, ("pattern", "maxsplit", "flags"), ("pattern",)),
     "sub": (_sub, ("pattern", "repl", "count", "flags"), ("pattern", "repl")),
+}
+_WORKS_ON = dict.fromkeys(("findall", "search", "split", "sub"), "text") | {
+    "join": "a list of texts",
+    "list": "a list or a text",
+    "reduce": "a list of numbers, texts or lists, all of one sort and at least one",
 }
 _TYPES: dict[str, Any] = {
     "pattern": str,

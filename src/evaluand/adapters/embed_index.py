@@ -38,7 +38,8 @@ class EmbedIndex(Adapter):
             for name, values in index:
                 for each, value in zip(new, values, strict=True):
                     if name in each:
-                        raise AdapterError(f"the index {name!r} has the name of a field of an element of {collection}")
+                        told = f"has the name of a field of an element of {collection}; give it another"
+                        raise AdapterError(f"the index {name!r} {told}")
                     each[name] = value
         return [made]
 

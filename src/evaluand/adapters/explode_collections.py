@@ -41,7 +41,7 @@ class ExplodeCollections(Adapter):
         if self._places:
             for name, path in self._index.items():
                 if name in row:
-                    raise AdapterError(f"the index {name!r} has the name of a field that is there")
+                    raise AdapterError(f"the index {name!r} has the name of a field that is there; give it another")
                 lists.append(numbers(name, path, row, length))
             row = row | self._places  # to copy an object costs less than to let it grow
         first, copy, made = self._first, row.copy, []

@@ -60,5 +60,7 @@ class Rename(Adapter):
             if old not in fields:
                 return AbsentField(f"there is no field {old!r}{nearest(old, fields)}")
             if new in fields and new not in self._names:
-                return AdapterError(f"{old!r} cannot be called {new!r}: there is a field of that name")
+                return AdapterError(
+                    f"{old!r} cannot be called {new!r}: there is a field of that name; rename or drop that too"
+                )
         raise AssertionError(self._names, list(fields))

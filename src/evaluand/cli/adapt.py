@@ -20,7 +20,7 @@ from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.cli.options import json_option
 from evaluand.cli.output import console, opened, print_json
 from evaluand.document import Document
-from evaluand.errors import SpecError
+from evaluand.errors import DataError, SpecError
 from evaluand.export import json_line, write_parquet
 from evaluand.report.text import safe
 from evaluand.rows import is_json
@@ -67,7 +67,7 @@ def command(file: Path, spec: Path, rows: int, output: Path | None, as_json: boo
         error.add_place(source.where(adapted.counts.read - 1))
         if not as_json:
             _print_rows(shown)
-        raise
+        raise DataError(f"{error} (onError: skip in {spec} leaves such rows out)") from None
     if as_json:
         return print_json(_facts(file, pipeline, adapted, shown, output))
     _print_rows(shown)

@@ -23,7 +23,7 @@ from evaluand.evaluation import Evaluation
 from evaluand.report.examples import Examples
 from evaluand.report.facts import Facts, Part, metrics_facts, report_facts
 from evaluand.report.html import write_report
-from evaluand.report.text import SHORT_ID, safe
+from evaluand.report.text import SHORT_ID, labelled, safe
 from evaluand.run import Run
 from evaluand.store import resolve
 from evaluand.stores.directory import DirectoryStore
@@ -153,7 +153,7 @@ def _compared(parts: Sequence[Part], declared: Sequence[Measure] | None) -> list
         {
             "a": names[pair["a"]],
             "b": names[pair["b"]],
-            "metric": " · ".join(str(part) for part in (pair["metric"], pair["scorer"], pair["target"]) if part),
+            "metric": " · ".join(str(part) for part in (pair["label"], pair["target"]) if part),
             "direction": pair["direction"],
             **{
                 name: pair[name]
@@ -163,7 +163,7 @@ def _compared(parts: Sequence[Part], declared: Sequence[Measure] | None) -> list
             "n": pair["n_used"],
             "flips": [{"id": flip["id"], "index": flip["index_b"]} for flip in told["flips"] if flip["pair"] == number],
         }
-        for number, pair in enumerate(told["pairs"])
+        for number, pair in enumerate(labelled(told["pairs"]))
     ]
 
 

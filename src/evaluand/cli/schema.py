@@ -122,7 +122,9 @@ def validate_command(file: Path, what: str, as_json: bool) -> None:
         for fault in faults:
             click.echo(f"fault  {safe(places.of(fault.row))}: {safe(str(fault))}")
         verdict = f"{len(told):,} fault{'s' * (len(told) != 1)}" if told else "ok"
-        click.echo(f"{verdict}: {places.count:,} rows of {safe(str(file))} against {safe(what)}")
+        click.echo(
+            f"{verdict}: {places.count:,} row{'s'[: places.count != 1]} of {safe(str(file))} against {safe(what)}"
+        )
     if told:
         raise Exit(1)
 

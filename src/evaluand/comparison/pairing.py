@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from evaluand import registry
 from evaluand.aggregation import dataset_of, held_as, shards
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.evaluation import Evaluation
@@ -135,9 +136,11 @@ def unpairable(metric: Metric) -> str | None:
             " of another; compare with reduce='first', 'best', 'any' or 'mean'"
         )
     if not metric.averages:
+        known = [name for name in registry.names("metrics") if registry.find("metrics", name).averages]
         return (
-            f"{metric.kind} is no mean of one number per row, so there are no differences by row; compare by accuracy,"
-            " mean, k_of_n or pass_at_k"
+            f"{metric.kind} is no mean of one number per row, so there are no differences by row; compare by"
+            f" {', '.join(known[:-1])} or {known[-1]}: mean is that of the scorer's value of each row, which of spans"
+            " is the F1 of one answer"
         )
     return None
 

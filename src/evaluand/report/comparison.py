@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.report.cells import CELL, example_name, long_text, name_values, plain_table
-from evaluand.report.text import SHORT_ID, clusters_text, numbers, safe
+from evaluand.report.text import SHORT_ID, clusters_text, labelled, numbers, safe
 from evaluand.verdict import measured, unit
 
 Facts = Mapping[str, Any]
@@ -25,6 +25,7 @@ def comparison_table(facts: Facts) -> RenderableType:
 
 def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
     """The same, part by part."""
+    facts = {**facts, "pairs": labelled(facts["pairs"]), "ranking": labelled(facts["ranking"])}
     yield _legend(facts)
     family = sum(pair["p"] is not None for pair in facts["pairs"])
     for _, group in itertools.groupby(facts["pairs"], _measure):
@@ -73,8 +74,7 @@ def _measure(row: Facts) -> tuple[str, str, str | None]:
 
 
 def _title(row: Facts) -> str:
-    metric = str(row["signature"]).split(" ", 1)[0]
-    return " · ".join(safe(part, CELL) for part in (metric, row["scorer"], row["target"]) if part is not None)
+    return row["label"] if row["target"] is None else f"{row['label']} · {safe(row['target'], CELL)}"
 
 
 def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> RenderableType:

@@ -16,7 +16,7 @@ from evaluand._version import __version__
 from evaluand.errors import NotFound, SpecError
 from evaluand.lookup import answers, asked, examples_at, plain
 from evaluand.registry import nearest
-from evaluand.report.text import SHORT_ID
+from evaluand.report.text import SHORT_ID, labelled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +82,7 @@ def report_facts(
             }
             for part in parts
         ],
-        "metrics": list(metrics),
+        "metrics": labelled(metrics),
         "scores": scores_facts(parts),
         "commands": dict(commands or {}),
         "folder": folder,
@@ -132,7 +132,7 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Fact
 
 
 def metrics_facts(aggregation: Aggregation) -> list[Facts]:
-    """Every value of an aggregation, beside what its evaluation is called and what its interval rests on."""
+    """Every value of an aggregation, with what its evaluation and metric are called and what its interval rests on."""
     tasks = aggregation.labels
     columns = [_cluster_column(aggregation.store, id) for id in aggregation.manifest["spec"]["datasets"]]
     found = []
@@ -140,7 +140,7 @@ def metrics_facts(aggregation: Aggregation) -> list[Facts]:
         number, data = row.pop("evaluation"), None if row["data"] is None else orjson.loads(row["data"])
         beside = {"by": dict(row["by"]), "data": data} | clustering(data, columns[number], row["n_scored"])
         found.append({"task": tasks[number]} | row | beside)
-    return found
+    return labelled(found)
 
 
 def disparities_facts(aggregation: Aggregation) -> list[Facts]:

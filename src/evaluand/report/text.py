@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 SHORT_ID = 12
@@ -69,17 +70,51 @@ def group_name(by: Mapping[str, str | None]) -> str:
     )
 
 
+def labelled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Rows that have a metric's signature, each with the `label` by which tables call its metric."""
+    labels = metric_labels(rows)
+    return [{**row, "label": labels[row["scorer"], row["signature"]]} for row in rows]
+
+
 def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
-    """(scorer, signature) → the metric's label; numbered where two metrics would have the same."""
-    keys = dict.fromkeys((row["scorer"], row["signature"], row["metric"]) for row in rows)
-    twice = Counter((scorer, metric) for scorer, _, metric in keys)
-    seen: Counter[tuple[str, str]] = Counter()
+    """(scorer, signature) → the metric's label, with the parameters that tell it from others of its kind.
+
+    What most of these have in common, and what some of them leave out, is not said of those that have it, or leave it
+    out: so no two labels are the same.
+
+    Example:
+        >>> signatures = ["f_beta v1 average=micro", "f_beta v1 average=micro tag=A", "f_beta v1 average=macro"]
+        >>> list(metric_labels([{"scorer": "strict", "signature": signature} for signature in signatures]).values())
+        ['f_beta · strict', 'f_beta(tag=A) · strict', 'f_beta(average=macro) · strict']
+    """
+    alike: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    keys = {(row["scorer"], row["signature"]): row["signature"].partition(" ")[0] for row in rows}
+    for (scorer, signature), kind in keys.items():
+        alike.setdefault((scorer, kind), {})[signature] = _words(signature)
     labels = {}
-    for scorer, signature, metric in keys:
-        seen[scorer, metric] += 1
-        number = f" {seen[scorer, metric]}" if twice[scorer, metric] > 1 else ""
-        labels[scorer, signature] = f"{safe(metric, LABEL)}{number} · {safe(scorer, LABEL)}"
+    for (scorer, signature), kind in keys.items():
+        words = alike[scorer, kind]
+        apart = ", ".join(_apart(words[signature], list(words.values())))
+        metric = safe(kind, LABEL) + (f"({safe(apart, LABEL)})" if apart else "")
+        labels[scorer, signature] = f"{metric} · {safe(scorer, LABEL)}"
     return labels
+
+
+_WORD = re.compile(r'interval=\S+ \S+\Z|(?:"(?:[^"\\]|\\.)*"|[^\s"])+')
+
+
+def _words(signature: str) -> dict[str, str]:
+    """What a signature says: name → word, after the kind, which comes first."""
+    words = _WORD.findall(signature)[1:]
+    return {word.partition("=")[0] if "=" in word else "": word for word in words}
+
+
+def _apart(words: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> Iterator[str]:
+    """The words that tell one metric from others of its kind, of which it is one."""
+    for name, word in words.items():
+        held = Counter(other.get(name) for other in others)
+        if None in held or held[word] * 2 <= len(others):
+            yield word
 
 
 def clusters_text(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -8,7 +8,9 @@
     kinds.py         what a schema is made of
     stored.py        Int8 … UInt64, Float32, Float64 for pydantic models
     models.py, arrow.py, json_schema.py   the three forms
-    rows.py          what is wrong with rows
+    rows.py          rows held to a schema: of Python objects (objects.py) or in tables (tables.py)
+    limits.py        bounds, choices and lengths, in columns
+    faults.py        what is wrong, and where
     keys.py          `_index_` and its like, reserved names, ids derived from others
     data.py          names, products, stored schemas
 
@@ -25,8 +27,8 @@ from evaluand.schema.arrow import (
     subset_schema,
 )
 from evaluand.schema.data import DataSchema, DyffDataSchema, Schema, find, names, register
+from evaluand.schema.faults import RowFault, SchemaError
 from evaluand.schema.keys import is_reserved
-from evaluand.schema.rows import RowFault, SchemaError
 from evaluand.schema.stored import (
     Float32,
     Float64,

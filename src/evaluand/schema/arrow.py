@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import orjson
@@ -96,6 +96,26 @@ def schema_docstring(schema: pa.Schema) -> str:
     return "\n".join(f"{each.name} : {each.type}{_after(_doc(each))}" for each in schema)
 
 
+def field_names(fields: Iterable[pa.Field], path: str = "") -> Iterator[tuple[str, str]]:
+    """The path and name of each field, and of those inside it.
+
+    Example:
+        >>> list(field_names(pa.schema([("a", pa.list_(pa.struct([("b", pa.int8())])))])))
+        [('a', 'a'), ('a[].b', 'b')]
+    """
+    for each in fields:
+        yield f"{path}{each.name}", each.name
+        yield from _inner_names(each.type, f"{path}{each.name}")
+
+
+def _inner_names(kind: pa.DataType, path: str) -> Iterator[tuple[str, str]]:
+    if pa.types.is_map(kind):
+        return _inner_names(kind.item_type, f"{path}{{}}")
+    if is_list(kind):
+        return _inner_names(kind.value_type, f"{path}[]")
+    return field_names((kind.field(i) for i in range(kind.num_fields)), f"{path}.")
+
+
 def _after(doc: str) -> str:
     return f"\n    {doc}" if doc else ""
 
@@ -131,8 +151,7 @@ class _Writer:
 
     def field(self, given: Field) -> pa.Field:
         known = self.implied and (_KEYS.get(given.name) == given or given.name == keys.RESPONSES)
-        nullable = given.nullable or (not given.required and given.filling is None)
-        made = self._marked(given.name, given.type, nullable, known, given.nullable, self._of_field(given))
+        made = self._marked(given.name, given.type, given.blank, known, given.nullable, self._of_field(given))
         return made.with_metadata({DOC: given.doc, **(made.metadata or {})}) if given.doc else made
 
     def type(self, given: Type, known: bool = False) -> pa.DataType:

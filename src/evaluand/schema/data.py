@@ -11,11 +11,12 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from evaluand import registry
 from evaluand.errors import SpecError, with_article
 from evaluand.schema import keys, kinds
-from evaluand.schema.arrow import arrow_type, decode_schema, encode_schema, read_arrow, write_arrow
+from evaluand.schema.arrow import arrow_type, decode_schema, encode_schema, field_names, read_arrow, write_arrow
+from evaluand.schema.faults import RowFault, SchemaError
 from evaluand.schema.json_schema import read_json_schema, write_json_schema
 from evaluand.schema.kinds import Record
 from evaluand.schema.models import Model, read_annotation, read_model, write_model
-from evaluand.schema.rows import RowFault, SchemaError, check_rows
+from evaluand.schema.rows import check_rows
 
 GROUP = "schemas"
 
@@ -83,6 +84,13 @@ class Schema:
     def validate(self, data: Any, *, json: bool = False) -> pa.Table:
         """The table that rows make which hold to the schema; missing values are filled with their defaults.
 
+        A column cannot tell a missing value from null. So where a field may be missing and has no default, null says
+        that it is: what comes out holds to the schema again and comes out the same, as a table and as its rows. (The
+        JSON Schema cannot say so of a field that may be missing and not null, and refuses the null there.)
+
+        Rows that have an `_index_`, and nothing by which one example may have several rows (`_replication_`,
+        `_response_index_`), are a dataset, in which no two have the same: give them all at once.
+
         Args:
             data: mappings, or an Arrow table or batch. A table may be laid out otherwise (narrower numbers, another
                 order of columns), if its values are the same.
@@ -130,7 +138,7 @@ def register(name: str, schema: Any) -> Schema:
         Schema(ticket: string)
     """
     made = Schema(Schema.of(schema).record, name)
-    keys.check_names(made.record.names, name)
+    _check_names(made.record, name)
     known = _registered.get(name)
     if name in registry.names(GROUP) or (known is not None and known != made):
         raise SpecError(f"a schema is called {name!r} already; give yours another name")
@@ -202,10 +210,11 @@ class DyffDataSchema(_Stored):
         for number, component in enumerate(self.components):
             record, name = Schema.of(component).record, _name_of(component, number)
             if not isinstance(component, str):
-                keys.check_names(record.names, name)
+                _check_names(record, name)
             for field in record.names:
                 if field in owners:
-                    twice.append(f"the field {field!r} is in both {owners[field]} and {name}; a product has each once")
+                    where = f"twice in {name}" if owners[field] == name else f"in both {owners[field]} and {name}"
+                    twice.append(f"the field {field!r} is {where}; a product has each once")
                 owners.setdefault(field, name)
             parts.append(record.fields)
         if twice:
@@ -242,7 +251,7 @@ class DataSchema(_Stored):
         """
         record = Schema.of(model).record
         if isinstance(model, type):
-            keys.check_names(record.names, record.title)
+            _check_names(record, record.title)
         return cls._of(record, model)
 
     @classmethod
@@ -269,7 +278,7 @@ class DataSchema(_Stored):
     @classmethod
     def _of_arrow(cls, own: pa.Schema, whole: pa.Schema, wrap: Callable[[Record], Record]) -> DataSchema:
         """An Arrow schema stays as it was given; what only Arrow has is in no JSON Schema."""
-        keys.check_names(own.names, "the Arrow schema")
+        keys.check_names(field_names(own), "the Arrow schema")
         twice = sorted({name for name in own.names if own.names.count(name) > 1})
         if twice:
             raise SpecError(f"the Arrow schema has several columns called {', '.join(map(repr, twice))}; rename them")
@@ -343,15 +352,19 @@ def _with(schema: pa.Schema, key: str) -> pa.Schema:
 
 
 def _input_record(record: Record) -> Record:
-    keys.check_names(record.names, record.title or "the schema")
+    _check_names(record, record.title or "the schema")
     return Record((keys.INDEX_FIELD, *_without(record, keys.INDEX_FIELD)), f"{record.title}Item")
 
 
 def _output_record(record: Record) -> Record:
-    keys.check_names(record.names, record.title or "the schema")
+    _check_names(record, record.title or "the schema")
     own = _without(record, keys.RESPONSE_INDEX_FIELD)
     item = Record((keys.RESPONSE_INDEX_FIELD, *own), f"{record.title}ResponseItem")
     return Record((keys.INDEX_FIELD, keys.REPLICATION_FIELD, keys.responses_field(item)), "Response")
+
+
+def _check_names(record: Record, where: str) -> None:
+    keys.check_names(field_names(write_arrow(record)), where)
 
 
 def _without(record: Record, key: kinds.Field) -> list[kinds.Field]:

@@ -1,7 +1,8 @@
 """JSON Schemas (draft 2020-12) to records, and back.
 
 The `format` of a number says how wide it is stored, as in OpenAPI's registry of formats; what neither has a word for
-has one that begins with `x-`. An object takes no other fields than those it names, whether it says so or not.
+has one that begins with `x-`. An object takes no other fields than those it names: there is no column for them. One
+that does not say whether it takes others is read so, since hardly any says; one that says it does is refused.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, Final
+
+import orjson
 
 from evaluand.errors import SpecError, with_article
 from evaluand.schema.kinds import (
@@ -193,6 +196,9 @@ class _Reader:
             return self._refused(path, "has no properties")[0]
         if isinstance(others, Mapping):
             return self._refused(path, "has properties and others beside; either can be, not both")[0]
+        if others not in (None, False):
+            told = f"takes any other properties (additionalProperties: {_json(others)}), for which there are no columns"
+            return self._refused(path, f"{told}; name them, or say false")[0]
         required = given.get("required", [])
         for name in required:
             if name not in given["properties"]:
@@ -234,6 +240,10 @@ class _Reader:
     def _refused(self, path: str, why: str) -> tuple[Type, bool]:
         self.faults.append(f"{path}: {why}")
         return Scalar("string"), False
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
 
 
 def _with_choices(given: Mapping[str, Any]) -> Mapping[str, Any]:

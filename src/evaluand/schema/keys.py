@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from evaluand.errors import SpecError
-from evaluand.schema.kinds import Array, Field, Record, Scalar
+from evaluand.schema.kinds import RANGES, Array, Field, Record, Scalar
 
 INDEX: Final = "_index_"
 REPLICATION: Final = "_replication_"
@@ -22,7 +22,7 @@ RESPONSE_INDEX: Final = "_response_index_"
 DEFINED: Final = (INDEX, REPLICATION, RESPONSE_INDEX, "text.dyff.io/taggedspan")
 """The reserved names that have a meaning, and may be used for it."""
 
-_RESERVED = re.compile(r"_.*_|([a-z0-9-]+\.)*dyff\.io/.*", re.IGNORECASE | re.DOTALL)
+_RESERVED = re.compile(r"_.*_|([a-z0-9-]+\.)*dyff\.io(/.*)?", re.IGNORECASE | re.DOTALL)
 
 INDEX_FIELD: Final = Field(INDEX, Scalar("int64", minimum=0), doc="The index of the item in the dataset")
 REPLICATION_FIELD: Final = Field(REPLICATION, Scalar("string"), doc="ID of the replication the response belongs to.")
@@ -42,26 +42,42 @@ def is_reserved(name: str) -> bool:
     """Whether a name is kept for evaluation itself.
 
     Example:
-        >>> [is_reserved(name) for name in ("_index_", "text.dyff.io/span", "dyff.io/x", "text", "_private", "x.io/y")]
+        >>> [is_reserved(name) for name in ("_index_", "text.dyff.io/span", "dyff.io", "text", "_private", "x.io/y")]
         [True, True, True, False, False, False]
     """
     return bool(_RESERVED.fullmatch(name))
 
 
-def check_names(names: Iterable[str], where: str) -> None:
+def identifies(record: Record) -> bool:
+    """Whether `_index_` alone tells the rows apart: in a dataset, but not in what is made of it, where an example has a
+    row for each replication or response.
+    """
+    kinds = {each.name: each.type for each in record.fields}
+    index = kinds.get(INDEX)
+    return isinstance(index, Scalar) and index.kind in RANGES and not kinds.keys() & _REPEATED
+
+
+_REPEATED: Final = {REPLICATION, RESPONSE_INDEX, "replication"}
+"""By which an example has several rows; the last is what the tables of the path have."""
+
+
+def check_names(names: Iterable[tuple[str, str]], where: str) -> None:
     """Refuses reserved names that mean nothing.
+
+    Args:
+        names: the path of each field and its name, as `arrow.field_names` tells them.
+        where: what has these fields.
 
     Raises:
         SpecError: names all of them.
     """
-    wrong = [name for name in names if is_reserved(name) and name not in DEFINED]
+    wrong = [
+        f"{where}: {path}: the field name {name!r} is reserved (_…_, dyff.io/… and *.dyff.io/… are); give it another"
+        for path, name in names
+        if is_reserved(name) and name not in DEFINED
+    ]
     if wrong:
-        raise SpecError(
-            "\n".join(
-                f"{where}: the field name {name!r} is reserved (_…_, dyff.io/… and *.dyff.io/… are); give it another"
-                for name in wrong
-            )
-        )
+        raise SpecError("\n".join(wrong))
 
 
 class IdError(SpecError, ValueError):

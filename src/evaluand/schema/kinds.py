@@ -189,7 +189,7 @@ class Array:
 
     @property
     def fixed(self) -> bool:
-        return self.max_length is not None and self.min_length == self.max_length
+        return bool(self.max_length) and self.min_length == self.max_length
 
 
 @dataclass(frozen=True)
@@ -228,6 +228,11 @@ class Field:
         if self.nullable or not isinstance(self.type, Array | Map) or self.type.min_length:
             return None
         return [] if isinstance(self.type, Array) else {}
+
+    @property
+    def blank(self) -> bool:
+        """Whether null may stand in its column: for null, or for a missing value that nothing fills."""
+        return self.nullable or (not self.required and self.filling is None)
 
 
 @dataclass(frozen=True)
@@ -289,7 +294,7 @@ def scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
         ValueError: a limit is none, or none of that kind.
     """
     _check_words(kind, words)
-    read = KINDS[kind].read or (lambda value: value)
+    read = whole if KINDS[kind].python is int else KINDS[kind].read or (lambda value: value)
     found = {name: words.get(_bound(kind, word)) for name, word in _BOUNDS.items()}
     found["multiple_of"] = words.get("multipleOf")
     length = _length_words(kind)
@@ -318,6 +323,30 @@ def check_length(word: str, value: Any) -> None:
         raise ValueError(f"{word} is {value!r}; give a whole number of at least 0")
 
 
+def check_decimal(digits: Any, places: Any) -> None:
+    """Refuses digits and decimal places that no column has; None is what is not declared.
+
+    Raises:
+        ValueError: says what to give.
+    """
+    for name, value in (("digits", digits), ("decimal places", places)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+            raise ValueError(f"it has {value!r} {name}; give a whole number of at least 0")
+    if digits is not None and places is None:
+        raise ValueError(
+            f"it has at most {digits} digits, but a column has a fixed number of them after the point; give that too "
+            "(decimal_places, in JSON Schema x-places)"
+        )
+    most = DIGITS if digits is None else digits
+    if not 1 <= most <= _MAX_DIGITS:
+        raise ValueError(f"it has {most} digits; give 1 to {_MAX_DIGITS}")
+    if places is not None and places > most:
+        raise ValueError(f"it has {places} decimal places, more than its {most} digits")
+
+
+_MAX_DIGITS: Final = 76
+
+
 def is_pattern(pattern: Any) -> bool:
     """Whether a regular expression can be searched for in columns: RE2 looks neither ahead nor back."""
     try:
@@ -339,15 +368,38 @@ def _check_words(kind: str, words: Mapping[str, Any]) -> None:
             raise ValueError(f"pattern limits no {kind}")
         if not is_pattern(words["pattern"]):
             raise ValueError(f"the pattern {words['pattern']!r} needs more than RE2 has")
+    if kind == "decimal":
+        check_decimal(words.get("x-digits"), words.get("x-places"))
     factor = words.get("multipleOf")
     if factor is not None and not (is_number(kind) and _is_number(factor) and factor > 0):
         raise ValueError(f"multipleOf is {factor!r}; give a number above 0, of a number")
     bounds = [words[word] for name in _BOUNDS.values() if words.get(word := _bound(kind, name)) is not None]
     for value in (*bounds, *words.get("enum", ())):
-        if python is int and (isinstance(value, bool) or not isinstance(value, int)):
+        if python is int and whole(value) is None:
             raise ValueError(f"{value!r} is no whole number")
         if python is float and not _is_number(value):
             raise ValueError(f"{value!r} is no number")
+
+
+def whole(value: Any) -> int | None:
+    """The whole number that a value is, or None where it is none.
+
+    That is JSON Schema's rule: 1.0 is the integer 1. It holds for all rows, since the same row must not be judged by
+    how it was read, and since writers of JSON differ in whether they write the point; pydantic takes 1.0 too, unless it
+    is strict. A float counts only below 2**53, where no other whole number is rounded to it. A truth is no number.
+
+    Example:
+        >>> [whole(value) for value in (1, 1.0, 1.5, 2.0**53, True, "1")]
+        [1, 1, None, None, None, None]
+    """
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _EXACT else None
+    return int(value) if isinstance(value, int) else None
+
+
+_EXACT: Final = 2**53
 
 
 def _is_number(value: Any) -> bool:
@@ -370,7 +422,8 @@ def limited(given: Scalar, **limits: Any) -> Scalar:
     merged = {each.name: getattr(given, each.name) for each in fields(given)}
     for name, value in limits.items():
         old = merged[name]
-        if old is None or value is None or name in ("multiple_of", "pattern", "finite"):
+        undeclared = (name, old) in (("digits", DIGITS), ("places", PLACES))
+        if old is None or value is None or undeclared or name in ("multiple_of", "pattern", "finite"):
             merged[name] = old if value is None else value
         else:
             merged[name] = max(old, value) if "min" in name else min(old, value)
@@ -395,6 +448,8 @@ def native_value(type: Type, value: Any) -> Any:
     if value is None:
         return None
     if isinstance(type, Scalar):
+        if KINDS[type.kind].python is int:
+            return value if (number := whole(value)) is None else number
         read = KINDS[type.kind].read
         return read(value) if read else value
     if isinstance(type, Array):

@@ -24,7 +24,19 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from evaluand.errors import SpecError
-from evaluand.schema.kinds import MISSING, Array, Field, Map, Record, Scalar, Type, is_number, is_pattern, limited
+from evaluand.schema.kinds import (
+    MISSING,
+    Array,
+    Field,
+    Map,
+    Record,
+    Scalar,
+    Type,
+    check_decimal,
+    is_number,
+    is_pattern,
+    limited,
+)
 from evaluand.schema.stored import SIZED, Json, SchemaModel, Stored
 
 Model = type[BaseModel]
@@ -218,8 +230,12 @@ class _Reader:
                 self._refuse(path, annotation, f"the pattern {pattern!r} needs more than RE2 has")
                 continue
             made = limited(made, **told)
-        if made.kind == "decimal" and not 0 <= (made.places or 0) <= (made.digits or 0) <= _MAX_DIGITS:
-            self._refuse(path, annotation, f"give at most {_MAX_DIGITS} digits, and no more decimal places than digits")
+        if made.kind == "decimal":
+            declared = [told for limit in limits if (told := _told(limit))]
+            try:
+                check_decimal(*(next((t[word] for t in declared if word in t), None) for word in ("digits", "places")))
+            except ValueError as error:
+                self._refuse(path, annotation, str(error))
         return made
 
     def _lengths(self, limits: Iterable[Any], path: str, annotation: Any) -> dict[str, Any]:
@@ -238,9 +254,6 @@ class _Reader:
 
     def _refuse(self, path: str, annotation: Any, why: str) -> None:
         self.faults.append(f"{path}: {_name(annotation)}: {why}")
-
-
-_MAX_DIGITS = 76
 
 
 def _peeled(annotation: Any, limits: Iterable[Any]) -> tuple[Any, list[Any]]:

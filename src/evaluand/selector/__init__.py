@@ -18,8 +18,10 @@ from typing import Any
 
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.registry import nearest
-from evaluand.selector.parsing import parsed
+from evaluand.selector.parsing import is_jsonpath, parsed
 from evaluand.selector.steps import Step, Union, is_list, one_step, printed
+
+__all__ = ["Selector", "is_jsonpath"]
 
 
 @dataclass(frozen=True)

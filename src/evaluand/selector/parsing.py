@@ -3,11 +3,12 @@
     path       ['$'] step…
     step       .key  .*  ..key  ..*  [part, …]  ..[part, …]
     part       'key'  "key"  place  start:stop:step  *  ?test
-               (a quoted key may also follow the dots, as some write it)
+               (a quoted key may also follow the dots, and in a path that begins with `$` a name stand in brackets, as
+               some write them)
     test       and-ed, or-ed, negated, parenthesised comparisons of paths from @ or $ with each other and with literals
 
-In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less);
-without `$` it is anything up to the next dot or bracket.
+In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less),
+and blanks may stand before a step. Without `$` a key is anything up to the next dot or bracket.
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from evaluand.selector.steps import NAME, Descend, Every, Filter, Slice, Step, U
 
 HINT: Final = "write it like a.b[0] or $['a.b'].c"
 
+_ROOT: Final = re.compile(r"\$(?=[ \t\n\r]*[.\[]|\Z)")
+_BLANKS: Final = re.compile(r"[ \t\n\r]+(?=[.\[])")
+_BARE: Final = re.compile(r"\s*([^\W\d][\w@-]*)\s*(?=[\],])")
 _LOOSE_NAME: Final = re.compile(r"[^.\[\]'\"]+")
 _SLICE: Final = re.compile(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(?::\s*(-?\d+)?\s*)?(?=[\],])")
 _PLACE: Final = re.compile(r"\s*(-?(?:0|[1-9]\d*))\s*(?=[\],])")
@@ -33,6 +37,22 @@ _WORDS: Final = {"true": True, "false": False, "null": None}
 _DEEPEST: Final = 50
 _MOST_DIGITS: Final = 400  # of a number: what a float can have before its point, and less than what Python refuses
 
+_HINTS: Final = (
+    (re.compile(r"[|,]"), "for several keys write $['a','b']; paths are not joined"),
+    (re.compile(r"\.?`"), "functions between ` are not known; what is computed is written as $compute, `this` as $"),
+    (re.compile(r"\.\s*\["), "no dot stands before a bracket: $.a[0]"),
+    (re.compile(r"\.\s"), "no blank stands after a dot"),
+    (re.compile(r"\[[(/\\]|\s*~|\s+where\b"), "it is no part of RFC 9535; " + HINT),
+)
+"""How other libraries write what begins so, and how it is written here."""
+
+_FILTER_HINT: Final = "a filter is a test of values, in which a key of each is written with @: [?@.score > 0.5]"
+
+
+def is_jsonpath(text: str) -> bool:
+    """Whether a text begins as a JSONPath does, and not as a key with a `$` in it."""
+    return _ROOT.match(text) is not None
+
 
 def parsed(text: str) -> tuple[Step, ...]:
     """The steps of a path.
@@ -40,7 +60,7 @@ def parsed(text: str) -> tuple[Step, ...]:
     Raises:
         SpecError: the text is no path; says where it stops being one.
     """
-    strict = text.startswith("$") and text[1:2] in ("", ".", "[")
+    strict = is_jsonpath(text)
     reader = _Reader(text, 1 if strict else 0)
     steps = reader.steps(NAME if strict else _LOOSE_NAME, first_bare=not strict)
     if reader.place < len(text):
@@ -53,21 +73,24 @@ class _Reader:
 
     def __init__(self, text: str, place: int) -> None:
         self.text, self.place = text, place
-        self._depth = 0
+        self._depth = self._filters = 0
 
     def fault(self, place: int | None = None) -> SpecError:
         rest = self.text[self.place if place is None else place :]
-        return SpecError(f"{self.text!r} is no path at {rest!r}; {HINT}")
+        hint = _FILTER_HINT if self._filters or rest.startswith("[?") else _hint(rest)
+        return SpecError(f"{self.text!r} is no path at {rest!r}; {hint}")
 
     def steps(self, name: re.Pattern[str], *, first_bare: bool) -> tuple[Step, ...]:
         steps: list[Step] = []
         while self.place < len(self.text):
             start = self.place
+            if name is NAME:
+                self._match(_BLANKS)
             if self._take(".."):
                 steps.append(Descend())
-                steps.append(self._bracket() if self._take("[") else self._name(name, start))
+                steps.append(self._bracket(name) if self._take("[") else self._name(name, start))
             elif self._take("["):
-                steps.append(self._bracket())
+                steps.append(self._bracket(name))
             elif self._take(".") or (first_bare and not steps):
                 steps.append(self._name(name, start))
             else:
@@ -85,16 +108,16 @@ class _Reader:
             return self._unescaped(quoted, start)
         raise self.fault(start)
 
-    def _bracket(self) -> Step:
+    def _bracket(self, name: re.Pattern[str]) -> Step:
         start = self.place - 1
-        parts = [self._part(start)]
+        parts = [self._part(name, start)]
         while self._take(","):
-            parts.append(self._part(start))
+            parts.append(self._part(name, start))
         if not self._take("]"):
             raise self.fault(start)
         return parts[0] if len(parts) == 1 else Union(tuple(parts))
 
-    def _part(self, start: int) -> str | int | Every | Slice | Filter:
+    def _part(self, name: re.Pattern[str], start: int) -> str | int | Every | Slice | Filter:
         if found := self._match(_QUOTED):
             return self._unescaped(found, start)
         if found := self._match(_PLACE):
@@ -104,13 +127,17 @@ class _Reader:
             if step == 0:
                 raise self.fault(start)
             return Slice(first, last, step)
+        if name is NAME and (found := self._match(_BARE)):
+            return found[1]
         self._spaces()
         if self._take("*"):
             self._spaces()
             return Every()
         if self._take("?"):
             begin = self.place
+            self._filters += 1
             test = self._either()
+            self._filters -= 1
             return Filter(self.text[begin : self.place].strip(), test)
         raise self.fault(start)
 
@@ -203,6 +230,10 @@ class _Reader:
     def _spaces(self) -> None:
         while self.text[self.place : self.place + 1].isspace():
             self.place += 1
+
+
+def _hint(rest: str) -> str:
+    return next((hint for pattern, hint in _HINTS if pattern.match(rest)), HINT)
 
 
 def _requoted(found: re.Match[str]) -> Any:

@@ -35,6 +35,9 @@ class Asked:
     notes: dict[str, int] = field(default_factory=dict)
 
 
+_Pair = tuple[Asked, asyncio.Future[Any]]
+
+
 @dataclass
 class _Batch:
     asked: list[Asked] = field(default_factory=list)
@@ -98,7 +101,7 @@ class Batches:
         if not pairs:
             return
         try:
-            for (_, answer), output in zip(pairs, await self._outputs([asked for asked, _ in pairs]), strict=True):
+            for (_, answer), output in zip(pairs, await self._outputs(pairs), strict=True):
                 _give(answer, output)
         except BaseException as error:
             for _, answer in pairs:
@@ -106,14 +109,15 @@ class Batches:
             if not isinstance(error, Exception):
                 raise
 
-    async def _outputs(self, asked: Sequence[Asked]) -> list[Any]:
+    async def _outputs(self, pairs: Sequence[_Pair]) -> list[Any]:
         """For each row its output, or the error that it comes to."""
+        asked = [each for each, _ in pairs]
         try:
             answer = await self._send([{**each.row, INDEX: each.index} for each in asked])
         except BadRequest:
             if len(asked) == 1:
                 raise
-            alone = await asyncio.gather(*(self._outputs([each]) for each in asked), return_exceptions=True)
+            alone = await asyncio.gather(*(self._outputs([pair]) for pair in pairs), return_exceptions=True)
             return [each if isinstance(each, BaseException) else each[0] for each in alone]
         found: dict[int, list[Any]] = {each.index: [] for each in asked}
         foreign: list[int] = []
@@ -127,7 +131,8 @@ class Batches:
                 shown = ", ".join(map(str, foreign[:_SHOWN])) + ", …" * (len(foreign) > _SHOWN)
                 told = f"{len(foreign)} of its outputs are for an {INDEX} that was not asked: {shown}"
                 raise BadAnswer(f"the answer to {len(asked)} rows is not for them: {told}", code="foreign")
-            asked[0].notes["foreign_outputs"] = len(foreign)
+            told_by = next((each for each, answer in pairs if not answer.done()), asked[0])  # some may have timed out
+            told_by.notes["foreign_outputs"] = len(foreign)
         return [self._one_of(found[each.index], each) for each in asked]
 
     def _one_of(self, outputs: list[Any], asked: Asked) -> Any:

@@ -1,17 +1,20 @@
 """One request to an HTTP service and its answer; or, in one sentence, why there is none.
 
 What a header says may be a secret: it is written with the name of an environment variable, `Bearer ${TOKEN}`, and read
-when a client is made. No value of such a variable stands in what is raised here.
+when a client is made. No value of such a variable stands in what is raised here, nor in what the HTTP library logs of
+headers while a client is open.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import re
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
@@ -127,7 +130,7 @@ class Exchange:
     def _hidden(self, text: str) -> str:
         """A text without the values of variables."""
         for name, value in self._secrets.items():
-            for written in (value, _in_json(value).decode()):
+            for written in (value, _in_json(value).decode(), value.replace("\\", "\\\\").replace("'", "\\'")):
                 text = text.replace(written, f"${{{name}}}")
         return text
 
@@ -168,10 +171,11 @@ class Exchange:
             limits=http.Limits(),  # and says how many requests there are at once
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # or an answer would depend on those before it
         )
-        try:
-            yield client
-        finally:
-            await client.aclose()
+        with _hidden_in_logs(self._hidden):
+            try:
+                yield client
+            finally:
+                await client.aclose()
 
     def _elsewhere(self, response: httpx2.Response) -> httpx2.URL:
         """Where a redirect leads.
@@ -226,6 +230,25 @@ def _library() -> Any:
     except ImportError:
         raise SpecError("asking a service needs an HTTP client: pip install evaluand[http]") from None
     return httpx2
+
+
+@contextmanager
+def _hidden_in_logs(hidden: Callable[[str], str]) -> Iterator[None]:
+    """Lets the HTTP library log texts only as `hidden` gives them back."""
+
+    def hide(record: logging.LogRecord) -> bool:
+        record.msg, record.args = hidden(record.getMessage()), ()
+        return True
+
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("httpx2", "httpcore2")]
+    loggers = [logging.getLogger(name) for name in names]  # a filter holds for the logger itself, not those below it
+    for logger in loggers:
+        logger.addFilter(hide)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(hide)
 
 
 def _in_json(value: str) -> bytes:

@@ -152,7 +152,7 @@ class _Service(Task[Any, Any]):
             row = dict(made[0])
         return row
 
-    def _output(self, answer: Any, index: int) -> Any:
+    def _output(self, answer: Any, request: Request) -> Any:
         """The responses that an answer holds: None, one or alternatives, of items where the task declares them.
 
         Raises:
@@ -166,10 +166,11 @@ class _Service(Task[Any, Any]):
             told = f"{'holds' if isinstance(answer, list) else 'is'} {with_article(type(wrong[0]).__name__)}"
             raise BadAnswer(f"the answer {told}; it must be a JSON object, or a list of objects", code="form")
         try:
-            items = [item for row in rows for item in self._pipelines["output_pipeline"].adapt(row, index)]
+            items = [item for row in rows for item in self._pipelines["output_pipeline"].adapt(row, request.index)]
         except AdapterError as error:
             raise BadAnswer(f"output_pipeline: {error}", code="output_pipeline") from None
-        return self._responses([self._item(place, item, index) for place, item in enumerate(items)])
+        numbered = [self._item(place, item, request.index) for place, item in enumerate(items)]
+        return self._responses(numbered, request.task_span)
 
     def _item(self, place: int, item: Any, index: int) -> tuple[int | None, Any]:
         """The number of the response that an item belongs to, where it says so, and the rest of it."""
@@ -187,7 +188,7 @@ class _Service(Task[Any, Any]):
             raise BadAnswer(f"{told}: it does not fit the output schema", code="schema")
         return number, item
 
-    def _responses(self, items: list[tuple[int | None, Any]]) -> Any:
+    def _responses(self, items: list[tuple[int | None, Any]], task_span: TaskSpan) -> Any:
         numbered = [number for number, _ in items if number is not None]
         if numbered and len(numbered) < len(items):
             raise BadAnswer(f"only {len(numbered)} of {len(items)} items have a {RESPONSE_INDEX}", code="form")
@@ -198,6 +199,8 @@ class _Service(Task[Any, Any]):
         for number, value in items:
             assert number is not None
             groups[number].append(value)
+        if (given := list(groups)) != list(range(len(given))):
+            task_span.log("given_response_indexes", given)
         if self.items:
             return Alternatives(list(groups.values()))
         several = [number for number, values in groups.items() if len(values) > 1]
@@ -217,8 +220,9 @@ class ServiceTask(_Service):
 
     The answer is a JSON object or a list of objects, from which `output_pipeline` makes items. Each item is a response,
     best first, or with `items` they are one response together; `_response_index_`, where an adapter gives it, says
-    which response an item belongs to, and in which order they come. `[]` is an empty answer, `null` is none. An item
-    that does not fit `output_schema` makes a failed row.
+    which response an item belongs to, and in which order they come; they are numbered anew from 0, and where that
+    changes a number, those given are logged as `given_response_indexes`. `[]` is an empty answer, `null` is none. An
+    item that does not fit `output_schema` makes a failed row.
 
     Failures: what may pass (no connection, a connection that breaks off, a timeout, 408, 425, 429, 5xx) is tried again
     as the run's `retries` and `backoff` say, after `Retry-After` at the soonest. Other 4xx are bad requests.
@@ -289,7 +293,7 @@ class ServiceTask(_Service):
                 raise Skipped(str(error), code=error.code) from None
             error.stops = self.on_bad_request == "abort"
             raise
-        return self._output(answer, request.index)
+        return self._output(answer, request)
 
     @property
     def _address(self) -> str:
@@ -362,11 +366,11 @@ class LocalServiceTask(_Service):
         asked = self._asked(request)
         row = asked if UPLOAD in asked else json.loads(_written(asked))
         if self.is_async:
-            return self._awaited(row, request.index)
-        return self._output(self._through_json(self.function(row)), request.index)
+            return self._awaited(row, request)
+        return self._output(self._through_json(self.function(row)), request)
 
-    async def _awaited(self, row: dict[str, Any], index: int) -> Any:
-        return self._output(self._through_json(await self.function(row)), index)
+    async def _awaited(self, row: dict[str, Any], request: Request) -> Any:
+        return self._output(self._through_json(await self.function(row)), request)
 
     def _through_json(self, answer: Any) -> Any:
         try:

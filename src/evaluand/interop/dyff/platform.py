@@ -138,13 +138,14 @@ class EvaluationClientConfiguration(_Resource):
     def policy(self, **more: Any) -> Policy:
         """The policy of a run that asks so; `more` are further parameters, such as its concurrency.
 
-        The delay is that of the first further try; it doubles, up to a minute.
+        The limit is that of each row's own tries, not of tries without a success between them.
         """
         return Policy(
             timeout=self.requestTimeoutSeconds,
             total_timeout=self.totalTimeoutSeconds,
             retries=self.transientErrorRetryLimit,
             backoff=self.transientErrorRetryDelaySeconds,
+            backoff_growth=1,
             **more,
         )
 
