@@ -79,19 +79,19 @@ class Boxes:
             raise DataError(Fault(f"{what} row {row}", "has no image") for row in empty.tolist())
         label = _arrow(columns[LABEL], f"{what}: label") if LABEL in columns else None
         parse = _Parser(what, image)
-        if BOX in columns:
-            corners = parse.boxes(columns[BOX])
-        else:
-            corners = np.stack([parse.numbers(columns[name], name) for name in COORDINATES])
         confidence = parse.numbers(columns[CONFIDENCE], CONFIDENCE) if CONFIDENCE in columns else None
-        lengths = {len(image), corners.shape[1], *(len(each) for each in (confidence, label) if each is not None)}
+        sides = (
+            parse.boxes(columns[BOX])
+            if BOX in columns
+            else [parse.numbers(columns[name], name) for name in COORDINATES]
+        )
+        lengths = {len(each) for each in (image, label, confidence, *sides) if each is not None}
         if len(lengths) > 1:
-            raise DataError(
-                f"{what}: the columns have {' and '.join(map(str, sorted(lengths)))} rows; give each as many"
-            )
+            told = " and ".join(map(str, sorted(lengths)))
+            raise DataError(f"{what}: the columns have {told} rows; give each as many")
         if confidence is not None and len(confidence) and np.isnan(confidence).all() and _all_null(columns[CONFIDENCE]):
             confidence = None
-        return cls(what, image, corners, confidence, label)
+        return cls(what, image, np.stack(sides), confidence, label)
 
     def refuse_odd(self, takes: Literal["proper", "inverted", "anything"]) -> None:
         """Stops at boxes and confidences that are none.
@@ -161,7 +161,7 @@ _BY_LENGTH: Final = {
 
 def _columns_of_rows(rows: Sequence[Any], what: str) -> Mapping[str, Any]:
     if not len(rows):
-        return {name: () for name in _BY_LENGTH[5]}
+        return dict.fromkeys(_BY_LENGTH[5], ())
     bad = [
         row for row, cells in enumerate(rows) if not isinstance(cells, Sequence | np.ndarray) or isinstance(cells, str)
     ]
@@ -215,28 +215,22 @@ class _Parser:
                 column = pc.utf8_trim_whitespace(column)
             elif pa.types.is_boolean(column.type):
                 return self._each(column.to_pylist(), name)
-            return np.asarray(
-                column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-                if isinstance(column, pa.Array)
-                else column.cast(pa.float64()).to_numpy()
-            )
+            return np.asarray(column.cast(pa.float64()))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             return self._each(given.to_pylist() if hasattr(given, "to_pylist") else list(given), name)
 
-    def boxes(self, given: Any) -> np.ndarray:
-        """A column of texts such as `10,11,100,100`, or of lists of four, as 4 × rows."""
+    def boxes(self, given: Any) -> list[np.ndarray]:
+        """The coordinates of a column of texts such as `10,11,100,100`, or of lists of four."""
         column = _arrow(given, f"{self.what}: {BOX}")
         if not len(column):
-            return np.empty((4, 0))
+            return [np.empty(0)] * 4
         if not _is_text(column.type) and not pa.types.is_list(column.type):
             raise DataError(f"{self.what}: box holds {column.type}; give text such as '10,11,100,100'")
         parts = pc.split_pattern(column, ",") if _is_text(column.type) else column
         counts = np.asarray(pc.fill_null(pc.list_value_length(parts), 0))
         self._refuse(counts != 4, lambda row: f"box is {column[row].as_py()!r}; give x_min,y_min,x_max,y_max")
         flat = parts.flatten()
-        return np.stack(
-            [self.numbers(flat.take(pa.array(np.arange(i, len(flat), 4))), COORDINATES[i]) for i in range(4)]
-        )
+        return [self.numbers(flat.take(pa.array(np.arange(i, len(flat), 4))), COORDINATES[i]) for i in range(4)]
 
     def _each(self, cells: Sequence[Any], name: str) -> np.ndarray:
         values, bad = np.full(len(cells), np.nan), np.zeros(len(cells), np.bool_)

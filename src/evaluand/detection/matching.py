@@ -62,14 +62,12 @@ def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: D
     limits = [definition.threshold(iou) for iou in ious]
     pairs = _overlapping(detections.corners, place, truths.corners, truth_place, min(limits), definition)
     pairs = _Pairs(*(column[kept[pairs.detection]] for column in pairs))
-    prefer = _in_their_order(truths, definition)
     found = np.zeros((len(limits), len(order)), np.bool_)
     for level, limit in enumerate(limits):
         enough = pairs.overlap > limit if definition.strict else pairs.overlap >= limit
         some = _Pairs(*(column[enough] for column in pairs))
-        found[
-            level, _matched(some, rank, prefer, _claims(some, detections, rank, definition), definition.only_best)
-        ] = 1
+        asked, claims = _asked(some, truths, definition), _claims(some, detections, rank, definition)
+        found[level, _matched(some, asked, claims, len(truths), definition.only_best)] = True
     order = order[kept[order]]
     return Matching(order, found[:, order], label[order], truth_label, labels)
 
@@ -105,7 +103,8 @@ def _places(
         if (codes < 0).any():
             raise DataError(boxes.fault(row, "has no label") for row in np.flatnonzero(codes < 0).tolist())
     n = max(len(names), 1)
-    return place * n + label, truth_place * n + truth_label, label, truth_label, names.tolist()
+    names_of: list[str | int | None] = names.tolist()
+    return place * n + label, truth_place * n + truth_label, label, truth_label, names_of
 
 
 def _order(detections: Boxes, definition: Definition) -> np.ndarray:
@@ -115,7 +114,7 @@ def _order(detections: Boxes, definition: Definition) -> np.ndarray:
     if definition.ties == "image":
         return np.asarray(np.lexsort((_sorted_codes(detections), -confidence)))
     order = np.argsort(-confidence, kind="stable")
-    if definition.ties == "file" or not (np.diff(confidence[order]) == 0).any():
+    if definition.ties == "file" or not _any_alike(confidence[order]):
         return order
     return np.asarray(np.lexsort((*detections.corners[::-1], -confidence)))
 
@@ -138,35 +137,49 @@ def _surest(place: np.ndarray, rank: np.ndarray, most: int) -> np.ndarray:
     return kept
 
 
-def _in_their_order(truths: Boxes, definition: Definition) -> np.ndarray:
-    """Which of the true boxes that a detection overlaps alike it asks first, as a number for each."""
-    n = len(truths)
-    if definition.ties != "step":
-        return np.arange(n)[::-1] if definition.ties == "image" else np.arange(n)
-    place = np.empty(n, np.int64)
-    place[np.lexsort(truths.corners[::-1])] = np.arange(n)
-    return place
-
-
 def _claims(pairs: _Pairs, detections: Boxes, rank: np.ndarray, definition: Definition) -> np.ndarray:
     """What a true box prefers, as a number for each pair: the smaller."""
-    if definition.ties != "step" or not len(pairs.detection):
-        return rank[pairs.detection]
     confidence = np.zeros(len(detections)) if detections.confidence is None else detections.confidence
-    claim = np.empty(len(pairs.detection), np.int64)
-    order = np.lexsort((rank[pairs.detection], -pairs.overlap, -confidence[pairs.detection]))
-    claim[order] = np.arange(len(order))
+    own, asking = confidence[pairs.detection], rank[pairs.detection]
+    if definition.ties != "step" or not _any_alike(np.sort(confidence)):
+        return np.asarray(asking)
+    claim = np.empty(len(own), np.int64)
+    claim[np.lexsort((asking, -pairs.overlap, -own))] = np.arange(len(own))
     return claim
 
 
-def _matched(pairs: _Pairs, rank: np.ndarray, prefer: np.ndarray, claim: np.ndarray, only_best: bool) -> np.ndarray:
-    """The detections that get a true box."""
-    order = np.lexsort((prefer[pairs.truth], -pairs.overlap, pairs.detection))
+def _asked(pairs: _Pairs, truths: Boxes, definition: Definition) -> np.ndarray:
+    """The order in which pairs are tried, detection by detection: the larger overlap first.
+
+    Of equal ones the smaller box is the first where rows have no order, else the first or, as pycocotools has it, the
+    last in the file.
+    """
+    order = np.lexsort((-pairs.overlap, pairs.detection))
+    if not _any_alike(pairs.detection[order], pairs.overlap[order]):
+        return np.asarray(order)
+    place = np.arange(len(truths)) if definition.ties != "image" else -np.arange(len(truths))
+    if definition.ties == "step":
+        place[np.lexsort(truths.corners[::-1])] = np.arange(len(truths))
+    return np.asarray(np.lexsort((place[pairs.truth], -pairs.overlap, pairs.detection)))
+
+
+def _any_alike(*columns: np.ndarray) -> bool:
+    """Whether a row is equal to the one before."""
+    return bool(np.logical_and.reduce([column[1:] == column[:-1] for column in columns]).any())
+
+
+def _matched(pairs: _Pairs, order: np.ndarray, claim: np.ndarray, n_truths: int, only_best: bool) -> np.ndarray:
+    """The detections that get a true box.
+
+    Args:
+        order: in which pairs are tried.
+        claim: what a true box prefers.
+    """
     detection, truth, claim = pairs.detection[order], pairs.truth[order], claim[order]
     first = np.ones(len(order), np.bool_)
     first[1:] = detection[1:] != detection[:-1]
     last = np.append(first[1:], True) if not only_best else np.ones(len(order), np.bool_)
-    holder = np.full(len(prefer), -1, np.int64)  # the pair by which each true box is held
+    holder = np.full(n_truths, -1, np.int64)  # the pair by which each true box is held
     asking = np.flatnonzero(first)
     while len(asking):
         asking = asking[np.argsort(-claim[asking], kind="stable")]
@@ -177,7 +190,7 @@ def _matched(pairs: _Pairs, rank: np.ndarray, prefer: np.ndarray, claim: np.ndar
         displaced = before[better & (before >= 0)]
         refused = np.concatenate([asking[holder[asked] != asking], np.unique(displaced)])
         asking = refused[~last[refused]] + 1
-    return detection[holder[holder >= 0]]
+    return np.asarray(detection[holder[holder >= 0]])
 
 
 _AT_ONCE = 1 << 17  # pairs of boxes, which the processor's cache holds
@@ -235,7 +248,7 @@ def _windows(
     """The rows of detections, the true boxes sorted by place and beginning, and of each row which it may overlap.
 
     Place and beginning make one sortable number. Rounding may make the window of a row larger and never smaller, since
-    it keeps the order of numbers, and the window ends with the place.
+    it keeps the order of numbers, and places are so far apart that no window reaches into the next.
     """
     begin = truth_corners[0, truths]
     lowest, highest = float(begin.min()), float(begin.max())
@@ -249,10 +262,9 @@ def _windows(
         slack = _SLACK * (np.abs(x_min) + width / np.float64(least))
         ends = np.stack([x_min - before - slack, x_min + (1 - least) * width + slack])
     low, high = place[rows] * stride + (np.clip(ends, lowest, highest) - lowest)
+    by_window = np.argsort(low)  # what is looked up in order is found faster
+    rows, low, high = rows[by_window], low[by_window], high[by_window]
     start, stop = np.searchsorted(key, low, "left"), np.searchsorted(key, high, "right")
-    own_start = np.searchsorted(truth_place[truths], place[rows], "left")
-    own_stop = np.searchsorted(truth_place[truths], place[rows], "right")
-    start, stop = np.maximum(start, own_start), np.minimum(stop, own_stop)
     some = np.flatnonzero(stop > start)
     return rows[some], truths, start[some], stop[some]
 
