@@ -136,11 +136,16 @@ class Statistic(Metric):
         value, low, high = (np.full(n.shape, np.nan) for _ in range(3))
         reasons: list[str | None] = [NO_ROWS] * len(n)
         data: list[dict[str, Any]] = [{"n": int(rows)} for rows in n]
-        for group, rows in _by_group(_table(state)):
-            found = self._of_group({**rows, LABELS: state[LABELS]}, int(n[group]), int(state["clusters"][group]))
+        for group, rows in self.rows_of(state):
+            found = self._of_group(rows, int(n[group]), int(state["clusters"][group]))
             value[group], low[group], high[group], reasons[group], told = found
             data[group] |= told
         return Values(value, low, high, reasons, data)
+
+    def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
+        """The rows of each group that has some, as `arranged` takes them."""
+        for group, rows in _by_group(_table(state)):
+            yield group, {**rows, LABELS: state[LABELS]}
 
     def replicates(self, state: State) -> tuple[np.ndarray, np.ndarray]:
         """The value of each group, and all of them once more without each block (`BLOCKS` × groups).
@@ -149,8 +154,8 @@ class Statistic(Metric):
         """
         n = state["n"]
         value, without = np.full(n.shape, np.nan), np.full((BLOCKS, *n.shape), np.nan)
-        for group, rows in _by_group(_table(state)):
-            arranged = self.arranged({**rows, LABELS: state[LABELS]})
+        for group, rows in self.rows_of(state):
+            arranged = self.arranged(rows)
             value[group] = self._values(arranged, arranged[WEIGHT][None])[0]
             without[:, group] = value[group]
             blocks, left = self._without_each(arranged, arranged[BLOCK])

@@ -1,0 +1,40 @@
+"""Object detection: boxes, which of them match, and the average precision of what was found.
+
+    boxes       columns of boxes, read from tables, arrays and rows, and checked
+    definition  what public definitions differ in, under one name each
+    matching    which detection finds which true box
+    precision   recall, precision and their average, also for many weightings of the images at once
+
+A detection and a true box can match if they stand in the same image and have the same label. Nothing here loops over
+boxes or images.
+"""
+
+from evaluand.detection.boxes import Boxes
+from evaluand.detection.definition import DEFINITIONS, Definition, Points, definition_of
+from evaluand.detection.matching import Matching, match
+from evaluand.detection.precision import (
+    AveragePrecision,
+    average_precision,
+    average_precision_by_label,
+    check_iou,
+    curve,
+    mean_over_recall,
+    steps,
+)
+
+__all__ = [
+    "DEFINITIONS",
+    "AveragePrecision",
+    "Boxes",
+    "Definition",
+    "Matching",
+    "Points",
+    "average_precision",
+    "average_precision_by_label",
+    "check_iou",
+    "curve",
+    "definition_of",
+    "match",
+    "mean_over_recall",
+    "steps",
+]

@@ -1,0 +1,162 @@
+"""Recall and precision along the confidence, and their average."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from evaluand.detection.boxes import Boxes
+from evaluand.detection.definition import Definition, Points, definition_of
+from evaluand.detection.matching import match
+from evaluand.errors import SpecError
+
+
+class AveragePrecision(NamedTuple):
+    """The average precision and the curve it averages.
+
+    Attributes:
+        recall: after each step from the surest detection down; a step is one detection, or under the definition
+            `standard` all of one confidence.
+        precision: after the same steps.
+        ap: NaN where there is no true box, which leaves it undefined.
+    """
+
+    recall: np.ndarray
+    precision: np.ndarray
+    ap: float
+
+
+def average_precision(
+    detections: Any,
+    truths: Any,
+    *,
+    iou: float = 0.5,
+    definition: str = "standard",
+    points: Points | None = None,
+) -> AveragePrecision:
+    """The average precision of detections of one class.
+
+    A detection is right if it overlaps a true box of its image enough and no other has found that. A detection in an
+    image without true boxes is wrong. Without detections recall and average are 0.
+
+    Args:
+        detections: what `Boxes.of` takes; without a confidence all are equally sure.
+        truths: the same without confidence.
+        iou: intersection over union from which boxes match.
+        definition: `standard`, `3.1.1`, `core-2022` or `coco`; see `DEFINITIONS`.
+        points: over what precision is averaged, where that is not to be the definition's own: `area` under the
+            envelope, or 11 or 101 evenly spaced recalls.
+
+    Raises:
+        SpecError: there is no such definition, the threshold is none, or the boxes have labels.
+        DataError: a box or a confidence is none; with its row and image.
+
+    Example:
+        >>> truths = [["a.png", 0, 0, 10, 10], ["a.png", 50, 50, 60, 60]]
+        >>> found = average_precision([["a.png", 0, 0, 10, 9, 0.9], ["b.png", 0, 0, 10, 10, 0.8]], truths)
+        >>> found.recall, found.precision, found.ap
+        (array([0.5, 0.5]), array([1. , 0.5]), 0.5)
+    """
+    found, wanted = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
+    if found.label is not None or wanted.label is not None:
+        raise SpecError("average_precision is of one class, and the boxes have labels; use average_precision_by_label")
+    [(_, value)] = _by_label(found, wanted, iou, definition_of(definition, points))
+    return value
+
+
+def average_precision_by_label(
+    detections: Any,
+    truths: Any,
+    *,
+    iou: float = 0.5,
+    definition: str = "standard",
+    points: Points | None = None,
+) -> dict[str | int | None, AveragePrecision]:
+    """The average precision of each label, in the order of labels; arguments and errors as for `average_precision`.
+
+    Boxes of different labels never match. The mean over the labels whose average is defined is the mean average
+    precision.
+
+    Example:
+        >>> truths = {"image": [0], "box": ["0,0,9,9"], "label": ["cat"]}
+        >>> detections = {"image": [0, 0], "box": ["0,0,9,9"] * 2, "label": ["cat", "dog"], "confidence": [0.5, 0.9]}
+        >>> {label: found.ap for label, found in average_precision_by_label(detections, truths).items()}
+        {'cat': 1.0, 'dog': nan}
+    """
+    found, wanted = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
+    return dict(_by_label(found, wanted, iou, definition_of(definition, points)))
+
+
+def _by_label(
+    detections: Boxes, truths: Boxes, iou: float, definition: Definition
+) -> Iterator[tuple[str | int | None, AveragePrecision]]:
+    check_iou(iou, definition)
+    matching = match(detections, truths, [iou], definition)
+    confidence = np.zeros(len(detections)) if detections.confidence is None else detections.confidence
+    codes = range(len(matching.labels))
+    for code in sorted(codes, key=lambda code: (str(type(matching.labels[code])), matching.labels[code])):
+        rows = np.flatnonzero(matching.label == code)
+        last = steps(confidence[matching.order[rows]], definition)
+        total = np.array([np.count_nonzero(matching.truth_label == code)], np.float64)
+        recall, precision = curve(matching.found[0, rows], np.ones((1, len(rows))), total, last, definition)
+        ap = float(mean_over_recall(recall, precision, definition)[0]) if total[0] else math.nan
+        yield matching.labels[code], AveragePrecision(recall[0], precision[0], ap)
+
+
+def check_iou(iou: Any, definition: Definition) -> None:
+    """Refuses a threshold of which nothing or everything would match.
+
+    Raises:
+        SpecError: it is no number between 0 and 1.
+    """
+    number = isinstance(iou, int | float | np.floating) and not isinstance(iou, bool)
+    if not number or not (0 <= iou < 1 if definition.strict else 0 < iou <= 1):
+        raise SpecError(f"iou={iou!r} must lie between 0 and 1, such as 0.5")
+
+
+def steps(confidence: np.ndarray, definition: Definition) -> np.ndarray:
+    """Where steps of the curve end among sorted detections: after each, or after all of one confidence."""
+    ends = np.ones(len(confidence), np.bool_)
+    if definition.ties == "step":
+        ends[:-1] = confidence[1:] != confidence[:-1]
+    return np.flatnonzero(ends)
+
+
+def curve(
+    found: np.ndarray, weight: np.ndarray, total: np.ndarray, last: np.ndarray, definition: Definition
+) -> tuple[np.ndarray, np.ndarray]:
+    """Recall and precision after each step, under several weightings.
+
+    Args:
+        found: whether each detection is right, from the surest down.
+        weight: replicates × detections.
+        total: the weight of all true boxes, by replicate.
+        last: where steps end.
+
+    Returns:
+        Replicates × steps each; recall is NaN where there are no true boxes.
+    """
+    right = np.cumsum(weight * found, axis=1)[:, last]
+    all_ = np.cumsum(weight, axis=1)[:, last]
+    if definition.ties == "image":
+        all_ = all_ + np.spacing(1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        recall = right / np.where(total > 0, total, np.nan)[:, None]
+        return recall, np.where(all_ > 0, right / all_, 0.0)
+
+
+def mean_over_recall(recall: np.ndarray, precision: np.ndarray, definition: Definition) -> np.ndarray:
+    """The mean over recall of the best precision at that recall or a higher one, by replicate; 0 without a step."""
+    n = recall.shape[1]
+    if not n:
+        return np.zeros(len(recall))
+    envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+    if definition.points == "area":
+        return np.asarray((np.diff(recall, axis=1, prepend=0.0) * envelope).sum(axis=1))
+    levels = definition.recalls
+    reached = np.stack([np.searchsorted(each, levels, "left") for each in recall])
+    held = np.take_along_axis(envelope, np.minimum(reached, n - 1), axis=1)
+    return np.asarray(np.where(reached < n, held, 0.0).mean(axis=1))

@@ -1,0 +1,356 @@
+"""Detection on the path: boxes of images are checked by the scorer and averaged by the metric."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+from typing import Any
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evaluand.aggregation import Aggregator, Measure
+from evaluand.dataset import Dataset
+from evaluand.detection import average_precision_by_label
+from evaluand.errors import DataError, SpecError
+from evaluand.evaluation import Evaluator
+from evaluand.groups import MetricRow, merge, summarise, summarise_shard
+from evaluand.metrics.mean_average_precision import MeanAveragePrecision
+from evaluand.run import Runner
+from evaluand.scorers.detection import Detection
+
+Boxes = list[dict[str, Any]]
+
+
+def box(side: float, label: str | None = None, confidence: float | None = None, size: float = 10) -> dict[str, Any]:
+    """A square that begins at `side`."""
+    told = {"box": [side, side, side + size, side + size], "label": label, "confidence": confidence}
+    return {name: cell for name, cell in told.items() if cell is not None}
+
+
+def table(images: list[tuple[Boxes | None, Boxes]], **columns: list[Any]) -> pa.Table:
+    """The scorer's table: of each image what was detected (None: the task failed) and what is there."""
+    rows = []
+    for detected, expected in images:
+        held = Detection().unanswered(expected) if detected is None else Detection().score(detected, expected).columns
+        rows.append({name: (held or {}).get(name) for name in ("truths", "detections")})
+    text = {name: [None if row[name] is None else orjson.dumps(row[name]).decode() for row in rows] for name in rows[0]}
+    status = ["failed" if detected is None else "scored" for detected, _ in images]
+    columns = {"_index_": list(range(len(images))), "status": status, **text, **columns}
+    return pa.table(columns, pa.schema([(n, pa.string()) for n in text]) if not images else None)
+
+
+def value_of(metric: MeanAveragePrecision, images: list[tuple[Boxes | None, Boxes]], **columns: list[Any]) -> MetricRow:
+    [row] = summarise([table(images, **columns)], [metric])
+    return row
+
+
+def drawn(seed: int, images: int = 20, labels: str = "abc", ties: bool = False) -> list[tuple[Boxes | None, Boxes]]:
+    random = np.random.default_rng(seed)
+    found: list[tuple[Boxes | None, Boxes]] = []
+    for _ in range(images):
+        expected = [box(float(side), str(random.choice(list(labels)))) for side in random.integers(0, 80, 6)]
+        detected = []
+        for one in expected:
+            side, label = one["box"][0] + float(random.integers(-3, 4)), str(random.choice([one["label"], labels[0]]))
+            sure = float(random.integers(0, 8)) / 8 if ties else float(random.random())
+            detected.append(box(side, label, sure, float(random.integers(7, 13))))
+        found.append((detected, expected))
+    return found
+
+
+def flat(images: list[tuple[Boxes | None, Boxes]]) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """The boxes of all images as columns."""
+    sides = []
+    for side in (0, 1):
+        rows = [(image, one) for image, pair in enumerate(images) for one in pair[side] or ()]
+        columns = {"image": [image for image, _ in rows], "box": [one["box"] for _, one in rows]}
+        sides.append(columns | {name: [one.get(name) for _, one in rows] for name in ("label", "confidence")})
+    del sides[1]["confidence"]
+    return sides[0], sides[1]
+
+
+# The value
+
+
+def test_the_mean_is_over_labels_that_have_true_boxes() -> None:
+    images: list[tuple[Boxes | None, Boxes]] = [
+        ([box(0, "cat", 0.9), box(50, "dog", 0.8)], [box(0, "cat"), box(20, "cat"), box(50, "dog")]),
+        ([box(0, "bird", 0.9)], []),
+    ]
+    row = value_of(MeanAveragePrecision(), images)
+    assert row.value == pytest.approx(0.75, abs=1e-15)
+    assert row.data["labels"] == {
+        "bird": {"value": None, "expected": 0, "predicted": 1},
+        "cat": {"value": 0.5, "expected": 2, "predicted": 1},
+        "dog": {"value": 1.0, "expected": 1, "predicted": 1},
+    }
+    assert (row.data["expected"], row.data["predicted"]) == (3, 3)
+
+
+def test_one_label_alone() -> None:
+    images: list[tuple[Boxes | None, Boxes]] = [
+        ([box(0, "cat", 0.9), box(50, "dog", 0.8)], [box(0, "cat"), box(20, "cat"), box(50, "dog")])
+    ]
+    assert value_of(MeanAveragePrecision(label="cat"), images).value == 0.5
+    row = value_of(MeanAveragePrecision(label="cow"), images)
+    assert math.isnan(row.value)
+    assert row.reason == "no image has a true box with the label 'cow'"
+
+
+def test_boxes_without_labels_and_confidence() -> None:
+    images: list[tuple[Boxes | None, Boxes]] = [([box(0), box(50)], [box(0)])]
+    row = value_of(MeanAveragePrecision(), images)
+    assert row.value == 0.5
+    assert row.data == {"n": 1, "expected": 1, "predicted": 2}
+
+
+def test_nothing_detected_is_0_and_nothing_there_is_undefined() -> None:
+    assert value_of(MeanAveragePrecision(), [([], [box(0, "cat")]), ([], [])]).value == 0
+    row = value_of(MeanAveragePrecision(), [([box(0, "cat", 0.5)], []), ([], [])])
+    assert math.isnan(row.value)
+    assert row.reason == "no image has a true box"
+
+
+@pytest.mark.parametrize("definition", ["standard", "3.1.1", "core-2022", "coco"])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("points", [None, 11])
+def test_it_is_the_mean_of_the_average_precision_of_each_label(definition: str, ties: bool, points: Any) -> None:
+    images = drawn(1, ties=ties)
+    metric = MeanAveragePrecision(definition=definition, points=points, iou=0.6)
+    each = average_precision_by_label(*flat(images), iou=0.6, definition=definition, points=points)
+    row = value_of(metric, images)
+    assert row.value == pytest.approx(np.mean([found.ap for found in each.values()]), abs=1e-12)
+    told = {label: found["value"] for label, found in row.data["labels"].items()}
+    assert told == {label: pytest.approx(found.ap, abs=1e-12) for label, found in each.items()}
+    assert row.low < row.value < row.high
+
+
+def test_cocos_mean_is_that_of_pycocotools() -> None:
+    pytest.importorskip("pycocotools", reason="needs pycocotools: pip install pycocotools")
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    images = drawn(2, ties=True)
+    detections, truths = flat(images)
+
+    def rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
+        found = []
+        for image, (x_min, y_min, x_max, y_max), label in zip(
+            *(columns[n] for n in ("image", "box", "label")), strict=True
+        ):
+            size = [x_max - x_min, y_max - y_min]
+            kind = {"image_id": image, "category_id": "abc".index(label) + 1, "iscrowd": 0}
+            found.append({**kind, "bbox": [x_min, y_min, *size], "area": size[0] * size[1], "id": len(found) + 1})
+        return found
+
+    with contextlib.redirect_stdout(io.StringIO()):
+        whole = COCO()
+        whole.dataset = {
+            "images": [{"id": image} for image in range(len(images))],
+            "categories": [{"id": i} for i in (1, 2, 3)],
+            "annotations": rows(truths),
+            "info": {},
+        }
+        whole.createIndex()
+        sure = zip(rows(detections), detections["confidence"], strict=True)
+        judged = COCOeval(whole, whole.loadRes([{**row, "score": each} for row, each in sure]), "bbox")
+        judged.evaluate()
+        judged.accumulate()
+        judged.summarize()
+    for iou, place in (("0.50:0.95", 0), (0.5, 1), (0.75, 2)):
+        metric = MeanAveragePrecision(iou=iou, definition="coco")
+        assert value_of(metric, images).value == pytest.approx(judged.stats[place], abs=1e-12)
+
+
+def test_several_thresholds_are_averaged() -> None:
+    images = drawn(3)
+    each = [value_of(MeanAveragePrecision(iou=iou), images).value for iou in (0.5, 0.7)]
+    assert value_of(MeanAveragePrecision(iou=[0.5, 0.7]), images).value == pytest.approx(np.mean(each), abs=1e-14)
+
+
+def test_an_image_of_weight_2_is_an_image_twice() -> None:
+    images = drawn(4, images=6)
+    weight = [2.0, 1.0, 1.0, 3.0, 1.0, 0.0]
+    twice = [image for image, n in zip(images, weight, strict=True) for _ in range(int(n))]
+    weighted = value_of(MeanAveragePrecision(weighted=True), images, _weight_=weight)
+    assert weighted.value == pytest.approx(value_of(MeanAveragePrecision(), twice).value, abs=1e-12)
+
+
+# Merging, order, groups
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 1000), st.integers(0, 12), st.sampled_from(["standard", "3.1.1", "coco", "core-2022"]))
+def test_halves_merge_to_the_whole(seed: int, cut: int, definition: str) -> None:
+    images = [(detected, expected) for detected, expected in drawn(seed, images=12, ties=True)]
+    random = np.random.default_rng(seed)
+    groups = [str(each) for each in random.integers(0, 3, len(images))]
+    whole, metric = table(images, group=groups), MeanAveragePrecision(definition=definition)
+    by: list[tuple[str, ...]] = [(), ("group",)]
+    parts = [part for part in (whole.slice(0, cut), whole.slice(cut)) if part.num_rows]
+    merged = merge([summarise_shard(part, [metric], by) for part in parts]).rows()
+    assert repr(merged) == repr(summarise([whole], [metric], by))  # where NaN is NaN
+
+
+def test_a_hundred_orders_of_boxes_and_images_give_one_value() -> None:
+    images, random, found = drawn(5, ties=True), np.random.default_rng(0), set()
+    metric = MeanAveragePrecision(confidence=None)
+    for _ in range(100):
+        shuffled = [tuple([each[i] for i in random.permutation(len(each))] for each in image) for image in images]
+        found.add(value_of(metric, [shuffled[i] for i in random.permutation(len(shuffled))]).value)  # type: ignore[misc]
+    assert len(found) == 1
+
+
+def test_a_group_has_what_its_images_have() -> None:
+    images = drawn(6)
+    group = [str(image % 2) for image in range(len(images))]
+    _, *rows = summarise([table(images, group=group)], [MeanAveragePrecision()], [(), ("group",)])
+    for parity, row in enumerate(rows):
+        alone = value_of(MeanAveragePrecision(), images[parity::2])
+        assert (row.value, row.n) == (alone.value, 10)
+
+
+def test_the_curves_are_those_the_value_averages() -> None:
+    images = drawn(7)
+    metric = MeanAveragePrecision(iou=(0.5, 0.75))
+    prepared = metric.prepare(
+        {
+            "_index_": np.arange(len(images)),
+            **{n: np.array(table(images)[n].to_pylist(), object) for n in metric.columns},
+        }
+    )
+    [found] = metric.curves(metric.state({**prepared, "_cluster_": np.arange(20)}, np.zeros(20, np.int64), 1))
+    assert list(found) == [(label, iou) for label in "abc" for iou in (0.5, 0.75)]
+    for (label, iou), curve in found.items():
+        one = average_precision_by_label(*flat(images), iou=iou)[label]
+        assert curve.recall.tolist() == one.recall.tolist()
+        assert curve.precision.tolist() == one.precision.tolist()
+        assert (np.diff(curve.confidence) < 0).all()
+
+
+# Images without a score
+
+
+def test_an_image_that_failed_has_found_nothing_where_that_is_asked_and_bounds_otherwise() -> None:
+    images: list[tuple[Boxes | None, Boxes]] = [
+        ([box(0, "a", 0.9), box(40, "a", 0.95)], [box(0, "a")]),
+        (None, [box(0, "a")]),
+    ]
+    left_out, wrong = (value_of(MeanAveragePrecision(missing=way), images) for way in ("leave_out", "wrong"))
+    assert (left_out.value, left_out.worst) == (0.5, 0)
+    assert left_out.best == pytest.approx((1 + 2 / 3) / 2, abs=1e-12)  # the box of the other image first
+    assert wrong.value == 0.25
+    assert (left_out.n, left_out.n_failed) == (2, 1)
+
+
+def test_labels_that_only_a_failed_image_has_count_too() -> None:
+    images: list[tuple[Boxes | None, Boxes]] = [([box(0, "b", 0.9)], [box(0, "b")]), (None, [box(0, "a")])]
+    assert value_of(MeanAveragePrecision(missing="wrong"), images).value == 0.5
+    assert value_of(MeanAveragePrecision(), images).best == 1
+
+
+def test_nothing_counts_as_wrong_where_nothing_is_known() -> None:
+    rows = table([([box(0)], [box(0)]), (None, [box(0)])]).drop_columns(["truths"])
+    rows = rows.append_column("truths", pa.array([orjson.dumps({"box": [[0, 0, 9, 9]]}).decode(), None]))
+    with pytest.raises(DataError, match="_index_ 1: has no score and nothing tells its boxes"):
+        summarise([rows], [MeanAveragePrecision(missing="wrong")])
+    [row] = summarise([rows], [MeanAveragePrecision()])
+    assert (row.worst, row.best) == (0, 1)
+
+
+# The scorer
+
+
+def test_the_scorer_keeps_checked_boxes_as_columns() -> None:
+    score = Detection().score([{"box": "1,2,3,4", "confidence": ".5"}], [[1, 2, 3, 4], [5, 5, 6, 6]])
+    assert score.value is None
+    assert score.columns == {
+        "truths": {"box": [[1.0, 2.0, 3.0, 4.0], [5.0, 5.0, 6.0, 6.0]]},
+        "detections": {"box": [[1.0, 2.0, 3.0, 4.0]], "confidence": [0.5]},
+        "n_expected": 2,
+        "n_predicted": 1,
+    }
+
+
+def test_null_is_no_empty_image() -> None:
+    assert Detection().score([], None).status == "abstained"
+    assert Detection().score(None, []).status == "abstained"
+    assert Detection().score([], []).status == "scored"
+
+
+BAD: dict[str, tuple[Any, Any, str]] = {
+    "no list": ("cat", [], "the detected boxes are the text 'cat', not a list of boxes"),
+    "no box": ([{"bbox": [0, 0, 1, 1]}], [], "detected box 0 has 'bbox' and not 'box'"),
+    "three numbers": ([], [[0, 0, 1, 1], [0, 0, 1]], "expected box 1 has 3 numbers, not x_min, y_min, x_max, y_max"),
+    "NaN": ([[0, 0, 1, 1], [0, math.nan, 1, 1]], [], "detected box 1: y_min is the number nan, not a finite number"),
+    "quotes": (["'0,0,1,1'"], [], 'detected box 0: x_min is the text "\'0", not a finite number'),
+    "inverted": ([[5, 0, 1, 1]], [], "detected box 0: x_max is 1 and smaller than x_min, 5"),
+    "a label that is none": ([{"box": "0,0,1,1", "label": 0.5}], [], "detected box 0: label is the number 0.5"),
+    "labels for some": ([box(0, "a", 1), box(0, None, 1)], [], "detected box 1 has no label and others"),
+    "confidence for some": ([box(0, None, 1), box(0)], [], "detected box 1 has no confidence and others"),
+    "labels on one side": (
+        [box(0, "a", 1)],
+        [box(0)],
+        "the detected boxes have labels and the expected ones have none",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_box_that_is_none_is_named(name: str) -> None:
+    output, expected, message = BAD[name]
+    with pytest.raises(DataError, match=message):
+        Detection().score(output, expected)
+
+
+def test_images_that_do_not_agree_on_labels_or_confidence_are_named() -> None:
+    with pytest.raises(DataError, match="_index_ 1: its detections have no confidence, and those of others have"):
+        value_of(MeanAveragePrecision(), [([box(0, None, 0.5)], []), ([box(0)], [])])
+    with pytest.raises(DataError, match="_index_ 0: its truths have no label"):
+        value_of(MeanAveragePrecision(), [([], [box(0)]), ([], [box(0, "a")])])
+
+
+def test_another_table_is_refused() -> None:
+    with pytest.raises(SpecError, match="mean_average_precision reads 'truths', 'detections', which the table lacks"):
+        summarise([pa.table({"_index_": [0], "status": ["scored"], "value": [1.0]})], [MeanAveragePrecision()])
+    other = pa.table({"_index_": [0], "status": ["scored"], "truths": ["7"], "detections": ["7"]})
+    with pytest.raises(DataError, match="the column holds no boxes"):
+        summarise([other], [MeanAveragePrecision()])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"iou": 0}, "iou=0 must lie between 0 and 1"),
+        ({"iou": "0.5"}, "iou='0.5' must lie"),
+        ({"iou": []}, "names no threshold"),
+        ({"definition": "voc"}, "definition='voc' is none of"),
+        ({"points": 40}, "points=40 does not work"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        MeanAveragePrecision(**options)
+
+
+def test_the_whole_path() -> None:
+    images = drawn(8)
+    data = Dataset.from_rows([{"input": image, "expected": expected} for image, (_, expected) in enumerate(images)])
+
+    def detect(image: int) -> Any:
+        if image == 3:
+            raise RuntimeError("out of memory")
+        return images[image][0]
+
+    evaluation = Evaluator().evaluate(Runner().run(detect, data), {"boxes": "detection"})
+    metric = MeanAveragePrecision(missing="wrong")
+    [row] = Aggregator().aggregate([evaluation], [Measure("boxes", metric)]).table().to_pylist()
+    images[3] = ([], images[3][1])
+    assert row["value"] == pytest.approx(value_of(MeanAveragePrecision(), images).value, abs=1e-12)
+    assert (row["n"], row["n_failed"]) == (20, 1)
