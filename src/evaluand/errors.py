@@ -51,10 +51,11 @@ class SpecError(EvaluandError):
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong at one place."""
+    """One thing wrong at one place; `code` names its class for programs, where it has one."""
 
     where: str
     message: str
+    code: str = ""
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
