@@ -19,7 +19,7 @@ A message says what is wrong, where (file:row:column, `_index_`, JSON path) and 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 SHOWN_FAULTS = 20
 
@@ -55,7 +55,7 @@ class Fault:
 
     where: str
     message: str
-    code: str = ""
+    code: str = field(default="", kw_only=True)
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message

@@ -60,9 +60,7 @@ class SubType(StrEnum):
         return _APPLIES[self]
 
 
-_CLASSES: Final = frozenset(
-    {TaskType.CLASSIFICATION, TaskType.VERTEX_NOMINATION, TaskType.VERTEX_CLASSIFICATION}
-)
+_CLASSES: Final = frozenset({TaskType.CLASSIFICATION, TaskType.VERTEX_NOMINATION, TaskType.VERTEX_CLASSIFICATION})
 _MEMBERSHIPS: Final = frozenset({TaskType.CLUSTERING, TaskType.COMMUNITY_DETECTION})
 _APPLIES: Final = {
     SubType.BINARY: _CLASSES,
@@ -306,10 +304,10 @@ class Problem:
 
     def _faults(self) -> Iterator[Fault]:
         if not self.id:
-            yield Fault("id", "is empty; give the problem a name of its own", "empty")
+            yield Fault("id", "is empty; give the problem a name of its own", code="empty")
         for i, sub_type in enumerate(self.sub_types):
             if not sub_type.task_types.intersection(self.task_types):
-                yield Fault(f"sub_types[{i}]", inapplicable(sub_type, self.task_types), "not_applicable")
+                yield Fault(f"sub_types[{i}]", inapplicable(sub_type, self.task_types), code="not_applicable")
         for i, dataset in enumerate(self.datasets):
             yield from _dataset_faults(dataset, f"datasets[{i}]", self.task_types)
         if self.division is not None:
@@ -319,7 +317,7 @@ class Problem:
         for name in ("predictions", "scores"):
             file = getattr(self.outputs, name)
             if file is not None and not is_inside(file):
-                yield Fault(f"outputs.{name}", outside(file), "unsafe_path")
+                yield Fault(f"outputs.{name}", outside(file), code="unsafe_path")
 
 
 def inapplicable(sub_type: SubType, given: tuple[TaskType, ...]) -> str:
@@ -353,46 +351,46 @@ def outside(path: str) -> str:
 
 def _dataset_faults(dataset: TargetDataset, where: str, task_types: tuple[TaskType, ...]) -> Iterator[Fault]:
     if not dataset.id:
-        yield Fault(f"{where}.id", "is empty; name the dataset", "empty")
+        yield Fault(f"{where}.id", "is empty; name the dataset", code="empty")
     seen: set[int] = set()
     for i, target in enumerate(dataset.targets):
         place = f"{where}.targets[{i}]"
         if target.index in seen:
-            yield Fault(f"{place}.index", f"{target.index} is the index of two targets", "twice")
+            yield Fault(f"{place}.index", f"{target.index} is the index of two targets", code="twice")
         seen.add(target.index)
         if target.index < 0 or target.column < 0:
             part, value = ("index", target.index) if target.index < 0 else ("column", target.column)
-            yield Fault(f"{place}.{part}", f"is {value}; numbers begin at 0", "out_of_range")
+            yield Fault(f"{place}.{part}", f"is {value}; numbers begin at 0", code="out_of_range")
         if target.clusters is not None and target.clusters < 1:
-            yield Fault(f"{place}.clusters", f"is {target.clusters}; give at least 1", "out_of_range")
+            yield Fault(f"{place}.clusters", f"is {target.clusters}; give at least 1", code="out_of_range")
         elif target.clusters is not None and not has_clusters(task_types):
-            yield Fault(f"{place}.clusters", "is for clustering and community detection", "not_applicable")
+            yield Fault(f"{place}.clusters", "is for clustering and community detection", code="not_applicable")
 
 
 def _division_faults(division: Division, where: str) -> Iterator[Fault]:
     if division.method == "folds":
         if division.test is not None:
-            yield Fault(f"{where}.test", "is for hold-outs; folds test every row once", "not_applicable")
+            yield Fault(f"{where}.test", "is for hold-outs; folds test every row once", code="not_applicable")
         if division.folds is None or division.folds < 2:
-            yield Fault(f"{where}.folds", f"is {division.folds}; give at least 2", "out_of_range")
+            yield Fault(f"{where}.folds", f"is {division.folds}; give at least 2", code="out_of_range")
     else:
         if division.folds is not None:
-            yield Fault(f"{where}.folds", "is for folds; a hold-out has a test size", "not_applicable")
+            yield Fault(f"{where}.folds", "is for folds; a hold-out has a test size", code="not_applicable")
         if division.test is not None and not 0 <= division.test <= 1:
-            yield Fault(f"{where}.test", f"is {division.test}; give a share from 0 to 1", "out_of_range")
+            yield Fault(f"{where}.test", f"is {division.test}; give a share from 0 to 1", code="out_of_range")
     if division.repeats < 1:
-        yield Fault(f"{where}.repeats", f"is {division.repeats}; give at least 1", "out_of_range")
+        yield Fault(f"{where}.repeats", f"is {division.repeats}; give at least 1", code="out_of_range")
     for name in ("file", "script"):
         path = getattr(division, name)
         if path is not None and not is_inside(path):
-            yield Fault(f"{where}.{name}", outside(path), "unsafe_path")
+            yield Fault(f"{where}.{name}", outside(path), code="unsafe_path")
 
 
 def _criterion_faults(criterion: Criterion, where: str) -> Iterator[Fault]:
     standard = criterion.metric in STANDARD_METRICS
     if criterion.k is not None and criterion.k < 1:
-        yield Fault(f"{where}.k", f"is {criterion.k}; give at least 1", "out_of_range")
+        yield Fault(f"{where}.k", f"is {criterion.k}; give at least 1", code="out_of_range")
     if criterion.k is not None and standard and criterion.metric not in TAKES_K:
-        yield Fault(f"{where}.k", f"{criterion.metric} takes no k", "not_applicable")
+        yield Fault(f"{where}.k", f"{criterion.metric} takes no k", code="not_applicable")
     if criterion.positive is not None and standard and criterion.metric not in TAKES_POSITIVE:
-        yield Fault(f"{where}.positive", f"{criterion.metric} has no positive label", "not_applicable")
+        yield Fault(f"{where}.positive", f"{criterion.metric} has no positive label", code="not_applicable")

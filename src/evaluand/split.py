@@ -120,8 +120,8 @@ class Split:
         dealt = groups.dealt(strata, self.folds, held_out, _order(self.seed, repeat, groups.keys, groups.one))
         if self.folds is None and not (dealt != NOT_TESTED).any():
             raise SpecError(
-                f"test: {self.test} cannot be held out without parting a group of {groups.column!r}: all are larger than"
-                " twice that; hold out more"
+                f"test: {self.test} cannot be held out without parting a group of {groups.column!r}: each is at least"
+                " twice as large; hold out more"
             )
         return dealt[groups.codes]
 
@@ -395,7 +395,9 @@ def _check_tested_once(
     rows_ = np.flatnonzero(tested)
     _, first, back = np.unique(examples[rows_], return_index=True, return_inverse=True)
     earlier = folds[rows_][first][back]
-    for row, fold in zip(rows_[folds[rows_] != earlier].tolist(), earlier[folds[rows_] != earlier].tolist(), strict=True):
+    for row, fold in zip(
+        rows_[folds[rows_] != earlier].tolist(), earlier[folds[rows_] != earlier].tolist(), strict=True
+    ):
         fault(row, "tested_twice", f"tested in fold {folds[row]} and, in the same repeat, in fold {fold}")
 
 
@@ -413,7 +415,9 @@ def _check_whole(
     for fold, row in zip(folds.tolist(), learnt.tolist(), strict=True):
         if listed[fold] < n:
             where = f"repeat {fold // count}, fold {fold % count}"
-            fault(row, "incomplete", f"{where} lists {listed[fold]:,} of {n:,} examples; say of each whether it is tested")
+            fault(
+                row, "incomplete", f"{where} lists {listed[fold]:,} of {n:,} examples; say of each whether it is tested"
+            )
 
 
 def _check_column(parameter: str, column: str, dataset: Dataset) -> None:

@@ -1,8 +1,8 @@
 """datasetDoc.json and the tables it describes, as far as problems need them.
 
 A dataset document lists resources: tables with typed columns and roles, and collections of media that columns refer to.
-The table to learn from becomes a `Dataset`. Where its index has several columns, or repeats, the rows of one index value
-are one example: an image with its boxes, a text with its labels.
+The table to learn from becomes a `Dataset`. Where its index has several columns, or repeats, the rows of one index
+value are one example: an image with its boxes, a text with its labels.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class DatasetDocument:
         """The table to learn from."""
         tables = [r for r in self.resources if r.type == "table" and not r.collection]
         named = [r for r in tables if r.id == LEARNING or Path(r.path).stem == LEARNING]
-        return (named or (tables if len(tables) == 1 else [None]))[0]
+        return next(iter(named or (tables if len(tables) == 1 else ())), None)
 
     def table(self, id: str) -> pa.Table:
         """A table with the types that the document declares; an empty cell is no value.

@@ -1,7 +1,7 @@
 """problemDoc.json, versions 3.0 to 4.1.1, as a `Problem` and back.
 
-Versions 3.x name one task type and at most one sub-type; versions 4.x a list of keywords, several of which may be types.
-What one version cannot say is told when it is written, never left out in silence.
+Versions 3.x name one task type and at most one sub-type; versions 4.x a list of keywords, of which several may be
+types. What a version cannot say is told when it is written, never left out in silence.
 """
 
 from __future__ import annotations
@@ -311,7 +311,8 @@ def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]
     if version not in WRITTEN:
         raise SpecError(f"problems are written as {', '.join(WRITTEN)}, not as {version!r}")
     number = parsed(version)
-    faults, doubts = [], []
+    faults: list[Fault] = []
+    doubts: list[Fault] = []
     for fault in _unsayable(problem, number):
         (doubts if fault.code == "left_out" else faults).append(fault)
     if faults:
@@ -343,27 +344,29 @@ def _unsayable(problem: Problem, version: Version) -> Iterator[Fault]:
     """What a version has no words for."""
     old = version < (4,)
     if old and len(problem.task_types) != 1:
-        yield Fault("task_types", f"schema 3 has one task type, not {len(problem.task_types)}", "other_version")
+        yield Fault("task_types", f"schema 3 has one task type, not {len(problem.task_types)}", code="other_version")
     if old and len(problem.sub_types) > 1:
-        yield Fault("sub_types", f"schema 3 has one sub-type, not {len(problem.sub_types)}", "other_version")
+        yield Fault("sub_types", f"schema 3 has one sub-type, not {len(problem.sub_types)}", code="other_version")
     if old and problem.keywords:
-        yield Fault("keywords", f"schema 3 has none; left out: {', '.join(problem.keywords)}", "left_out")
+        yield Fault("keywords", f"schema 3 has none; left out: {', '.join(problem.keywords)}", code="left_out")
     for i, keyword in enumerate(problem.keywords):
         if not old and keyword not in KEYWORDS.values():
             near = registry.nearest(keyword, KEYWORDS.values())
-            yield Fault(f"keywords[{i}]", f"schema 4 has no keyword {keyword!r}{near}", "not_allowed")
+            yield Fault(f"keywords[{i}]", f"schema 4 has no keyword {keyword!r}{near}", code="not_allowed")
     for i, dataset in enumerate(problem.datasets):
         if old and (dataset.privileged or dataset.horizon):
-            yield Fault(f"datasets[{i}]", "schema 3 has no privileged columns and no horizon; left out", "left_out")
+            yield Fault(
+                f"datasets[{i}]", "schema 3 knows neither privileged columns nor horizons; left out", code="left_out"
+            )
     for i, task_type in enumerate(problem.task_types):
         if _word_of(task_type, old) is None:
-            yield Fault(f"task_types[{i}]", f"schema {version[0]} has no task {task_type}", "other_version")
+            yield Fault(f"task_types[{i}]", f"schema {version[0]} has no task {task_type}", code="other_version")
     if old and problem.division is not None and (problem.division.views or problem.division.script):
-        yield Fault("division", "schema 3 has no views and no script of the split; left out", "left_out")
+        yield Fault("division", "schema 3 has no views and no script of the split; left out", code="left_out")
     if problem.outputs.scores is None:
-        yield Fault("outputs.scores", "is None, which is read again as its default, scores.csv", "left_out")
+        yield Fault("outputs.scores", "is None, which is read again as its default, scores.csv", code="left_out")
     if problem.name == "NULL":
-        yield Fault("name", "'NULL' is read again as no name", "left_out")
+        yield Fault("name", "'NULL' is read again as no name", code="left_out")
     for i, criterion in enumerate(problem.criteria):
         yield from _unsayable_criterion(criterion, version, f"criteria[{i}]")
 
@@ -373,15 +376,15 @@ def _unsayable_criterion(criterion: Criterion, version: Version, where: str) -> 
     word = _METRIC_WORDS.get(criterion.metric)
     if word is None and criterion.metric not in registry.names("metrics"):
         near = registry.nearest(criterion.metric, [*_METRIC_WORDS, *registry.names("metrics")])
-        yield Fault(f"{where}.metric", f"no metric is called {criterion.metric!r}{near}", "unregistered_metric")
+        yield Fault(f"{where}.metric", f"no metric is called {criterion.metric!r}{near}", code="unregistered_metric")
     if word in (METRICS_ONLY_4 if old else METRICS_ONLY_3):
-        yield Fault(f"{where}.metric", f"schema {version[0]} has no {criterion.metric}", "other_version")
+        yield Fault(f"{where}.metric", f"schema {version[0]} has no {criterion.metric}", code="other_version")
     if word is not None and criterion.k is not None and word not in takes_k(version):
-        yield Fault(f"{where}.k", f"schema {version[0]} has none for {criterion.metric}", "other_version")
+        yield Fault(f"{where}.k", f"schema {version[0]} has none for {criterion.metric}", code="other_version")
     if word is not None and criterion.positive is not None and word not in takes_label(version):
-        yield Fault(f"{where}.positive", f"schema {version[0]} has none for {criterion.metric}", "other_version")
+        yield Fault(f"{where}.positive", f"schema {version[0]} has none for {criterion.metric}", code="other_version")
     if not old and criterion.jointly:
-        yield Fault(f"{where}.jointly", "schema 4 has no applicabilityToTarget", "other_version")
+        yield Fault(f"{where}.jointly", "schema 4 has no applicabilityToTarget", code="other_version")
 
 
 _METRIC_WORDS: Final = {ours: theirs for theirs, ours in METRICS.items()}

@@ -34,10 +34,10 @@ class Findings:
     notes: list[Fault] = field(default_factory=list)
 
     def fault(self, where: str, code: str, message: str) -> None:
-        self.faults.append(Fault(where, message, code))
+        self.faults.append(Fault(where, message, code=code))
 
     def note(self, where: str, code: str, message: str) -> None:
-        self.notes.append(Fault(where, message, code))
+        self.notes.append(Fault(where, message, code=code))
 
     def check(self) -> None:
         """Raises a DataError when there are faults."""
@@ -52,13 +52,15 @@ def load(path: Path) -> Any:
         DataError: no such file, or no JSON.
     """
     if not path.is_file():
-        raise DataError(Fault(str(path), "no such file", "no_such_file"))
+        raise DataError(Fault(str(path), "no such file", code="no_such_file"))
     if path.stat().st_size > _LARGEST:
-        raise DataError(Fault(str(path), f"is larger than {_LARGEST >> 20} MB, and so no document", "not_json"))
+        raise DataError(Fault(str(path), f"is larger than {_LARGEST >> 20} MB, and so no document", code="not_json"))
     try:
         return orjson.loads(path.read_bytes().removeprefix(b"\xef\xbb\xbf"))
     except orjson.JSONDecodeError as error:
-        raise DataError(Fault(f"{path}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}", "not_json")) from None
+        raise DataError(
+            Fault(f"{path}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}", code="not_json")
+        ) from None
 
 
 class Node:
@@ -173,7 +175,8 @@ class Node:
     def node(self, key: str, *, required: bool = False) -> Node | None:
         value = self._get(key, required)
         if value is not None and not isinstance(value, dict):
-            return self._wrong(key, value, "an object")
+            self._wrong(key, value, "an object")
+            return None
         return None if value is None else Node(value, self.place(key), self.findings)
 
     def nodes(self, key: str, *, required: bool = False) -> Iterator[Node]:
