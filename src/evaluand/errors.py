@@ -19,7 +19,7 @@ A message says what is wrong, where (file:row:column, `_index_`, JSON path) and 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 SHOWN_FAULTS = 20
 
@@ -51,10 +51,11 @@ class SpecError(EvaluandError):
 
 @dataclass(frozen=True)
 class Fault:
-    """One thing wrong at one place."""
+    """One thing wrong at one place; `code` names its class for programs, where it has one."""
 
     where: str
     message: str
+    code: str = field(default="", kw_only=True)
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message

@@ -85,6 +85,24 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
         raise DataError(f"{path}: {error}") from error
 
 
+def open_texts(path: str | Path) -> Source:
+    """A source over a CSV file whose columns are all text, for files whose types are declared elsewhere.
+
+    Raises:
+        DataError: no such file, or its rows break the format: every fault with its row.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise DataError(f"{path}: no such file")
+    _check_text(path)
+    before = _state_of(path)
+    try:
+        return _unchanged(_csv(path, ",", None, texts_only=True), path, before)
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
+        _check_utf8(path)
+        raise DataError(f"{path}: {error}") from error
+
+
 def _opened(path: Path, kind: str, delimiter: str | None) -> Source:
     if kind in ("csv", "tsv"):
         return _csv(path, "\t" if kind == "tsv" else ",", delimiter)
@@ -412,7 +430,7 @@ _NUMBER = r"^-?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2
 _BOOLEAN = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
 
 
-def _csv(path: Path, usual: str, given: str | None) -> Source:
+def _csv(path: Path, usual: str, given: str | None, *, texts_only: bool = False) -> Source:
     delimiter = given or usual
     where = _csv_where(path, delimiter)
     text = mapped(path)
@@ -427,7 +445,7 @@ def _csv(path: Path, usual: str, given: str | None) -> Source:
         return iter(()) if is_empty else _csv_batches(path, delimiter, header, where, faults)
 
     faults = Faults()
-    patterns = {name: [_INTEGER, _NUMBER, _BOOLEAN] for name in header}
+    patterns: dict[str, list[str]] = {name: [] if texts_only else [_INTEGER, _NUMBER, _BOOLEAN] for name in header}
     for batch in texts(faults):
         for name, column in zip(header, batch.columns, strict=True):
             patterns[name] = [p for p in patterns[name] if _all_match(column, p)]

@@ -1,1 +1,1 @@
-"""The names and files of D3M's problem schema, over the core."""
+"""Problems, datasets, splits and scores as the D3M programme writes and names them, over the core."""

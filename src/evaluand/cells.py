@@ -1,0 +1,95 @@
+"""Cells of text as values of a declared type, by whole columns; what is no such value is told by its row.
+
+A file that declares its types is read as text first: guessing them would take `007` for a number or `1.50` for 1.5.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+TYPES: Final = ("integer", "real", "boolean", "text", "time", "vector")
+
+_WHOLE: Final = r"^\s*[+-]?[0-9]{1,18}(\.0*)?\s*$"
+_PLAIN: Final = r"^\s*[+-]?[0-9]{1,18}\s*$"
+_REAL: Final = (
+    r"^\s*[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])\s*$"
+)
+_TRUE: Final = r"^\s*([tT]rue|TRUE|1|1\.0)\s*$"
+_FALSE: Final = r"^\s*([fF]alse|FALSE|0|0\.0)\s*$"
+_DATE: Final = r"^\s*[0-9]{4}-[0-9]{2}-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?)?\s*$"
+_NUMBER: Final = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?"
+_VECTOR: Final = rf"^\s*{_NUMBER}(\s*,\s*{_NUMBER})*\s*$"
+
+_WRONG: Final = {
+    "integer": "is no whole number",
+    "real": "is no number",
+    "boolean": "is neither true nor false",
+    "vector": "is no list of numbers such as 10,11,100,100",
+}
+
+
+def typed(texts: pa.Array, type: str, wrong: Callable[[int, str], None]) -> pa.Array:
+    """The values that texts stand for; an empty text is no value.
+
+    A whole number may be written as `1.0`. Times that are not all written in ISO's form stay text, since what they mean
+    is not known.
+
+    Args:
+        texts: a string array.
+        type: one of `TYPES`.
+        wrong: is told each row that has no such value, with what it is; its value is null.
+
+    Example:
+        >>> texts = pa.array(["1", "2.0", "", "x"])
+        >>> typed(texts, "integer", lambda row, message: print(row, message)).to_pylist()
+        3 'x' is no whole number
+        [1, 2, None, None]
+    """
+    if type == "text":
+        return texts
+    texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(texts), ""), pa.scalar(None, pa.string()), texts)
+    if type == "time":
+        return _times(texts)
+    if type == "boolean":
+        true, false = pc.match_substring_regex(texts, _TRUE), pc.match_substring_regex(texts, _FALSE)
+        _tell(texts, pc.or_(true, false), type, wrong)
+        return pc.if_else(pc.or_(true, false), true, pa.scalar(None, pa.bool_()))
+    good = pc.match_substring_regex(texts, {"integer": _WHOLE, "real": _REAL, "vector": _VECTOR}[type])
+    _tell(texts, good, type, wrong)
+    kept = pc.utf8_trim_whitespace(pc.if_else(good, texts, pa.scalar(None, pa.string())))
+    kept = pc.utf8_ltrim(kept, "+")
+    if type == "integer":
+        return pc.replace_substring_regex(kept, r"\.0*$", "").cast(pa.int64())
+    return kept.cast(pa.float64()) if type == "real" else _vectors(kept)
+
+
+def written_as_real(texts: pa.Array) -> int:
+    """How many whole numbers are written with a point, such as `1.0`."""
+    whole, plain = pc.match_substring_regex(texts, _WHOLE), pc.match_substring_regex(texts, _PLAIN)
+    return int(pc.sum(pc.and_not(whole, plain)).as_py() or 0)
+
+
+def _tell(texts: pa.Array, good: pa.Array, type: str, wrong: Callable[[int, str], None]) -> None:
+    rows = np.flatnonzero(pc.invert(pc.fill_null(good, True)).to_numpy(zero_copy_only=False))
+    for row in rows.tolist():
+        wrong(row, f"{texts[row].as_py()[:60]!r} {_WRONG[type]}")
+
+
+def _times(texts: pa.Array) -> pa.Array:
+    if pc.all(pc.match_substring_regex(texts, _DATE)).as_py() is False:
+        return texts
+    try:
+        plain = pc.replace_substring(pc.utf8_trim_whitespace(texts), "T", " ")
+        return plain.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:  # such as a 13th month
+        return texts
+
+
+def _vectors(texts: pa.Array) -> pa.Array:
+    parts: Any = pc.split_pattern(pc.replace_substring_regex(texts, r"\s+|(^|,)\s*\+", r"\1"), ",")
+    return pa.ListArray.from_arrays(parts.offsets, parts.flatten().cast(pa.float64()), mask=pc.is_null(parts))

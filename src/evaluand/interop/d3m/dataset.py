@@ -1,0 +1,577 @@
+"""datasetDoc.json and the tables it describes, as far as problems need them.
+
+A dataset document lists resources: tables with typed columns and roles, and collections of media that columns refer to.
+The table to learn from becomes a `Dataset`. Where its index has several columns, or repeats, the rows of one index
+value are one example: an image with its boxes, a text with its labels.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.cells import typed, written_as_real
+from evaluand.dataset import Dataset
+from evaluand.errors import DataError, SpecError
+from evaluand.interop.d3m.names import COLUMN_TYPES
+from evaluand.interop.d3m.reading import Findings, Node, load, version_of
+from evaluand.problem import TargetDataset
+from evaluand.registry import nearest
+from evaluand.source import Source, open_texts
+
+LEARNING: Final = "learningData"
+SHOWN: Final = 100
+
+_RESOURCE_TYPES: Final = (
+    "image",
+    "video",
+    "audio",
+    "speech",
+    "text",
+    "graph",
+    "edgeList",
+    "table",
+    "timeseries",
+    "raw",
+)
+_TABLES: Final = ("table", "timeseries", "edgeList")
+_ROLES: Final = (
+    "index",
+    "multiIndex",
+    "key",
+    "attribute",
+    "suggestedTarget",
+    "timeIndicator",
+    "locationIndicator",
+    "boundaryIndicator",
+    "interval",
+    "instanceWeight",
+    "boundingBox",
+    "boundingPolygon",
+    "suggestedPrivilegedData",
+    "suggestedGroupingKey",
+    "edgeSource",
+    "directedEdgeSource",
+    "undirectedEdgeSource",
+    "multiEdgeSource",
+    "simpleEdgeSource",
+    "edgeTarget",
+    "directedEdgeTarget",
+    "undirectedEdgeTarget",
+    "multiEdgeTarget",
+    "simpleEdgeTarget",
+)
+_OBJECTS: Final = ("item", "node", "nodeAttribute", "edge", "edgeAttribute")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reference:
+    """What the values of a column refer to: items of a resource, or a column of it, by its name or place."""
+
+    resource: str
+    object: str | int
+
+    @property
+    def item(self) -> bool:
+        """Whether values are names of files in a collection."""
+        return self.object == "item"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """A column as the document describes it; `type` and `roles` are D3M's words."""
+
+    index: int
+    name: str
+    type: str
+    roles: tuple[str, ...] = ()
+    refers_to: Reference | None = None
+    description: str | None = None
+
+    @property
+    def is_index(self) -> bool:
+        return "index" in self.roles or "multiIndex" in self.roles
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resource:
+    """A file of a dataset, or a folder of files."""
+
+    id: str
+    path: str
+    type: str
+    formats: tuple[str, ...] = ()
+    collection: bool = False
+    columns: tuple[Column, ...] = ()
+
+    @property
+    def index(self) -> tuple[Column, ...]:
+        """The columns that together are the index, first of them the one that names rows."""
+        return tuple(column for column in self.columns if column.is_index)
+
+    @property
+    def gathers(self) -> Column | None:
+        """The column whose equal values make rows one example; None where each row is one."""
+        repeated = [column for column in self.columns if "multiIndex" in column.roles]
+        return repeated[0] if repeated else self.index[1] if len(self.index) > 1 else None
+
+    def column(self, name: str) -> Column | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatasetDocument:
+    """A datasetDoc.json.
+
+    Attributes:
+        id: the dataset's id.
+        name: what people call it, or None.
+        version: of the dataset.
+        redacted: whether something was taken out of it.
+        about: what else it says of itself, in its own words.
+        resources: its tables and media.
+        folder: where it was read from.
+    """
+
+    id: str
+    name: str | None = None
+    version: str = "1.0"
+    redacted: bool = False
+    about: Mapping[str, Any] = field(default_factory=dict)
+    resources: tuple[Resource, ...] = ()
+    folder: Path | None = None
+
+    def resource(self, id: str) -> Resource | None:
+        return next((resource for resource in self.resources if resource.id == id), None)
+
+    @property
+    def learning(self) -> Resource | None:
+        """The table to learn from."""
+        tables = [r for r in self.resources if r.type == "table" and not r.collection]
+        named = [r for r in tables if r.id == LEARNING or Path(r.path).stem == LEARNING]
+        return next(iter(named or (tables if len(tables) == 1 else ())), None)
+
+    def table(self, id: str) -> pa.Table:
+        """A table with the types that the document declares; an empty cell is no value.
+
+        Raises:
+            SpecError: there is no such table, or the document was not read from a folder.
+            DataError: the file is missing, its header is another, or cells are not of their type: every fault.
+        """
+        resource = self.resource(id)
+        if resource is None or resource.collection or self.folder is None:
+            known = [r.id for r in self.resources if not r.collection]
+            near = nearest(id, known)
+            raise SpecError(f"dataset {self.id} has no table {id!r}{near} to read; there are {', '.join(known)}")
+        findings = Findings()
+        table = read_table(self.folder, resource, findings)
+        findings.check()
+        assert table is not None
+        return table[0]
+
+    def media(self, column: Column, value: str) -> Path:
+        """The file that a value of a column names.
+
+        Raises:
+            SpecError: the column names no files.
+            DataError: the name leads out of the folder.
+        """
+        found = self.resource(column.refers_to.resource) if column.refers_to else None
+        if found is None or not column.refers_to or not column.refers_to.item or self.folder is None:
+            raise SpecError(f"column {column.name!r} names no files")
+        within = (self.folder / found.path).resolve()
+        file = (within / value).resolve()
+        if not file.is_relative_to(within):
+            raise DataError(f"{value!r} leads out of {found.path}")
+        return file
+
+
+def read_dataset(document: str | os.PathLike[str]) -> DatasetDocument:
+    """A datasetDoc.json.
+
+    Raises:
+        DataError: it breaks its schema: every fault with its JSON path and a code.
+    """
+    made, findings = examine_dataset(document)
+    findings.check()
+    return made
+
+
+def examine_dataset(document: str | os.PathLike[str]) -> tuple[DatasetDocument, Findings]:
+    """A dataset document as far as it can be read, with what is wrong and what is worth a note.
+
+    Raises:
+        DataError: the file is missing or no JSON.
+    """
+    findings = Findings()
+    path = Path(document)
+    root = Node.root(load(path), findings)
+    about = root.node("about", required=True)
+    told = _about(about) if about else {"id": ""}
+    nodes = [*root.nodes("dataResources", required=True)]
+    resources = tuple(_resource(node) for node in nodes)
+    root.ignore("qualities")
+    root.done()
+    _check_references(nodes, resources)
+    return DatasetDocument(**told, resources=resources, folder=path.parent), findings
+
+
+_ABOUT: Final = (
+    "datasetURI",
+    "description",
+    "citation",
+    "publicationDate",
+    "license",
+    "source",
+    "sourceURI",
+    "approximateSize",
+    "applicationDomain",
+    "digest",
+)
+
+
+def _about(about: Node) -> dict[str, Any]:
+    version_of(about, "datasetSchemaVersion", "3.1.1")
+    name = about.text("datasetName", empty=True)
+    made = {
+        "id": about.text("datasetID", required=True) or "",
+        "name": None if name in ("NULL", "") else name,
+        "version": about.text("datasetVersion") or "1.0",
+        "redacted": about.truth("redacted", False),
+        "about": {key: about.text(key, empty=True) for key in _ABOUT if about.has(key)},
+    }
+    about.ignore("humanSubjectsResearch", *_ABOUT)
+    about.done()
+    return made
+
+
+def _resource(node: Node) -> Resource:
+    kind = node.text("resType", required=True) or ""
+    if kind and kind not in _RESOURCE_TYPES:
+        node.note("resType", "unknown_word", f"{kind!r} is unknown{nearest(kind, _RESOURCE_TYPES)}")
+    columns = [*node.nodes("columns")]
+    if columns and kind not in _TABLES:
+        node.fault("columns", "not_applicable", f"are of tables; this is of the type {kind}")
+    made = Resource(
+        id=node.text("resID", required=True) or "",
+        path=node.path("resPath", required=True) or "",
+        type=kind,
+        formats=_formats(node),
+        collection=node.truth("isCollection", False),
+        columns=tuple(_column(column) for column in columns),
+    )
+    count = node.integer("columnsCount", least=0)
+    if count is not None and columns and count < len(columns):
+        node.fault("columnsCount", "out_of_range", f"is {count}, and {len(columns)} columns are described")
+    node.done()
+    for key, values in (("colIndex", [c.index for c in made.columns]), ("colName", [c.name for c in made.columns])):
+        for i, value in enumerate(values):
+            if value in values[:i]:
+                columns[i].fault(key, "twice", f"{value!r} is the {key} of two columns")
+    return made
+
+
+def _formats(node: Node) -> tuple[str, ...]:
+    """The media types: a list in versions 3.x, an object media type → endings in 4.x."""
+    value = node.raw("resFormat")
+    if value is None:
+        node.note("resFormat", "missing_key", "is not given")
+    elif not isinstance(value, list | dict) or not all(isinstance(one, str) for one in value):
+        node.fault("resFormat", "wrong_type", "must be a list of media types, or an object of their endings")
+        return ()
+    return tuple(value or ())
+
+
+def _column(node: Node) -> Column:
+    roles = []
+    value = node.raw("role")
+    if isinstance(value, str):
+        node.note("role", "text_for_list", "is one text; taken as a list of one")
+        value = [value]
+    if value is None or not isinstance(value, list) or not all(isinstance(role, str) for role in value):
+        node.fault("role", "missing_key" if value is None else "wrong_type", "must be a list of texts")
+        value = []
+    for i, role in enumerate(value):
+        roles.append(role)
+        if role not in _ROLES:
+            node.note(f"role[{i}]", "unknown_word", f"{role!r} is unknown{nearest(role, _ROLES)}")
+    target = node.node("refersTo")
+    made = Column(
+        index=node.integer("colIndex", required=True, least=0) or 0,
+        name=node.text("colName", required=True) or "",
+        type=node.word("colType", [*COLUMN_TYPES], required=True) or "unknown",
+        roles=tuple(roles),
+        refers_to=_reference(target) if target else None,
+        description=node.text("colDescription", empty=True),
+    )
+    node.ignore("timeGranularity")
+    node.done()
+    return made
+
+
+def _reference(node: Node) -> Reference | None:
+    resource = node.text("resID", required=True)
+    value: Any = node.raw("resObject")
+    node.done()
+    if isinstance(value, dict):
+        value = value.get("columnName", value.get("columnIndex"))
+    elif isinstance(value, str) and value not in _OBJECTS:
+        node.fault("resObject", "not_allowed", f"{value!r} is unknown{nearest(value, _OBJECTS)}")
+        return None
+    if resource is None or not isinstance(value, str | int) or isinstance(value, bool):
+        node.fault("resObject", "wrong_type", 'must be "item", or an object with columnName or columnIndex')
+        return None
+    return Reference(resource=resource, object=value)
+
+
+def _check_references(nodes: Sequence[Node], resources: Sequence[Resource]) -> None:
+    """Resources are there once, and what columns refer to is there."""
+    known = {resource.id: resource for resource in resources}
+    for i, (node, resource) in enumerate(zip(nodes, resources, strict=True)):
+        if any(other.id == resource.id for other in resources[:i]):
+            node.fault("resID", "twice", f"{resource.id!r} is the id of two resources")
+        for k, column in enumerate(resource.columns):
+            reference, place = column.refers_to, f"columns[{k}].refersTo"
+            if reference is None:
+                continue
+            found = known.get(reference.resource)
+            if found is None:
+                told = f"no resource has the id {reference.resource!r}; there are {', '.join(known)}"
+                node.fault(f"{place}.resID", "no_such_resource", told)
+            elif reference.item:
+                if not found.collection:
+                    node.fault(f"{place}.resID", "not_a_collection", f"{found.id!r} is no collection of files")
+            elif reference.object not in _OBJECTS and found.columns:
+                by = "name" if isinstance(reference.object, str) else "index"
+                there = [getattr(one, by) for one in found.columns]
+                if reference.object not in there:
+                    told = f"resource {found.id!r} has no column {reference.object!r}"
+                    node.fault(f"{place}.resObject", "no_such_column", told)
+
+
+# Tables
+
+
+def read_table(
+    folder: Path, resource: Resource, findings: Findings, place: str = ""
+) -> tuple[pa.Table, Callable[[int], str]] | None:
+    """A table of a dataset with its declared types, and the place of each row; None where it cannot be read.
+
+    Args:
+        place: the JSON path of the resource, for faults of the document.
+    """
+    path = (folder / resource.path).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        findings.fault(f"{place}.resPath".lstrip("."), "unsafe_path", f"{resource.path!r} leads out of the folder")
+        return None
+    try:
+        source = open_texts(path)
+    except DataError as error:
+        code = "no_such_file" if not path.is_file() else "bad_csv"
+        for fault in error.faults:
+            findings.fault(fault.where or f"{place}.resPath".lstrip("."), code, fault.message)
+        return None
+    before = len(findings.faults)
+    header = source.schema.names
+    _check_header(header, resource, findings, place, path)
+    table = pa.Table.from_batches(source.batches(), source.schema).combine_chunks()
+    columns = {}
+    for name in header:
+        column = resource.column(name)
+        texts = table.column(name).combine_chunks() if table.num_rows else pa.array([], pa.string())
+        texts = texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
+        columns[name] = _values(texts, column, source, findings) if column else texts
+    return None if len(findings.faults) > before else (pa.table(columns), source.where)
+
+
+def _values(texts: pa.Array, column: Column, source: Source, findings: Findings) -> pa.Array:
+    kind = COLUMN_TYPES[column.type]
+    rows: list[tuple[int, str]] = []
+    values = typed(texts, kind, lambda row, message: rows.append((row, message)))
+    for row, message in rows[:SHOWN]:
+        findings.fault(source.where(row), "bad_value", f"{column.name}: {message}")
+    if len(rows) > SHOWN:
+        findings.fault(source.name, "bad_value", f"{column.name}: {len(rows) - SHOWN:,} more cells are of no such type")
+    if kind == "integer" and (found := written_as_real(texts)):
+        findings.note(source.name, "real_for_integer", f"{column.name}: {found:,} whole numbers are written as 1.0")
+    if kind == "time" and pa.types.is_string(values.type):
+        findings.note(source.name, "times_as_text", f"{column.name}: not all times are in ISO's form; kept as text")
+    return values
+
+
+def _check_header(header: Sequence[str], resource: Resource, findings: Findings, place: str, path: Path) -> None:
+    """The columns that the file has are those that the document says, in their places."""
+    by_index = {column.index: (i, column) for i, column in enumerate(resource.columns)}
+    for index, (i, column) in sorted(by_index.items()):
+        where = f"{place}.columns[{i}]".lstrip(".")
+        found = header[index] if index < len(header) else None
+        if found == column.name:
+            continue
+        if column.name in header:
+            told = f"is {index}, but in {path.name} {column.name!r} is column {header.index(column.name)}"
+            findings.fault(f"{where}.colIndex", "header_mismatch", told)
+        elif "suggestedTarget" in column.roles and index >= len(header):
+            told = f"{path.name} has no column {column.name!r}; it is taken as hidden"
+            findings.note(f"{where}.colName", "hidden_target", told)
+        else:
+            has = f"column {index} is called {found!r}" if found else f"there are {len(header)} columns"
+            told = f"is {column.name!r}, but in {path.name} {has}{nearest(column.name, header)}"
+            findings.fault(f"{where}.colName", "header_mismatch", told)
+    extra = [name for index, name in enumerate(header) if index not in by_index and not resource.column(name)]
+    if extra and resource.columns:
+        listed = ", ".join(map(repr, extra[:10]))
+        findings.note(str(path), "undescribed_column", f"the document does not describe {listed}; read as text")
+
+
+# Examples
+
+
+def examples(resource: Resource, table: pa.Table, targets: TargetDataset, name: str | None, **roles: Any) -> Dataset:
+    """The rows of the learning table as examples.
+
+    The index is their id, targets are what is expected, and what is neither they nor a key, a weight or privileged is
+    input. A column `suggestedGroupingKey` is the cluster. Where rows are gathered, the targets and the first column of
+    the index are lists, and so are the other columns, unless the index is a multiIndex, which repeats them.
+
+    Args:
+        roles: other roles, such as `attributes=["sex"]`; what is given replaces what would be so.
+    """
+    known = [target.name for target in targets.targets]
+    wanted = {name: name for name in known if name in table.column_names}
+    gathers = resource.gathers
+    if gathers is not None:
+        repeats = "multiIndex" in gathers.roles
+        kept = [c for c in table.column_names if c != gathers.name]
+        listed = [c for c in kept if not repeats or c in known]
+        table = _gathered(table, gathers.name, listed, [c for c in kept if c not in listed])
+    given: dict[str, Any] = {"id": _id_of(resource, table), "expected": _expected(wanted)}
+    taken = {*known, *(column.name for column in resource.index), *(place.name for place in targets.privileged)}
+    for column in resource.columns:
+        if column.name not in table.column_names or column.name in taken:
+            continue
+        if "instanceWeight" in column.roles:
+            given["weight"] = column.name
+            taken.add(column.name)
+        elif "key" in column.roles and "attribute" not in column.roles:
+            taken.add(column.name)
+        elif "suggestedGroupingKey" in column.roles and gathers is None:
+            given.setdefault("cluster", column.name)
+    inputs = [name for name in table.column_names if name not in taken]
+    given["input"] = inputs or [given["id"] or table.column_names[0]]
+    used = {*inputs, *known, given["id"], given.get("weight")}
+    given["metadata"] = [name for name in table.column_names if name not in used]
+    return Dataset.from_arrow(table, name=name, **{**given, **roles})
+
+
+def _id_of(resource: Resource, table: pa.Table) -> str | None:
+    column = resource.gathers or (resource.index[0] if resource.index else None)
+    return column.name if column is not None and column.name in table.column_names else None
+
+
+def _expected(wanted: Mapping[str, str]) -> str | Mapping[str, str] | None:
+    return next(iter(wanted)) if len(wanted) == 1 else wanted or None
+
+
+def _gathered(table: pa.Table, by: str, listed: Sequence[str], kept: Sequence[str]) -> pa.Table:
+    """One row for each value of a column, in the order in which the values are seen first."""
+    positions = gathered_positions(table.column(by))
+    order = pc.sort_indices(positions)  # stable
+    sorted_ = table.take(order)
+    places = pc.take(positions, order)
+    ends = _ends(places)
+    first = pc.take(pa.array(range(table.num_rows), pa.int64()), pa.array(ends[:-1], pa.int64()))
+    columns: dict[str, Any] = {by: sorted_.column(by).take(first)}
+    for name in table.column_names:
+        if name in kept:
+            columns[name] = sorted_.column(name).take(first)
+        elif name in listed:
+            values = sorted_.column(name).combine_chunks()
+            values = values.chunk(0) if isinstance(values, pa.ChunkedArray) else values
+            columns[name] = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), values)
+    return pa.table({name: columns[name] for name in table.column_names})
+
+
+def gathered_positions(values: pa.ChunkedArray) -> pa.Array:
+    """The number of the example that each row belongs to, numbered as they are first seen."""
+    coded = values.combine_chunks().dictionary_encode(null_encoding="encode")
+    coded = coded.chunk(0) if isinstance(coded, pa.ChunkedArray) else coded
+    return coded.indices.cast(pa.int64())
+
+
+def _ends(places: pa.Array) -> list[int]:
+    counts = pc.value_counts(places).field("counts").to_pylist()
+    ends = [0]
+    for count in counts:
+        ends.append(ends[-1] + count)
+    return ends
+
+
+# Writing
+
+
+def dataset_document(document: DatasetDocument, version: str = "4.1.1") -> dict[str, Any]:
+    """A dataset document as what stands in datasetDoc.json."""
+    old = version.startswith("3.")
+    about = {
+        "datasetID": document.id,
+        "datasetName": document.name or "NULL",
+        "license": "unknown",
+        **document.about,
+        "datasetVersion": document.version,
+        "datasetSchemaVersion": version,
+        "redacted": document.redacted,
+    }
+    return {"about": about, "dataResources": [_written_resource(r, old) for r in document.resources]}
+
+
+def write_dataset(document: DatasetDocument, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
+    """Writes a datasetDoc.json, without the files it describes."""
+    Path(path).write_bytes(orjson.dumps(dataset_document(document, version), option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _written_resource(resource: Resource, old: bool) -> dict[str, Any]:
+    endings = {format: [format.rpartition("/")[2]] for format in resource.formats}
+    made: dict[str, Any] = {
+        "resID": resource.id,
+        "resPath": resource.path,
+        "resType": resource.type,
+        "resFormat": list(resource.formats) if old else endings,
+        "isCollection": resource.collection,
+    }
+    if resource.columns:
+        made["columns"] = [*map(_written_column, resource.columns)]
+    return made
+
+
+def _written_column(column: Column) -> dict[str, Any]:
+    made: dict[str, Any] = {"colIndex": column.index, "colName": column.name}
+    if column.description is not None:
+        made["colDescription"] = column.description
+    made |= {"colType": column.type, "role": list(column.roles)}
+    if column.refers_to is not None:
+        found = column.refers_to.object
+        by = {"columnIndex": found} if isinstance(found, int) else {"columnName": found}
+        made["refersTo"] = {"resID": column.refers_to.resource, "resObject": found if found in _OBJECTS else by}
+    return made
+
+
+def described(schema: pa.Schema) -> Iterator[tuple[str, str]]:
+    """The name of each column and the type that a document gives it."""
+    for column in schema:
+        kind = column.type
+        vector = pa.types.is_list(kind) and pa.types.is_primitive(kind.value_type)
+        words = (
+            (pa.types.is_boolean(kind), "boolean"),
+            (pa.types.is_integer(kind), "integer"),
+            (pa.types.is_floating(kind), "real"),
+            (pa.types.is_temporal(kind), "dateTime"),
+            (vector, "realVector"),
+        )
+        yield column.name, next((word for fits, word in words if fits), "string")

@@ -1,0 +1,129 @@
+"""The words of D3M's documents and ours."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from evaluand.problem import SubType, TaskType
+
+Version = tuple[int, ...]
+
+VERSIONS: Final = (
+    "3.0",
+    "3.0.0",
+    "3.1",
+    "3.1.0",
+    "3.1.1",
+    "3.1.2",
+    "3.2.0",
+    "3.2.1",
+    "3.3.0",
+    "3.3.1",
+    "4.0.0",
+    "4.1.0",
+    "4.1.1",
+)
+"""What problemSchemaVersion and datasetSchemaVersion say."""
+
+TASK_TYPES: Final = {
+    "classification": TaskType.CLASSIFICATION,
+    "regression": TaskType.REGRESSION,
+    "clustering": TaskType.CLUSTERING,
+    "linkPrediction": TaskType.LINK_PREDICTION,
+    "vertexNomination": TaskType.VERTEX_NOMINATION,
+    "vertexClassification": TaskType.VERTEX_CLASSIFICATION,
+    "communityDetection": TaskType.COMMUNITY_DETECTION,
+    "graphClustering": TaskType.GRAPH_CLUSTERING,
+    "graphMatching": TaskType.GRAPH_MATCHING,
+    "timeSeriesForecasting": TaskType.FORECASTING,
+    "forecasting": TaskType.FORECASTING,
+    "collaborativeFiltering": TaskType.COLLABORATIVE_FILTERING,
+    "objectDetection": TaskType.OBJECT_DETECTION,
+}
+ONLY_3: Final = frozenset({"graphClustering", "timeSeriesForecasting"})
+ONLY_4: Final = frozenset({"vertexClassification", "forecasting"})
+
+SUB_TYPES: Final = {
+    "binary": SubType.BINARY,
+    "multiClass": SubType.MULTI_CLASS,
+    "multiLabel": SubType.MULTI_LABEL,
+    "univariate": SubType.UNIVARIATE,
+    "multivariate": SubType.MULTIVARIATE,
+    "overlapping": SubType.OVERLAPPING,
+    "nonOverlapping": SubType.NON_OVERLAPPING,
+}
+
+KEYWORDS: Final = {
+    "semiSupervised": "semi_supervised",
+    "unsupervised": "unsupervised",
+    "tabular": "tabular",
+    "relational": "relational",
+    "nested": "nested",
+    "image": "image",
+    "audio": "audio",
+    "video": "video",
+    "speech": "speech",
+    "text": "text",
+    "graph": "graph",
+    "multiGraph": "multi_graph",
+    "timeSeries": "time_series",
+    "grouped": "grouped",
+    "geospatial": "geospatial",
+    "remoteSensing": "remote_sensing",
+    "lupi": "privileged",
+    "missingMetadata": "missing_metadata",
+}
+
+METRICS: Final = {
+    "accuracy": "accuracy",
+    "precision": "precision",
+    "recall": "recall",
+    "f1": "f1",
+    "f1Micro": "f1_micro",
+    "f1Macro": "f1_macro",
+    "rocAuc": "roc_auc",
+    "rocAucMicro": "roc_auc_micro",
+    "rocAucMacro": "roc_auc_macro",
+    "meanSquaredError": "mean_squared_error",
+    "rootMeanSquaredError": "root_mean_squared_error",
+    "rootMeanSquaredErrorAvg": "root_mean_squared_error_mean",
+    "meanAbsoluteError": "mean_absolute_error",
+    "rSquared": "r_squared",
+    "normalizedMutualInformation": "normalized_mutual_information",
+    "jaccardSimilarityScore": "jaccard_similarity",
+    "precisionAtTopK": "precision_at_top_k",
+    "objectDetectionAP": "object_detection_average_precision",
+    "hammingLoss": "hamming_loss",
+    "meanReciprocalRank": "mean_reciprocal_rank",
+    "hitsAtK": "hits_at_k",
+}
+"""The metrics of the documents → what a `Criterion` calls them."""
+
+METRICS_ONLY_3: Final = frozenset({"rootMeanSquaredErrorAvg"})
+METRICS_ONLY_4: Final = frozenset({"hammingLoss", "meanReciprocalRank", "hitsAtK"})
+
+METHODS: Final = {"holdOut": "hold_out", "kFold": "folds"}
+
+COLUMN_TYPES: Final = {
+    "boolean": "boolean",
+    "integer": "integer",
+    "real": "real",
+    "string": "text",
+    "categorical": "text",
+    "dateTime": "time",
+    "realVector": "vector",
+    "json": "text",
+    "geojson": "text",
+    "unknown": "text",
+}
+"""The types of columns → those of `evaluand.cells`."""
+
+
+def takes_k(version: Version) -> tuple[str, ...]:
+    """The metrics that may have a K."""
+    return ("precisionAtTopK", "hitsAtK") if version >= (4,) else ("precisionAtTopK",)
+
+
+def takes_label(version: Version) -> tuple[str, ...]:
+    """The metrics that may have a posLabel."""
+    return ("f1", "precision", "recall", "jaccardSimilarityScore") if version > (3, 1, 1) else ("f1",)

@@ -1,0 +1,462 @@
+"""problemDoc.json, versions 3.0 to 4.1.1, as a `Problem` and back.
+
+Versions 3.x name one task type and at most one sub-type; versions 4.x a list of keywords, of which several may be
+types. What a version cannot say is told when it is written, never left out in silence.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import orjson
+
+from evaluand import registry
+from evaluand.errors import DataError, Doubt, Fault, SpecError
+from evaluand.interop.d3m.names import (
+    KEYWORDS,
+    METHODS,
+    METRICS,
+    METRICS_ONLY_3,
+    METRICS_ONLY_4,
+    ONLY_3,
+    ONLY_4,
+    SUB_TYPES,
+    TASK_TYPES,
+    Version,
+    takes_k,
+    takes_label,
+)
+from evaluand.interop.d3m.reading import Findings, Node, load, parsed, version_of
+from evaluand.problem import (
+    ColumnPlace,
+    Criterion,
+    DatasetView,
+    Division,
+    Horizon,
+    Outputs,
+    Problem,
+    SubType,
+    Target,
+    TargetDataset,
+    TaskType,
+    has_clusters,
+    inapplicable,
+)
+
+SPLITS_FILE: Final = "dataSplits.csv"
+WRITTEN: Final = ("3.1.1", "4.0.0", "4.1.0", "4.1.1")
+
+
+def read_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> Problem:
+    """The problem of a problemDoc.json.
+
+    Args:
+        document: the path of the file, or what is in it.
+
+    Raises:
+        DataError: it breaks its schema: every fault, each with its JSON path and a code.
+
+    Example:
+        >>> target = {"targetIndex": 0, "resID": "0", "colIndex": 5, "colName": "species"}
+        >>> problem = read_problem({
+        ...     "about": {"problemID": "iris", "problemName": "Iris", "taskType": "classification",
+        ...               "taskSubType": "multiClass", "problemSchemaVersion": "3.1.1"},
+        ...     "inputs": {"data": [{"datasetID": "iris_dataset", "targets": [target]}],
+        ...                "dataSplits": {"testSize": 0.3}, "performanceMetrics": [{"metric": "f1Macro"}]},
+        ...     "expectedOutputs": {},
+        ... })
+        >>> problem.task_types[0], problem.criteria[0].metric, problem.division.split().test
+        (<TaskType.CLASSIFICATION: 'classification'>, 'f1_macro', 0.3)
+    """
+    problem, findings = examine_problem(document)
+    findings.check()
+    assert problem is not None
+    return problem
+
+
+def examine_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Problem | None, Findings]:
+    """The problem of a document, as far as it can be read, with what is wrong and what is worth a note.
+
+    Raises:
+        DataError: the file is missing or no JSON.
+    """
+    findings = Findings()
+    value = document if isinstance(document, Mapping) else load(Path(document))
+    root = Node.root(value, findings)
+    about, inputs = root.node("about", required=True), root.node("inputs", required=True)
+    outputs = root.node("expectedOutputs", required=True)
+    root.done()
+    version = version_of(about, "problemSchemaVersion", "3.1.1") if about else (3, 1, 1)
+    told = _about(about, version) if about else {}
+    types = told.get("task_types", ())
+    inside = _inputs(inputs, version, types) if inputs else {}
+    made = {**told, **inside, "outputs": _outputs(outputs) if outputs else Outputs()}
+    return (None if findings.faults else Problem(**made)), findings
+
+
+def _about(about: Node, version: Version) -> dict[str, Any]:
+    name = about.text("problemName", required=True, empty=True)
+    if name in ("NULL", ""):
+        about.note("problemName", "no_name", f"is {name!r}; the problem has no name")
+        name = None
+    made = {
+        "id": about.text("problemID", required=True) or "",
+        "name": name,
+        "description": about.text("problemDescription") or None,
+        "uri": about.text("problemURI") or None,
+        "version": about.text("problemVersion") or "1.0",
+        **(_keywords(about, version) if version >= (4,) else _types(about)),
+    }
+    about.ignore("digest")
+    about.done()
+    return made
+
+
+def _types(about: Node) -> dict[str, Any]:
+    """The task type and sub-type of versions 3.x."""
+    about.other(["taskKeywords"], "belongs to schema 4; schema 3 has taskType and taskSubType")
+    word = about.word("taskType", [*TASK_TYPES], required=True)
+    if word in ONLY_4:
+        about.note("taskType", "other_version", f"{word!r} belongs to schema 4")
+    if about.value.get("taskSubType") == "":
+        about.note("taskSubType", "empty", "is empty; taken as not there")
+    sub = about.word("taskSubType", [*SUB_TYPES])
+    types = (TASK_TYPES[word],) if word else ()
+    if sub and types:
+        _check_applies(about, "taskSubType", SUB_TYPES[sub], types)
+    return {"task_types": types, "sub_types": (SUB_TYPES[sub],) if sub else ()}
+
+
+def _keywords(about: Node, version: Version) -> dict[str, Any]:
+    """The keywords of versions 4.x, parted into types, sub-types and the rest."""
+    about.other(["taskType", "taskSubType"], "belongs to schema 3 and is not read; schema 4 has taskKeywords")
+    words = about.words("taskKeywords", [*TASK_TYPES, *SUB_TYPES, *KEYWORDS], required=True)
+    listed = about.value.get("taskKeywords")
+    types = tuple(dict.fromkeys(TASK_TYPES[word] for word in words if word in TASK_TYPES))
+    for i, word in enumerate(listed if isinstance(listed, list) else []):
+        if word in ONLY_3:
+            about.note(f"taskKeywords[{i}]", "other_version", f"{word!r} belongs to schema 3")
+        elif isinstance(word, str) and word in SUB_TYPES:
+            _check_applies(about, f"taskKeywords[{i}]", SUB_TYPES[word], types)
+    if words and not types:
+        about.note("taskKeywords", "no_task_type", "no keyword tells the type of the task")
+    subs = tuple(SUB_TYPES[word] for word in words if word in SUB_TYPES)
+    rest = tuple(KEYWORDS[word] for word in words if word in KEYWORDS)
+    return {"task_types": types, "sub_types": subs, "keywords": rest}
+
+
+def _check_applies(about: Node, key: str, sub_type: SubType, types: tuple[TaskType, ...]) -> None:
+    if not sub_type.task_types.intersection(types):
+        about.fault(key, "not_applicable", inapplicable(sub_type, types))
+
+
+def _inputs(inputs: Node, version: Version, types: tuple[TaskType, ...]) -> dict[str, Any]:
+    datasets = tuple(_dataset(node, types) for node in inputs.nodes("data", required=True))
+    division = inputs.node("dataSplits")
+    criteria = tuple(_criterion(node, version) for node in inputs.nodes("performanceMetrics", required=True))
+    inputs.done()
+    if not criteria and isinstance(inputs.value.get("performanceMetrics"), list):
+        inputs.note("performanceMetrics", "no_metric", "is empty; nothing tells how predictions are judged")
+    return {
+        "datasets": datasets,
+        "division": _division(division) if division else None,
+        "criteria": tuple(criterion for criterion in criteria if criterion is not None),
+    }
+
+
+def _dataset(node: Node, types: tuple[TaskType, ...]) -> TargetDataset:
+    id = node.text("datasetID", required=True) or ""
+    targets: list[Target] = []
+    seen: set[int] = set()
+    for one in node.nodes("targets", required=True):
+        index = one.integer("targetIndex", required=True, least=0)
+        if index in seen:
+            one.fault("targetIndex", "twice", f"{index} is the index of two targets")
+        if index is not None:
+            seen.add(index)
+        clusters = one.integer("numClusters", least=1)
+        if clusters is not None and types and not has_clusters(types):
+            one.fault("numClusters", "not_applicable", "is for clustering and community detection")
+        targets.append(Target(index=index or 0, clusters=clusters, **_place(one)))
+        one.done()
+    privileged = []
+    for one in node.nodes("privilegedData"):
+        one.integer("privilegedDataIndex", required=True, least=0)
+        privileged.append(ColumnPlace(**_place(one)))
+        one.done()
+    ahead = node.node("forecastingHorizon")
+    horizon = None
+    if ahead:
+        place = ColumnPlace(**_place(ahead))
+        steps = ahead.number("horizonValue", required=True, least=0, most=float("inf"))
+        horizon = Horizon(place=place, steps=steps or 0.0)
+        ahead.done()
+    node.done()
+    return TargetDataset(id=id, targets=tuple(targets), privileged=tuple(privileged), horizon=horizon)
+
+
+def _place(node: Node) -> dict[str, Any]:
+    return {
+        "resource": node.text("resID", required=True) or "",
+        "column": node.integer("colIndex", required=True, least=0) or 0,
+        "name": node.text("colName", required=True) or "",
+    }
+
+
+def _division(node: Node) -> Division:
+    word = node.word("method", [*METHODS]) or "holdOut"
+    folding = word == "kFold"
+    test = node.number("testSize", least=0, most=1)
+    folds = node.integer("numFolds", least=0)
+    if folding:
+        if test is not None:
+            node.fault("testSize", "not_applicable", "is for the method holdOut; folds test every row once")
+        if folds is None or folds < 2:
+            node.fault("numFolds", "out_of_range", f"is {folds}; the method kFold needs at least 2")
+    elif folds:
+        node.fault("numFolds", "not_applicable", "is for the method kFold; a hold-out has a testSize")
+    repeats = node.integer("numRepeats", least=0)  # 0, the default, says that nothing is done again
+    made = Division(
+        method="folds" if folding else "hold_out",
+        test=None if folding else test,
+        folds=folds if folding else None,
+        stratified=node.truth("stratified", True),
+        repeats=repeats or 1,
+        seed=node.integer("randomSeed"),
+        file=node.path("splitsFile") or SPLITS_FILE,
+        script=node.path("splitScript"),
+        views=tuple(_views(node)),
+    )
+    node.done()
+    return made
+
+
+def _views(node: Node) -> Iterator[DatasetView]:
+    maps = node.node("datasetViewMaps")
+    if not maps:
+        return
+    parts: tuple[Literal["train", "test", "score"], ...] = ("train", "test", "score")
+    for part in parts:
+        for one in maps.nodes(part):
+            yield DatasetView(
+                part=part, dataset=one.text("from", required=True) or "", id=one.text("to", required=True) or ""
+            )
+            one.done()
+    maps.done()
+
+
+def _criterion(node: Node, version: Version) -> Criterion | None:
+    word = node.word("metric", [*METRICS, "other"], required=True)
+    if word is not None and word in (METRICS_ONLY_4 if version < (4,) else METRICS_ONLY_3):
+        node.note("metric", "other_version", f"{word!r} belongs to schema {'4' if version < (4,) else '3'}")
+    k, label = node.integer("K", least=1), node.text("posLabel", empty=True)
+    if word is not None and k is not None and word not in (*takes_k(version), "other"):
+        node.fault("K", "not_applicable", f"is for {' and '.join(takes_k(version))}; the metric is {word}")
+    if word is not None and label is not None and word not in (*takes_label(version), "other"):
+        node.fault("posLabel", "not_applicable", f"is for {', '.join(takes_label(version))}; the metric is {word}")
+    if version >= (4,) and node.has("applicabilityToTarget"):
+        node.note("applicabilityToTarget", "other_version", "belongs to schema 3; read all the same")
+    jointly = node.word("applicabilityToTarget", ["singleTarget", "allTargets"]) == "allTargets"
+    other = _specified(node, word)
+    node.done()
+    name = other if word == "other" else METRICS[word] if word else None
+    return None if name is None else Criterion(metric=name, k=k, positive=label, jointly=jointly)
+
+
+def _specified(node: Node, word: str | None) -> str | None:
+    """The registered kind of metric that `other` stands for."""
+    if word != "other":
+        if word is not None and node.has("specifyOther"):
+            node.fault("specifyOther", "not_applicable", f"is for the metric other; the metric is {word}")
+        node.ignore("specifyOther")
+        return None
+    name = node.text("specifyOther", required=True)
+    known = registry.names("metrics")
+    if name is None or name in known:
+        return name
+    told = f"no metric is called {name!r}{registry.nearest(name, known)}; there are {', '.join(known)}"
+    node.fault("specifyOther", "unregistered_metric", told)
+    return None
+
+
+def _outputs(node: Node) -> Outputs:
+    outputs = Outputs(
+        predictions=node.path("predictionsFile") or "predictions.csv", scores=node.path("scoresFile") or "scores.csv"
+    )
+    node.done()
+    return outputs
+
+
+# Writing
+
+
+def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]:
+    """A problem as what stands in problemDoc.json.
+
+    Schema 3.1.1 has no keywords beside the type and sub-type, and 4.x has no metrics that judge several targets
+    jointly: such things are left out with a `Doubt`, since they only describe. What would make it another problem is
+    refused.
+
+    Args:
+        version: one of `WRITTEN`.
+
+    Raises:
+        SpecError: there is no such version to be written.
+        DataError: the version cannot say what the problem says: every fault, by its place in the problem.
+    """
+    if version not in WRITTEN:
+        raise SpecError(f"problems are written as {', '.join(WRITTEN)}, not as {version!r}")
+    number = parsed(version)
+    faults: list[Fault] = []
+    doubts: list[Fault] = []
+    for fault in _unsayable(problem, number):
+        (doubts if fault.code == "left_out" else faults).append(fault)
+    if faults:
+        raise DataError(faults)
+    for doubt in doubts:
+        warnings.warn(str(doubt), Doubt, stacklevel=2)
+    about = {
+        "problemID": problem.id,
+        "problemName": problem.name or "NULL",
+        **_given(problemDescription=problem.description, problemURI=problem.uri),
+        **(_written_keywords(problem) if number >= (4,) else _written_types(problem)),
+        "problemVersion": problem.version,
+        "problemSchemaVersion": version,
+    }
+    inputs: dict[str, Any] = {"data": [_written_dataset(dataset) for dataset in problem.datasets]}
+    if problem.division is not None:
+        inputs["dataSplits"] = _written_division(problem.division, number)
+    inputs["performanceMetrics"] = [_written_criterion(criterion, number) for criterion in problem.criteria]
+    outputs = {"predictionsFile": problem.outputs.predictions, **_given(scoresFile=problem.outputs.scores)}
+    return {"about": about, "inputs": inputs, "expectedOutputs": outputs}
+
+
+def write_problem(problem: Problem, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
+    """Writes a problemDoc.json; see `problem_document`."""
+    Path(path).write_bytes(orjson.dumps(problem_document(problem, version), option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _unsayable(problem: Problem, version: Version) -> Iterator[Fault]:
+    """What a version has no words for."""
+    old = version < (4,)
+    if old and len(problem.task_types) != 1:
+        yield Fault("task_types", f"schema 3 has one task type, not {len(problem.task_types)}", code="other_version")
+    if old and len(problem.sub_types) > 1:
+        yield Fault("sub_types", f"schema 3 has one sub-type, not {len(problem.sub_types)}", code="other_version")
+    if old and problem.keywords:
+        yield Fault("keywords", f"schema 3 has none; left out: {', '.join(problem.keywords)}", code="left_out")
+    for i, keyword in enumerate(problem.keywords):
+        if not old and keyword not in KEYWORDS.values():
+            near = registry.nearest(keyword, KEYWORDS.values())
+            yield Fault(f"keywords[{i}]", f"schema 4 has no keyword {keyword!r}{near}", code="not_allowed")
+    for i, dataset in enumerate(problem.datasets):
+        if old and (dataset.privileged or dataset.horizon):
+            yield Fault(
+                f"datasets[{i}]", "schema 3 knows neither privileged columns nor horizons; left out", code="left_out"
+            )
+    for i, task_type in enumerate(problem.task_types):
+        if _word_of(task_type, old) is None:
+            yield Fault(f"task_types[{i}]", f"schema {version[0]} has no task {task_type}", code="other_version")
+    if old and problem.division is not None and (problem.division.views or problem.division.script):
+        yield Fault("division", "schema 3 has no views and no script of the split; left out", code="left_out")
+    if problem.outputs.scores is None:
+        yield Fault("outputs.scores", "is None, which is read again as its default, scores.csv", code="left_out")
+    if problem.name == "NULL":
+        yield Fault("name", "'NULL' is read again as no name", code="left_out")
+    for i, criterion in enumerate(problem.criteria):
+        yield from _unsayable_criterion(criterion, version, f"criteria[{i}]")
+
+
+def _unsayable_criterion(criterion: Criterion, version: Version, where: str) -> Iterator[Fault]:
+    old = version < (4,)
+    word = _METRIC_WORDS.get(criterion.metric)
+    if word is None and criterion.metric not in registry.names("metrics"):
+        near = registry.nearest(criterion.metric, [*_METRIC_WORDS, *registry.names("metrics")])
+        yield Fault(f"{where}.metric", f"no metric is called {criterion.metric!r}{near}", code="unregistered_metric")
+    if word in (METRICS_ONLY_4 if old else METRICS_ONLY_3):
+        yield Fault(f"{where}.metric", f"schema {version[0]} has no {criterion.metric}", code="other_version")
+    if word is not None and criterion.k is not None and word not in takes_k(version):
+        yield Fault(f"{where}.k", f"schema {version[0]} has none for {criterion.metric}", code="other_version")
+    if word is not None and criterion.positive is not None and word not in takes_label(version):
+        yield Fault(f"{where}.positive", f"schema {version[0]} has none for {criterion.metric}", code="other_version")
+    if not old and criterion.jointly:
+        yield Fault(f"{where}.jointly", "schema 4 has no applicabilityToTarget", code="other_version")
+
+
+_METRIC_WORDS: Final = {ours: theirs for theirs, ours in METRICS.items()}
+_SUB_TYPE_WORDS: Final = {ours: theirs for theirs, ours in SUB_TYPES.items()}
+_KEYWORD_WORDS: Final = {ours: theirs for theirs, ours in KEYWORDS.items()}
+
+
+def _word_of(task_type: TaskType, old: bool) -> str | None:
+    unknown = ONLY_4 if old else ONLY_3
+    return next((word for word, ours in TASK_TYPES.items() if ours is task_type and word not in unknown), None)
+
+
+def _written_types(problem: Problem) -> dict[str, Any]:
+    sub_type = _SUB_TYPE_WORDS[problem.sub_types[0]] if problem.sub_types else None
+    return {"taskType": _word_of(problem.task_types[0], True), **_given(taskSubType=sub_type)}
+
+
+def _written_keywords(problem: Problem) -> dict[str, Any]:
+    types = [_word_of(task_type, False) for task_type in problem.task_types]
+    sub_types = [_SUB_TYPE_WORDS[sub_type] for sub_type in problem.sub_types]
+    return {"taskKeywords": [*types, *sub_types, *(_KEYWORD_WORDS[keyword] for keyword in problem.keywords)]}
+
+
+def _written_dataset(dataset: TargetDataset) -> dict[str, Any]:
+    targets = [
+        {"targetIndex": target.index, **_written_place(target), **_given(numClusters=target.clusters)}
+        for target in dataset.targets
+    ]
+    made: dict[str, Any] = {"datasetID": dataset.id, "targets": targets}
+    if dataset.privileged:
+        made["privilegedData"] = [
+            {"privilegedDataIndex": i, **_written_place(place)} for i, place in enumerate(dataset.privileged)
+        ]
+    if dataset.horizon is not None:
+        made["forecastingHorizon"] = {
+            **_written_place(dataset.horizon.place),
+            "horizonValue": dataset.horizon.steps,
+        }
+    return made
+
+
+def _written_place(place: ColumnPlace) -> dict[str, Any]:
+    return {"resID": place.resource, "colIndex": place.column, "colName": place.name}
+
+
+def _written_division(division: Division, version: Version) -> dict[str, Any]:
+    made: dict[str, Any] = {
+        "method": "kFold" if division.method == "folds" else "holdOut",
+        **_given(testSize=division.test),
+        "numFolds": division.folds or 0,
+        "stratified": division.stratified,
+        "numRepeats": 0 if division.repeats == 1 else division.repeats,
+        **_given(randomSeed=division.seed),
+        "splitsFile": division.file or SPLITS_FILE,
+    }
+    if version >= (4,):
+        made.update(_given(splitScript=division.script))
+        if division.views:
+            made["datasetViewMaps"] = {
+                part: [{"from": view.dataset, "to": view.id} for view in division.views if view.part == part]
+                for part in dict.fromkeys(view.part for view in division.views)
+            }
+    return made
+
+
+def _written_criterion(criterion: Criterion, version: Version) -> dict[str, Any]:
+    word = _METRIC_WORDS.get(criterion.metric)
+    name = {"metric": word} if word else {"metric": "other", "specifyOther": criterion.metric}
+    jointly = "allTargets" if criterion.jointly else "singleTarget"
+    applies = {"applicabilityToTarget": jointly} if version < (4,) and criterion.jointly else {}
+    return {**name, **_given(K=criterion.k, posLabel=criterion.positive), **applies}
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
