@@ -1,4 +1,4 @@
-"""Labels as codes: columns of labels, or of sets of labels, as positions in one vocabulary, without an object per row."""
+"""Labels as codes: columns of labels, or of sets of labels, as positions in one vocabulary; no object per row."""
 
 from __future__ import annotations
 

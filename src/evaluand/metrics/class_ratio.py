@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -63,7 +63,7 @@ class ClassRatio(ByClass):
             known = ", ".join(get_args(Average))
             raise SpecError(f"{self.kind}: average={self.average!r} does not work here; choose one of {known}")
         if self.label is not None:
-            _check_label(self.kind, "label", self.label)
+            check_labels(self.kind, "label", [self.label])
             for name in ("average", "labels"):
                 if getattr(self, name) is not None:
                     raise SpecError(
@@ -71,7 +71,7 @@ class ClassRatio(ByClass):
                         f"{getattr(self, name)!r} out"
                     )
         if self.labels is not None:
-            object.__setattr__(self, "labels", _distinct_labels(self.kind, self.labels))
+            object.__setattr__(self, "labels", distinct_labels(self.kind, self.labels))
         if self.zero_division is not None:
             if self.zero_division not in (0, 1):
                 raise SpecError(f"{self.kind}: zero_division={self.zero_division!r} must be 0, 1 or left out")
@@ -88,10 +88,8 @@ class ClassRatio(ByClass):
         """What is divided by what."""
 
     def prepare(self, columns: Columns) -> Columns:
-        kind = _type_in(columns[LABELS])
-        for label in [self.label] if self.label is not None else self.labels or []:
-            if kind is not None and type(label) is not kind:
-                raise SpecError(f"{self.kind}: the labels are {_NAMES[kind]}, and {label!r} is none; write it as one")
+        check_labels(self.kind, "label", [] if self.label is None else [self.label], columns[LABELS])
+        check_labels(self.kind, "labels", self.labels or [], columns[LABELS])
         return super().prepare(columns)
 
     def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
@@ -175,28 +173,33 @@ def positive(kind: str, vocabulary: np.ndarray) -> Label:
     )
 
 
-def _check_label(kind: str, name: str, label: Any) -> None:
-    if not isinstance(label, str | int):
-        raise SpecError(f"{kind}: {name}={label!r} is no label; give text, an integer or a bool")
+def check_labels(kind: str, name: str, labels: Sequence[Any], vocabulary: np.ndarray | None = None) -> None:
+    """Checks labels that are parameters.
+
+    Raises:
+        SpecError: one is no label, or none of the type of those there are.
+    """
+    among = () if vocabulary is None else vocabulary.tolist()
+    found = next((label for one in among for label in (one if isinstance(one, tuple) else (one,))), None)
+    for label in labels:
+        if not isinstance(label, str | int):
+            raise SpecError(f"{kind}: {name}={label!r} is no label; give text, an integer or a bool")
+        if found is not None and type(label) is not type(found):
+            raise SpecError(f"{kind}: the labels are such as {found!r}, and {label!r} is none; write it as one")
 
 
-def _distinct_labels(kind: str, labels: Any) -> tuple[Label, ...]:
+def distinct_labels(kind: str, labels: Any) -> tuple[Label, ...]:
+    """The parameter `labels`, checked.
+
+    Raises:
+        SpecError: it is no list of different labels of one type.
+    """
     if not isinstance(labels, list | tuple) or not labels:
         raise SpecError(f"{kind}: labels={labels!r} must be a list of labels")
-    for label in labels:
-        _check_label(kind, "labels", label)
+    check_labels(kind, "labels", labels)
     if len({type(label) for label in labels}) > 1 or len(set(labels)) < len(labels):
         raise SpecError(f"{kind}: labels={labels!r} must be of one type, each once")
     return tuple(labels)
-
-
-_NAMES: Final[Mapping[type, str]] = {str: "text", int: "integers", bool: "bools"}
-
-
-def _type_in(vocabulary: np.ndarray) -> type | None:
-    """The type of the labels, None where there are none."""
-    labels = (label for one in vocabulary.tolist() for label in (one if isinstance(one, tuple) else (one,)))
-    return next((type(label) for label in labels), None)
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
