@@ -76,9 +76,9 @@ def test_micro_values_are_sums_over_all_rows() -> None:
 
 def test_a_tag_s_precision_is_of_what_was_given_it_and_its_recall_of_what_has_it() -> None:
     shard = table(PAIRS)
-    assert of_each(shard, tag="A") == [2 / 3, 2 / 3, 2 / 3]
-    assert of_each(shard, tag="B") == [1 / 2, 1 / 2, 1 / 2]
-    assert of_each(shard, tag="C")[1:] == [0.0, 0.0]
+    assert of_each(shard, label="A") == [2 / 3, 2 / 3, 2 / 3]
+    assert of_each(shard, label="B") == [1 / 2, 1 / 2, 1 / 2]
+    assert of_each(shard, label="C")[1:] == [0.0, 0.0]
 
 
 def test_macro_values_are_means_over_the_tags_for_which_there_is_a_value() -> None:
@@ -103,8 +103,8 @@ def test_a_partial_match_counts_half_on_either_side() -> None:
     columns = {name: [score.columns[name]] for name in INTS} | {"by_tag": [json.dumps(score.columns["by_tag"])]}
     shard = pa.table({"_index_": [0], "status": ["scored"], **columns})
     assert of_each(shard) == [0.5, 0.5, 0.5]
-    assert [one(shard, kind(tag="A")).value for kind in KINDS[1:]] == [0.5, 0.5]
-    assert of_each(shard, tag="B")[0] == 0.5
+    assert [one(shard, kind(label="A")).value for kind in KINDS[1:]] == [0.5, 0.5]
+    assert of_each(shard, label="B")[0] == 0.5
 
 
 def test_weights_count_rows_as_often_as_they_say() -> None:
@@ -125,7 +125,7 @@ def test_weights_count_rows_as_often_as_they_say() -> None:
         ([("A", "")], Recall(), "nothing was expected"),
         ([("", "")], FBeta(), "nothing was expected or predicted"),
         ([("", "")], FBeta(average="macro"), "nothing was expected or predicted"),
-        ([("B", "A")], Precision(tag="A"), "nothing was predicted with the tag 'A'"),
+        ([("B", "A")], Precision(label="A"), "nothing was predicted with the label 'A'"),
     ],
 )
 def test_a_ratio_of_nothing_is_undefined_and_says_why(
@@ -147,7 +147,7 @@ def test_spans_of_one_example_have_no_interval() -> None:
 
 
 def test_a_table_without_counts_is_named() -> None:
-    with pytest.raises(SpecError, match="f_beta reads 'correct', 'partial', 'n_expected', 'n_predicted', which the"):
+    with pytest.raises(SpecError, match="f_beta reads 'truth' and 'prediction', or else 'correct', 'partial', 'n_exp"):
         one(pa.table({"_index_": [0], "status": ["scored"], "value": [1.0]}), FBeta())
 
 
@@ -161,7 +161,7 @@ def test_counts_that_cannot_be_are_refused_by_row(columns: dict[str, list[int]])
 @pytest.mark.parametrize("text", ["[]", "{", '{"A": 1}', '{"A": {"expected": 1}}'])
 def test_a_column_by_tag_that_is_none_is_refused_by_row(text: str) -> None:
     with pytest.raises(DataError, match="_index_ 0: by_tag does not hold expected, found, predicted, right"):
-        one(pa.table({"_index_": [0], "status": ["scored"], "by_tag": [text]}), FBeta(tag="A"))
+        one(pa.table({"_index_": [0], "status": ["scored"], "by_tag": [text]}), FBeta(label="A"))
 
 
 # Parameters
@@ -170,8 +170,8 @@ def test_a_column_by_tag_that_is_none_is_refused_by_row(text: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"average": "weighted"}, "average='weighted' does not work here; choose one of micro, macro"),
-        ({"average": "macro", "tag": "A"}, "average='macro' is a mean over tags; leave tag='A' out"),
+        ({"average": "mean"}, "average='mean' does not work here; choose one of micro, macro, weighted, example"),
+        ({"average": "macro", "label": "A"}, "label='A' is about one class; leave it or average='macro' out"),
         ({"average": "macro", "bootstrap": 1000}, "the interval of average='macro' is never a bootstrap"),
         ({"bootstrap": 10}, "bootstrap=10 must be a whole number of at least 100"),
         ({"confidence": 95}, "confidence=95 must lie between 0 and 1"),
@@ -182,6 +182,26 @@ def test_parameters_that_contradict_each_other_are_refused(parameters: dict[str,
     for kind in KINDS:
         with pytest.raises(SpecError, match=message):
             kind(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"average": "weighted"}, "average='weighted' does not work for things that are counted"),
+        ({"labels": ["A"]}, r"labels=\('A',\) does not work for things that are counted"),
+        ({"zero_division": 0}, "zero_division does not work for things that are counted"),
+    ],
+)
+def test_parameters_that_only_labels_have_are_refused_for_counts(parameters: dict[str, Any], message: str) -> None:
+    for kind in KINDS:
+        with pytest.raises(SpecError, match=message):
+            one(table(PAIRS), kind(**parameters))
+
+
+def test_without_a_confidence_there_is_a_value_and_no_interval() -> None:
+    row = one(table(PAIRS), FBeta(average="macro", confidence=None))
+    assert (row.value, math.isnan(row.low), row.reason) == (one(table(PAIRS), FBeta(average="macro")).value, True, None)
+    assert "interval" not in row.signature
 
 
 @pytest.mark.parametrize("beta", [0, -1, math.nan, math.inf])
@@ -216,7 +236,7 @@ def test_where_nothing_tells_what_was_expected_recall_can_be_anything() -> None:
 
 
 def test_bounds_by_tag_count_only_spans_of_the_tag() -> None:
-    row = one(table([("AAA.", "AAAB"), (None, "AB")]), Recall(tag="B"))
+    row = one(table([("AAA.", "AAAB"), (None, "AB")]), Recall(label="B"))
     assert (row.value, row.worst, row.best) == (0.0, 0.0, 0.5)
     macro = one(table([("AAA.", "AAAB"), (None, "AB")]), Recall(average="macro"))
     assert (macro.worst, macro.value, macro.best) == pytest.approx(((3 / 4 + 0) / 2, 1 / 2, (1 + 1 / 2) / 2))
@@ -226,7 +246,7 @@ def test_a_failed_row_counts_as_wrong_answers_to_what_it_was_to_find_where_that_
     shard = table([("AAAC", "AAAB"), (None, "AB")])
     values = of_each(shard, missing="wrong")
     assert values == pytest.approx([3 / 6, 3 / 6, 3 / 6])
-    assert of_each(shard, missing="wrong", tag="B") == [0.0, 0.0, 0.0]
+    assert of_each(shard, missing="wrong", label="B") == [0.0, 0.0, 0.0]
     with pytest.raises(DataError, match="_index_ 1: has no score and nothing tells what was expected"):
         one(table([("A", "A"), (None, None)]), FBeta(missing="wrong"))
 
@@ -234,7 +254,7 @@ def test_a_failed_row_counts_as_wrong_answers_to_what_it_was_to_find_where_that_
 TAGS = st.text("AB.", max_size=3)
 
 
-@pytest.mark.parametrize("parameters", [{}, {"tag": "A"}, {"average": "macro"}], ids=str)
+@pytest.mark.parametrize("parameters", [{}, {"label": "A"}, {"average": "macro"}], ids=str)
 @given(scored=st.lists(st.tuples(TAGS, TAGS), max_size=3), missing=st.lists(st.tuples(TAGS, TAGS), max_size=2))
 def test_whatever_the_missing_rows_are_the_value_lies_within_the_bounds(
     parameters: dict[str, Any], scored: list[tuple[str, str]], missing: list[tuple[str, str]]
@@ -254,7 +274,7 @@ def shares(shard: pa.Table, metric: Counting) -> np.ndarray:
     """What part of the value rests on each row: its part of what each tag's ratio divides by, the same for each tag."""
     of_expected, of_predicted = metric.sides
     held = [json.loads(text) for text in shard["by_tag"].to_pylist()]
-    if metric.average == "micro":
+    if metric.average != "macro":
         held = [
             {"": {side: sum(tag[side] for tag in row.values()) for side in ("expected", "predicted")}} for row in held
         ]
@@ -318,7 +338,7 @@ def test_a_value_without_a_fault_is_no_certainty() -> None:
 # Merging
 
 
-@pytest.mark.parametrize("parameters", [{}, {"tag": "A"}, {"average": "macro"}, {"bootstrap": 200}], ids=str)
+@pytest.mark.parametrize("parameters", [{}, {"label": "A"}, {"average": "macro"}, {"bootstrap": 200}], ids=str)
 @given(
     pairs=st.lists(st.tuples(st.one_of(st.none(), TAGS), TAGS), min_size=1, max_size=12),
     cuts=st.sets(st.integers(0, 12), max_size=3),

@@ -1,28 +1,49 @@
 """Confusion counts: how often each truth met each prediction, and what of it each class comes to.
 
 The table of combinations is sparse and has a row for each that occurred (see `Statistic`, `counted`), so it does not
-grow with the rows of the data, and the counts of classes are sums of it, for many weightings at once.
+grow with the rows of the data, and the counts of classes are sums of it, for many weightings at once. Where a row has
+a set of labels, the set is what is counted, and each of its labels is a class.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from evaluand.metric import LABELS, Columns, refuse
+from evaluand.errors import SpecError
+from evaluand.intervals import count_rows
+from evaluand.labels import in_order, one_vocabulary
+from evaluand.metric import LABELS, Columns, Fill, State, Values, refuse
 from evaluand.statistic import Statistic
 
 TRUTH, PREDICTION = "truth", "prediction"
+Label = str | int | bool
+
+NO_CLASS: Final = -1
+"""The code of a prediction that is none of the classes; of a truth, that it is not known."""
+
+ALL_WRONG: Final = -2
+"""The code of a prediction that says of each class by itself the opposite of the truth."""
+
+CLASSES_TOLD: Final = 100
+"""Of more classes than these, `data` tells those with the most rows."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Confusion(Statistic):
-    """A function of how often each truth met each prediction; reads the table of the scorer `prediction`."""
+    """A function of how often each truth met each prediction; reads the table of the scorer `prediction`.
+
+    Attributes:
+        takes_sets: rows may have sets of labels.
+    """
 
     counted = True
     keeps: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
+    takes_sets: ClassVar[bool] = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -33,50 +54,184 @@ class Confusion(Statistic):
         return (TRUTH, PREDICTION)
 
     def prepare(self, columns: Columns) -> Columns:
-        for name in self.columns:
-            _refuse_missing(columns, name)
-        return {name: columns[name] for name in (*self.columns, LABELS)}
+        lacking = (columns[TRUTH] < 0) | (columns[PREDICTION] < 0)
+        refuse(columns, lacking, lambda row: "is scored but has no truth or no prediction; such rows abstain")
+        if has_sets(columns[LABELS]) and not self.takes_sets:
+            raise SpecError(f"{self.kind} reads one label of each row, and here each has a list of them")
+        return {name: columns[name] for name in (TRUTH, PREDICTION, LABELS)}
+
+    def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
+        """The classes that are looked at; None for those that occur."""
+        return None
+
+    def arranged(self, rows: Columns) -> Columns:
+        return {**rows, **_occurrences(rows, self.classes(rows[LABELS]))}
 
 
-def _refuse_missing(columns: Columns, name: str) -> None:
-    refuse(columns, columns[name] < 0, lambda row: f"is scored but has no {name}; a row without one abstains")
+@dataclass(frozen=True, kw_only=True)
+class ByClass(Confusion):
+    """A function of what each class comes to, with bounds for rows without a score whose truth is known.
+
+    `best` takes a missing prediction as right. `worst` takes it, for each class by itself, as wrong about that class:
+    no single prediction can be so wrong for several classes, so the value lies within the bounds, and may be unable to
+    reach them. Where the truth of a missing row is not known, the bounds are those of the range. With
+    `missing="wrong"` a missing prediction is none of the classes.
+    """
+
+    takes_sets = True
+    range = (0.0, 1.0)
+    row_range = (0.0, 1.0)
+
+    @abstractmethod
+    def of_classes(self, counts: ClassCounts) -> np.ndarray:
+        """The value of each replicate."""
+
+    @property
+    def fill_columns(self) -> tuple[str, ...]:
+        return (TRUTH,)
+
+    def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
+        vocabulary, (code, code_of_missing) = one_vocabulary([columns[LABELS], missing[LABELS]])
+        known = code_of_missing[missing[TRUTH]]
+        if fill == "wrong":
+            refuse(missing, known == NO_CLASS, lambda row: _NOTHING_KNOWN)
+        wrong = np.full(len(known), NO_CLASS if fill == "wrong" else self.worst_prediction(vocabulary))
+        taken = known if fill == "best" else np.where(known == NO_CLASS, NO_CLASS, wrong)
+        truth, prediction = (np.empty(len(scored), np.int64) for _ in range(2))
+        truth[scored], truth[~scored] = code[columns[TRUTH]], known
+        prediction[scored], prediction[~scored] = code[columns[PREDICTION]], taken
+        limits = {f"to_{fill}": truth == NO_CLASS} if fill != "wrong" else {}
+        return {TRUTH: truth, PREDICTION: prediction, LABELS: vocabulary, **limits}
+
+    def worst_prediction(self, vocabulary: np.ndarray) -> int:
+        """The code of the prediction that is taken for the worst."""
+        return ALL_WRONG
+
+    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        unknown = (group[columns[name]] if name in columns else group[:0] for name in _LIMITS)
+        limits = (count_rows(groups, n_groups) for groups in unknown)
+        return {**super().state(columns, group, n_groups), **dict(zip(_LIMITS, limits, strict=True))}
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        return self.of_classes(class_counts(rows, weight))
+
+    def compute(self, state: State) -> Values:
+        values = super().compute(state)
+        worst, best = self.ends
+        value = np.where(state["to_worst"] > 0, worst, np.where(state["to_best"] > 0, best, values.value))
+        return replace(values, value=value)
 
 
 class ClassCounts(NamedTuple):
-    """Sums of weights, replicates × classes; the classes are those that occur, in the order of the vocabulary."""
+    """Sums of weights, replicates × classes; without an axis of classes for all rows."""
 
-    classes: np.ndarray  # codes
-    expected: np.ndarray  # the truth is this class
+    classes: list[Label]
+    expected: np.ndarray  # the truth is this class, or has it
     predicted: np.ndarray
     right: np.ndarray  # both
+    total: np.ndarray  # all rows
+    astray: np.ndarray  # wrong answers that are none of the classes
 
 
 def class_counts(rows: Columns, weight: np.ndarray) -> ClassCounts:
     """What each class comes to.
 
     Args:
-        rows: codes of `truth` and `prediction`.
+        rows: as `Confusion` arranges them.
         weight: replicates × rows.
     """
-    truth, prediction = rows[TRUTH], rows[PREDICTION]
-    classes, code = np.unique(np.concatenate([truth, prediction]), return_inverse=True)
-    expected, predicted = code[: len(truth)], code[len(truth) :]
-    sums = (
-        _by_class(codes, each, len(classes))
-        for codes, each in (
-            (expected, weight),
-            (predicted, weight),
-            (expected, weight * (truth == prediction)),
-        )
-    )
-    return ClassCounts(classes, *sums)
+    classes = rows[_CLASSES].tolist()
+    expected, predicted, right = (sums_of(rows[name], weight, len(classes)) for name in (EXPECTED, PREDICTED, RIGHT))
+    return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), weight @ rows[_ASTRAY])
 
 
-def _by_class(code: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
-    return np.stack([np.bincount(code, each, minlength=n) for each in weight])
+def sums_of(pairs: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
+    """The weights of rows by class, replicates × n, from pairs of row and class."""
+    row, code = pairs
+    return np.stack([np.bincount(code, each[row], minlength=n) for each in weight])
 
 
-def by_name(labels: np.ndarray) -> list[int]:
-    """The order in which classes are shown: numbers by size, text by code points, bools false first."""
-    named: list[tuple[Any, int]] = sorted((label, place) for place, label in enumerate(labels.tolist()))
-    return [place for _, place in named]
+def table_of(counts: ClassCounts, value: np.ndarray) -> dict[str, Any]:
+    """What each class comes to, for `data`; those with the most rows where there are more than `CLASSES_TOLD`.
+
+    Args:
+        counts: of one replicate.
+        value: of each class, NaN where undefined.
+    """
+    each = [getattr(counts, name)[0].tolist() for name in ("expected", "predicted", "right")]
+    rows = list(zip(counts.classes, value.tolist(), *each, strict=True))
+    told = sorted(rows, key=lambda row: -row[2])[:CLASSES_TOLD] if len(rows) > CLASSES_TOLD else rows
+    names = ("label", "value", "expected", "predicted", "right")
+    return {
+        "n_classes": len(rows),
+        "classes": [dict(zip(names, (row[0], *map(plain_number, row[1:])), strict=True)) for row in told],
+    }
+
+
+def plain_number(number: float) -> float | int | None:
+    """A number as JSON shows it: whole where it is, None where it is undefined."""
+    return None if number != number else int(number) if float(number).is_integer() else float(number)
+
+
+def has_sets(vocabulary: np.ndarray) -> bool:
+    """Whether the labels are sets of labels."""
+    return len(vocabulary) > 0 and isinstance(vocabulary[0], tuple)
+
+
+EXPECTED: Final = "_expected_"
+PREDICTED: Final = "_predicted_"
+RIGHT: Final = "_right_"
+_ASTRAY: Final = "_astray_"
+_CLASSES: Final = "_classes_"
+_LIMITS: Final = ("to_worst", "to_best")
+"""How many rows have a truth that is not known, so that the value can be anything."""
+
+_NOTHING_KNOWN: Final = (
+    "has no score and nothing tells what was expected, so nothing can count as wrong; use missing='leave_out'"
+)
+
+
+def _occurrences(rows: Columns, wanted: Sequence[Label] | None) -> dict[str, np.ndarray]:
+    """The classes, and which rows expect and predict which of them, as pairs of row and class (2 × pairs)."""
+    labels, members, starts = _members(rows[LABELS])
+    expected, predicted = (_pairs(rows[name], members, starts) for name in (TRUTH, PREDICTION))
+    if wanted is None:
+        code = np.full(len(labels), -1)
+        occurs = np.union1d(expected[1], predicted[1])
+        occurs = occurs[np.argsort(np.argsort(in_order(labels))[occurs])]
+        code[occurs] = np.arange(len(occurs))
+        classes = labels[occurs]
+    else:
+        place = {label: number for number, label in enumerate(wanted)}
+        code = np.array([place.get(label, -1) for label in labels.tolist()], np.int64)
+        classes = np.fromiter(wanted, np.object_, len(wanted))
+    size = np.bincount(expected[0], minlength=len(rows[TRUTH]))
+    expected, predicted = (np.stack([row, code[kind]])[:, code[kind] >= 0] for row, kind in (expected, predicted))
+    of_expected = expected[0] * len(classes) + expected[1]
+    opposite = np.flatnonzero(rows[PREDICTION] == ALL_WRONG)
+    if len(opposite):
+        every = (opposite[:, None] * len(classes) + np.arange(len(classes))).ravel()
+        wrong = np.setdiff1d(every, of_expected)
+        predicted = np.concatenate([predicted, np.stack(np.divmod(wrong, max(len(classes), 1)))], axis=1)
+    right = np.isin(of_expected, predicted[0] * len(classes) + predicted[1])
+    astray = np.where(rows[PREDICTION] == NO_CLASS, size, 0).astype(np.float64)
+    return {_CLASSES: classes, EXPECTED: expected, PREDICTED: predicted, RIGHT: expected[:, right], _ASTRAY: astray}
+
+
+def _members(vocabulary: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Single labels, which of them each entry of a vocabulary has, one entry after the other, and where these begin."""
+    if not has_sets(vocabulary):
+        return vocabulary, np.arange(len(vocabulary)), np.arange(len(vocabulary) + 1)
+    sets = vocabulary.tolist()
+    place: dict[Label, int] = {}
+    members = np.array([place.setdefault(label, len(place)) for one in sets for label in one], np.int64)
+    return np.fromiter(place, np.object_, len(place)), members, np.cumsum([0, *map(len, sets)])
+
+
+def _pairs(code: np.ndarray, members: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Each row with each of its classes."""
+    there = np.flatnonzero(code >= 0)
+    begin, end = starts[code[there]], starts[code[there] + 1]
+    row = np.repeat(there, end - begin)
+    within = np.arange(len(row)) - np.repeat(np.cumsum(end - begin) - (end - begin), end - begin)
+    return np.stack([row, members[np.repeat(begin, end - begin) + within]])

@@ -239,6 +239,11 @@ class Grader:
             raise DataError(f"column {name} is {value}, which does not fit in 64 bits")
         if kind == "string":
             _check_text(name, value)
+        if kind == "labels":
+            for label in value:
+                if not isinstance(label, str):
+                    raise DataError(f"column {name} holds labels, but the scorer gave {value!r}")
+                _check_text(name, label)
         return float(value) if kind == "double" else value
 
     def _ask(self, unit: Unit, piece: _Piece) -> Any:
@@ -333,7 +338,7 @@ def _one_each(columns: list[list[Any]], results: Any) -> list[Any]:
     return given
 
 
-_OWN_TYPES: dict[str, Any] = {"string": str, "int64": int, "double": int | float, "bool": bool}
+_OWN_TYPES: dict[str, Any] = {"string": str, "int64": int, "double": int | float, "bool": bool, "labels": list}
 
 _ARGUMENTS: dict[str, Callable[[Unit, _Piece], Any]] = {
     "output": lambda unit, piece: piece.output,

@@ -560,7 +560,11 @@ def _states(
 
 def _prepared(metric: Metric, table: _Table, rows: np.ndarray) -> Columns:
     names = metric.columns_for(table.table.column_names)
-    return metric.prepare(table.columns(names, rows, [name for name in names if name in metric.label_columns]))
+    return metric.prepare(table.columns(names, rows, _labels(metric, names)))
+
+
+def _labels(metric: Metric, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name in metric.label_columns]
 
 
 def _taken(
@@ -571,7 +575,7 @@ def _taken(
     if fill is None:
         return _reduced(metric, columns, units.unit[scored])
     told = [name for name in metric.fill_columns if name in table.table.column_names]
-    missing = table.columns(told, units.rows[asked & ~scored])
+    missing = table.columns(told, units.rows[asked & ~scored], _labels(metric, told))
     return _reduced(metric, metric.filled(columns, scored[asked], missing, fill), units.unit[asked])
 
 

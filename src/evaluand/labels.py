@@ -1,4 +1,4 @@
-"""Labels as codes: columns of text, integers or bools as positions in one vocabulary, without an object per row."""
+"""Labels as codes: columns of labels, or of sets of labels, as positions in one vocabulary; no object per row."""
 
 from __future__ import annotations
 
@@ -7,42 +7,63 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand.errors import SpecError, with_article
-from evaluand.ids import decode
 
 
-def coded(columns: Sequence[pa.Array]) -> tuple[list[np.ndarray], np.ndarray]:
-    """The codes of each column, and the vocabulary they all share, in the order labels first appear.
+def coded(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[list[np.ndarray], np.ndarray]:
+    """The codes of each column, and the vocabulary they all share.
 
     Args:
-        columns: of one type each; null, which is no label, gets the code -1.
+        columns: of one type each: text, integers, bools, or lists of these, which are sets of labels; null gets the
+            code -1.
+
+    Returns:
+        For each column its codes; then each label once, a set as the tuple of its labels in order.
 
     Raises:
-        SpecError: a column holds real numbers, or columns hold labels that are never equal.
+        SpecError: a column holds something else, columns hold labels that are never equal, or a list is no set.
 
     Example:
         >>> (truth, prediction), vocabulary = coded([pa.array(["b", "a"]), pa.array(["a", None])])
         >>> truth, prediction, vocabulary
         (array([0, 1]), array([ 1, -1]), array(['b', 'a'], dtype=object))
+        >>> coded([pa.array([["b", "a"], [], ["a", "b"]])])
+        ([array([1, 0, 1])], array([(), ('a', 'b')], dtype=object))
     """
     plain = [_plain(column) for column in columns]
     kinds = {kind for column in plain if (kind := _kind(column.type))}
     if len(kinds) > 1:
         one, other = sorted(kinds)[:2]
         raise SpecError(f"labels of {one} and of {other} are never equal; give all columns one type")
-    width = _widest([column.type for column in plain if not pa.types.is_null(column.type)])
-    encoded = pa.concat_arrays([column.cast(width) for column in plain]).dictionary_encode()
-    codes = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
     ends = np.cumsum([len(column) for column in plain])[:-1]
-    labels = _values(encoded.dictionary, columns)
-    return np.split(codes, ends), np.fromiter(labels, np.object_, len(labels))
+    types = [column.type for column in plain if not pa.types.is_null(column.type)]
+    codes, vocabulary = (_coded_sets if types and _is_list(types[0]) else _coded)(plain, types)
+    return np.split(codes, ends), vocabulary
+
+
+def one_vocabulary(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """All labels of several vocabularies, in the order they appear.
+
+    Returns:
+        The labels, and for each vocabulary the codes there, by its own codes; -1 and -2 stay what they are.
+    """
+    place: dict[Any, int] = {}
+    codes = [[place.setdefault(label, len(place)) for label in part.tolist()] for part in parts]
+    return _objects(list(place)), [np.array([*each, -2, -1], np.int64) for each in codes]
+
+
+def in_order(labels: np.ndarray) -> np.ndarray:
+    """The order in which labels are shown: numbers by size, text by code points, false before true."""
+    named = labels.tolist()
+    return np.array(sorted(range(len(named)), key=named.__getitem__), np.int64)
 
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
-    if isinstance(column, pa.ExtensionArray):
+    if isinstance(column, pa.ExtensionArray):  # of JSON: its canonical text
         column = column.storage
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
@@ -56,7 +77,23 @@ def _kind(kind: pa.DataType) -> str:
         return "integers"
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return "text"
-    raise SpecError(f"labels are text, integers or bools, and not {with_article(str(kind))}; convert the column")
+    if _is_list(kind):
+        return f"lists of {_kind(kind.value_type) or 'text'}"
+    raise SpecError(
+        f"labels are text, integers, bools or lists of these, and not {with_article(str(kind))}; convert the column"
+    )
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind))
+
+
+def _coded(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> tuple[np.ndarray, np.ndarray]:
+    width = _widest(types)
+    encoded = pa.chunked_array([column.cast(width) for column in columns], width).dictionary_encode()
+    encoded = encoded.combine_chunks() if encoded.num_chunks else pa.array([], width).dictionary_encode()
+    codes = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
+    return codes, _objects(encoded.dictionary.to_pylist())
 
 
 def _widest(kinds: Sequence[pa.DataType]) -> pa.DataType:
@@ -65,14 +102,36 @@ def _widest(kinds: Sequence[pa.DataType]) -> pa.DataType:
     return pa.int64() if pa.types.is_integer(kinds[0]) else kinds[0] if len(set(kinds)) == 1 else pa.large_string()
 
 
-def _values(dictionary: pa.Array, columns: Sequence[pa.Array]) -> list[Any]:
-    found: list[Any] = dictionary.to_pylist()
-    if any(isinstance(column.type, pa.ExtensionType) for column in columns):
-        return [value if value is None else _json(value) for value in found]
-    return found
+def _coded_sets(columns: Sequence[pa.Array], types: Sequence[pa.DataType]) -> tuple[np.ndarray, np.ndarray]:
+    """A set is found label by label from its smallest: what it has so far, with the next label, is another one."""
+    lists = [column.cast(pa.large_list(_widest([kind.value_type for kind in types]))) for column in columns]
+    code, labels = _coded([column.flatten() for column in lists], [column.type.value_type for column in lists])
+    if (code < 0).any():
+        raise SpecError("a list of labels holds null; leave it out of the list")
+    lengths = np.concatenate([np.asarray(pc.fill_null(pc.list_value_length(column), 0)) for column in lists])
+    known = np.concatenate([np.asarray(column.is_valid()) for column in lists])
+    order = in_order(labels)
+    rank = np.argsort(order)[code]
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    sort = np.lexsort((rank, row))
+    rank = rank[sort]
+    twice = np.flatnonzero((rank[1:] == rank[:-1]) & (row[1:] == row[:-1]))
+    if len(twice):
+        raise SpecError(f"a list names the label {labels[order[rank[twice[0]]]]!r} twice; a set has each label once")
+    starts = np.cumsum(lengths) - lengths
+    found, many = np.zeros(len(lengths), np.int64), 1  # 0 is the empty set
+    for place in range(int(lengths.max(initial=0))):
+        longer = np.flatnonzero(lengths > place)
+        step = pa.array(found[longer] * len(labels) + rank[starts[longer] + place]).dictionary_encode()
+        found[longer] = many + np.asarray(step.indices)
+        many += len(step.dictionary)
+    found[~known] = -1
+    sets, first, codes = np.unique(found, return_index=True, return_inverse=True)
+    names = [labels[place] for place in order.tolist()]
+    members = (rank[starts[i] : starts[i] + lengths[i]].tolist() for i in first[sets >= 0].tolist())
+    return codes - int((sets < 0).any()), _objects([tuple(names[place] for place in each) for each in members])
 
 
-def _json(text: str) -> Any:
-    """A label that is JSON: text, numbers and bools as they are, else its canonical text."""
-    value = decode(text)
-    return value if isinstance(value, str | int) else text
+def _objects(values: list[Any]) -> np.ndarray:
+    """An array of Python objects, never of their items."""
+    return np.fromiter(values, np.object_, len(values))

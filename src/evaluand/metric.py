@@ -269,11 +269,13 @@ class Metric(ABC):
     def signature(self) -> str:
         """The spec in one line, to stand beside a value; equal signatures mean the same definition.
 
-        What is not set (None, false) is left out; the interval comes last.
+        What is not set (None, or false by default) is left out; the interval comes last.
         """
         words = [self.kind, f"v{self.version}"]
+        off = {field.name for field in dataclasses.fields(self) if field.default is False}
         for name, value in self.spec["parameters"].items():
-            if value is not None and value is not False and name not in ("confidence", "bootstrap"):
+            unset = value is None or (value is False and name in off)
+            if not unset and name not in ("confidence", "bootstrap"):
                 words.append(f"{name}={_word(value)}")
         if self.interval:
             words.append(f"interval={self.interval} {_percent(self.spec['parameters']['confidence'])}")

@@ -212,6 +212,7 @@ _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "int64": pa.int64(),
     "double": pa.float64(),
     "bool": pa.bool_(),
+    "labels": pa.list_(pa.string()),
 }
 
 
@@ -219,7 +220,7 @@ def scores_schema(columns: Mapping[str, str]) -> pa.Schema:
     """The schema of a scorer's table.
 
     Args:
-        columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool` or `json`.
+        columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool`, `labels` (a list of text) or `json`.
     """
     return pa.schema(
         [

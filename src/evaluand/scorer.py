@@ -132,7 +132,7 @@ class Scorer(ABC):
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """Names and types of the columns this scorer adds to its table: string, int64, double, bool or json."""
+        """Names and types of the columns this scorer adds to its table: string, int64, double, bool, labels or json."""
         return {}
 
     @property

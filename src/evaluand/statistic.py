@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 
 from evaluand.intervals import Spread, clustered_wilson, count_rows, scrambled, t_quantile
+from evaluand.labels import one_vocabulary
 from evaluand.metric import CLUSTER, LABELS, NO_ROWS, WEIGHT, Columns, Metric, State, Values, confidence_of, weights_of
 
 BLOCKS: Final = 256
@@ -45,7 +46,7 @@ class Statistic(Metric):
 
     Args:
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one, which costs less.
+        confidence: of the interval; None for a value without one, which costs less: with it, a key is kept of each row.
 
     Attributes:
         keeps: the prepared columns that make a row; their first axis is the row.
@@ -104,77 +105,61 @@ class Statistic(Metric):
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         n = len(group)
         weight = weights_of(columns, self.kind) if self.weighted else np.ones(n)
-        block, clusters = np.zeros(n, np.int64), np.zeros(n_groups, np.int64)
+        table = {_GROUP: group, BLOCK: np.zeros(n, np.int64), WEIGHT: weight}
+        table |= {name: columns[name] for name in self.keeps}
+        clusters: Columns = {}
         if self.by_cluster:
             keys = np.asarray(columns[CLUSTER]).astype(np.int64, copy=False)
-            block = (scrambled(keys.view(np.uint64), 0) % np.uint64(BLOCKS)).astype(np.int64)
-            clusters = _distinct(keys, group, n_groups)
-        table = {_GROUP: group, BLOCK: block, WEIGHT: weight, _NUMBER: np.ones(n)}
-        table |= {name: columns[name] for name in self.keeps}
+            table[BLOCK] = (scrambled(keys.view(np.uint64), 0) % np.uint64(BLOCKS)).astype(np.int64)
+            clusters = dict(zip(_CLUSTERS, (keys, group, weight), strict=True))
         vocabulary = columns.get(LABELS, np.empty(0, np.object_))
         if self.counted:
             table = _counted(table, self.keeps, len(vocabulary))
-        return {"n": count_rows(group, n_groups), "clusters": clusters, LABELS: vocabulary, **_held(table)}
+        return {"n": count_rows(group, n_groups), **clusters, LABELS: vocabulary, **_held(table)}
 
     def merge(self, states: Sequence[State]) -> State:
-        plain = {name: reduce(np.add, [state[name] for state in states]) for name in _BY_GROUP}
-        vocabulary, states = _one_vocabulary(states, self.label_columns)
-        tables = [_table(state) for state in states]
+        vocabulary, codes = one_vocabulary([state[LABELS] for state in states])
+        tables = []
+        for state, code in zip(states, codes, strict=True):
+            table = _table(state)
+            tables.append(table | {name: code[table[name]] for name in self.keeps if name in self.label_columns})
         table = {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
         if self.counted:
             table = _counted(table, self.keeps, len(vocabulary))
-        return {**plain, LABELS: vocabulary, **_held(table)}
+        clusters = {name: np.concatenate([state[name] for state in states]) for name in _CLUSTERS if name in states[0]}
+        sums = {name: reduce(np.add, [state[name] for state in states]) for name in _by_group_in(states[0])}
+        return {**sums, **clusters, LABELS: vocabulary, **_held(table)}
 
     def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
-        placed = super().place({name: state[name] for name in _BY_GROUP}, positions, n_groups)
-        group = _PREFIX + _GROUP
-        moved = positions[state[group]] if len(positions) else state[group]
-        return {**state, **placed, group: moved}
+        placed = super().place({name: state[name] for name in _by_group_in(state)}, positions, n_groups)
+        rows = [name for name in (_PREFIX + _GROUP, "cluster_group") if name in state]
+        return {**state, **placed, **{name: positions[state[name]] for name in rows}}
 
     def compute(self, state: State) -> Values:
         n = state["n"]
         value, low, high = (np.full(n.shape, np.nan) for _ in range(3))
         reasons: list[str | None] = [NO_ROWS] * len(n)
         data: list[dict[str, Any]] = [{"n": int(rows)} for rows in n]
+        clusters, effective = _clusters(state)
         for group, rows in self.rows_of(state):
-            found = self._of_group(rows, int(n[group]), int(state["clusters"][group]))
-            value[group], low[group], high[group], reasons[group], told = found
-            data[group] |= told
+            arranged = self.arranged(rows)
+            value[group] = self._values(arranged, arranged[WEIGHT][None])[0]
+            data[group] |= self.told(arranged, arranged[WEIGHT])
+            if not math.isfinite(value[group]):
+                reasons[group] = self._why(arranged, arranged[WEIGHT])
+                continue
+            reasons[group] = None
+            if "cluster_key" in state:
+                ends = self._ends(arranged, float(value[group]), int(n[group]), float(effective[group]))
+                low[group], high[group] = ends
+                reasons[group] = None if math.isfinite(ends[0]) else _no_interval(int(n[group]), int(clusters[group]))
+                data[group] |= {"clusters": int(clusters[group])} if clusters[group] != n[group] else {}
         return Values(value, low, high, reasons, data)
 
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
         """The rows of each group that has some, as `arranged` takes them."""
         for group, rows in _by_group(_table(state)):
             yield group, {**rows, LABELS: state[LABELS]}
-
-    def replicates(self, state: State) -> tuple[np.ndarray, np.ndarray]:
-        """The value of each group, and all of them once more without each block (`BLOCKS` × groups).
-
-        A group without rows in a block has its own value there.
-        """
-        n = state["n"]
-        value, without = np.full(n.shape, np.nan), np.full((BLOCKS, *n.shape), np.nan)
-        for group, rows in self.rows_of(state):
-            arranged = self.arranged(rows)
-            value[group] = self._values(arranged, arranged[WEIGHT][None])[0]
-            without[:, group] = value[group]
-            blocks, left = self._without_each(arranged, arranged[BLOCK])
-            without[blocks, group] = left
-        return value, without
-
-    def _of_group(self, rows: Columns, n: int, clusters: int) -> tuple[float, float, float, str | None, dict[str, Any]]:
-        rows = self.arranged(rows)
-        weight = rows[WEIGHT]
-        value = float(self._values(rows, weight[None])[0])
-        told = self.told(rows, weight)
-        nothing = math.nan, math.nan
-        if not math.isfinite(value):
-            return math.nan, *nothing, self._why(rows, weight), told
-        if self.confidence is None:
-            return value, *nothing, None, told
-        low, high = self._ends(rows, value, n, clusters)
-        why = None if math.isfinite(low) else _alone(n) if clusters < 2 else _FRAGILE
-        return value, low, high, why, told | ({"clusters": clusters} if clusters != n else {})
 
     def _why(self, rows: Columns, weight: np.ndarray) -> str:
         if not weight.sum() > 0:
@@ -186,24 +171,20 @@ class Statistic(Metric):
             found = np.asarray(self.value(rows, weight), np.float64)
         return np.where(np.isfinite(found) & (weight.sum(axis=1) > 0), found, np.nan)
 
-    def _ends(self, rows: Columns, value: float, n: int, clusters: int) -> tuple[float, float]:
-        """The interval: of a proportion where the range is bounded, else Student's."""
+    def _ends(self, rows: Columns, value: float, n: int, effective: float) -> tuple[float, float]:
+        """The interval: that of a proportion where the range is bounded, else Student's."""
         assert self.confidence is not None
-        block = rows[BLOCK] if n <= MANY_ROWS else rows[BLOCK] % FEW_BLOCKS
-        blocks, without = self._without_each(rows, block)
+        blocks, without = self._without_each(rows, rows[BLOCK] if n <= MANY_ROWS else rows[BLOCK] % FEW_BLOCKS)
         if len(blocks) < 2 or not np.isfinite(without).all():
             return math.nan, math.nan
         variance = (len(blocks) - 1) / len(blocks) * float(np.square(without - without.mean()).sum())
-        if variance <= (_ROUNDING * max(abs(value), 1e-300)) ** 2 * len(blocks):
-            variance = 0.0
         least, most = self.range
-        if not math.isfinite(most - least):
+        width = most - least
+        if variance <= (_ROUNDING * (width if math.isfinite(width) else abs(value))) ** 2 * len(blocks):
+            variance = 0.0
+        if not math.isfinite(width):
             half = float(t_quantile(self.confidence, np.array([len(blocks) - 1]))[0]) * math.sqrt(variance)
             return max(value - half, least), min(value + half, most)
-        width = most - least
-        by_block = np.bincount(block, rows[WEIGHT])
-        kish = float(by_block.sum() ** 2 / np.square(by_block).sum())
-        effective = kish if variance > 0 else kish * clusters / len(blocks)
         spread = Spread(*(np.array([x]) for x in (variance / width**2, len(blocks), effective)))
         low, high = clustered_wilson(np.array([(value - least) / width]), spread, self.confidence)
         return least + width * float(low[0]), least + width * float(high[0])
@@ -222,15 +203,16 @@ class Statistic(Metric):
 
 BLOCK: Final = "_block_"
 _GROUP: Final = "_group_"
-_NUMBER: Final = "_n_"
 _PREFIX: Final = "row:"
-_BY_GROUP: Final = ("n", "clusters")
+_CLUSTERS: Final = ("cluster_key", "cluster_group", "cluster_weight")
+"""Arrays of `CLUSTER_TABLE`, with an entry for each row: which rows belong together is known when all are there."""
 _AT_ONCE: Final = 1 << 22  # weights held in memory
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
-_FRAGILE: Final = "no interval: a few rows decide whether there is a value at all"
 
 
-def _alone(n: int) -> str:
+def _no_interval(n: int, clusters: int) -> str:
+    if clusters > 1:
+        return "no interval: a few rows decide whether there is a value at all"
     return "one scored row has no interval" if n == 1 else "one cluster has no interval"
 
 
@@ -242,57 +224,55 @@ def _table(state: State) -> dict[str, np.ndarray]:
     return {name.removeprefix(_PREFIX): column for name, column in state.items() if name.startswith(_PREFIX)}
 
 
-def _distinct(keys: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
-    """How many different keys each group has."""
-    order = np.lexsort((keys, group))
-    keys, group = keys[order], group[order]
-    new = np.ones(len(keys), np.bool_)
-    new[1:] = (keys[1:] != keys[:-1]) | (group[1:] != group[:-1])
-    return count_rows(group[new], n_groups)
+def _by_group_in(state: State) -> list[str]:
+    """The arrays that have one entry for each group."""
+    return [name for name in state if not name.startswith(_PREFIX) and name not in (*_CLUSTERS, LABELS)]
 
 
-def _counted(table: Mapping[str, np.ndarray], names: Sequence[str], n_labels: int) -> dict[str, np.ndarray]:
-    """Rows that are alike as one, with their weights and numbers added.
+def _clusters(state: State) -> tuple[np.ndarray, np.ndarray]:
+    """How many clusters with weight each group has, and how many of equal weight would tell as much (Kish)."""
+    n_groups = len(state["n"])
+    if "cluster_key" not in state:
+        return np.zeros(n_groups), np.zeros(n_groups)
+    key, group, weight = (state[name] for name in _CLUSTERS)
+    if (key[1:] <= key[:-1]).any():
+        order = np.lexsort((key, group))
+        key, group, weight = key[order], group[order], weight[order]
+        starts = np.flatnonzero(np.r_[True, (key[1:] != key[:-1]) | (group[1:] != group[:-1])])
+        group, weight = group[starts], np.add.reduceat(weight, starts)
+    total, square = (np.bincount(group, each, minlength=n_groups) for each in (weight, weight * weight))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return count_rows(group[weight > 0], n_groups), total * total / square
+
+
+def _counted(table: Columns, names: Sequence[str], n_labels: int) -> dict[str, np.ndarray]:
+    """Rows that are alike as one, with their weights added.
 
     Args:
-        names: columns of codes from -1 to `n_labels` - 1.
+        names: columns of codes from -2 to `n_labels` - 1.
     """
-    group = table[_GROUP]
-    sizes = [int(group.max(initial=-1)) + 1, BLOCKS, *[n_labels + 1] * len(names)]
-    columns = [group, table[BLOCK], *(table[name] + 1 for name in names)]
-    if math.prod(sizes) >= 2**62:  # the codes in use, numbered from 0
-        packed = [np.unique(column, return_inverse=True) for column in columns]
-    else:
-        packed = [(np.arange(size), column) for size, column in zip(sizes, columns, strict=True)]
-    cell = np.zeros(len(group), np.int64)
-    for values, codes in packed:
-        cell = cell * len(values) + codes
-    n_cells = math.prod(len(values) for values, _ in packed)
+    keys = {_GROUP: table[_GROUP], BLOCK: table[BLOCK], **{name: table[name] + 2 for name in names}}
+    sizes = {name: int(key.max(initial=-1)) + 1 for name, key in keys.items()}
+    if math.prod(sizes.values()) < 2**62:
+        packed = {name: (np.arange(sizes[name]), key) for name, key in keys.items()}
+    else:  # only those in use, numbered from 0
+        packed = {name: np.unique(key, return_inverse=True) for name, key in keys.items()}
+    cell, n_cells = np.zeros(len(table[_GROUP]), np.int64), 1
+    for values, codes in packed.values():
+        if len(values) > 1:
+            cell = cell * len(values) + codes
+        n_cells *= len(values)
     if n_cells <= max(4 * len(cell), 1 << 16):
-        number = np.bincount(cell, table[_NUMBER], minlength=n_cells)
-        weight = np.bincount(cell, table[WEIGHT], minlength=n_cells)
-        used = np.flatnonzero(number)
-        number, weight = number[used], weight[used]
+        used = np.flatnonzero(np.bincount(cell, minlength=n_cells))
+        weight = np.bincount(cell, table[WEIGHT], minlength=n_cells)[used]
     else:
         used, inverse = np.unique(cell, return_inverse=True)
-        number, weight = (np.bincount(inverse, table[name], minlength=len(used)) for name in (_NUMBER, WEIGHT))
-    found: dict[str, np.ndarray] = {}
-    for name, (values, _) in zip([*names[::-1], BLOCK, _GROUP], packed[::-1], strict=True):
-        found[name] = np.asarray(values)[used % len(values)] - (name in names)
-        used = used // len(values)
-    return {**found, _NUMBER: number, WEIGHT: weight}
-
-
-def _one_vocabulary(states: Sequence[State], names: Sequence[str]) -> tuple[np.ndarray, list[State]]:
-    """All labels, in the order they appear, and the states with their codes in it."""
-    place: dict[Any, int] = {}
-    coded: list[State] = []
-    for state in states:
-        codes = [place.setdefault(label, len(place)) for label in state[LABELS].tolist()]
-        code = np.array([*codes, -1], np.int64)  # -1 stays -1
-        held = {_PREFIX + name for name in names}
-        coded.append({key: code[column] if key in held else column for key, column in state.items()})
-    return np.fromiter(place, np.object_, len(place)), coded
+        weight = np.bincount(inverse, table[WEIGHT], minlength=len(used))
+    found = {WEIGHT: weight}
+    for name, (values, _) in reversed(packed.items()):
+        found[name] = values[used % len(values)] - 2 * (name in names) if len(values) else used
+        used = used // max(len(values), 1)
+    return found
 
 
 def _by_group(table: Mapping[str, np.ndarray]) -> Iterator[tuple[int, dict[str, np.ndarray]]]:

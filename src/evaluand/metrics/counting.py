@@ -1,89 +1,81 @@
-"""What metrics share that are ratios of counts, over all things counted or tag by tag: precision, recall and F.
+"""What metrics share that are ratios of counts, over all things counted or class by class: precision, recall and F.
 
-The counts are those of a scorer such as `spans`, which tells for each row how many things were expected and predicted
-and how many of these were found and right. A value is one sum over rows divided by another, so its interval is that of
-a ratio of sums over examples, which have different numbers of things and are the units that were drawn.
+They read one of two tables. That of `prediction` has a truth and a prediction in each row, or a set of each: see
+`ClassRatio`. That of a scorer such as `spans` tells for each row how many things were expected and predicted and how
+many of these were found and right. A value is then one sum over rows divided by another, so its interval is that of a
+ratio of sums over examples, which have different numbers of things and are the units that were drawn.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
 
+from evaluand.counts import PREDICTION, TRUTH
 from evaluand.errors import SpecError
 from evaluand.intervals import CLUSTER_TABLE, bootstrap, cluster_variance, clustered_wilson, count_rows, merge_clusters
 from evaluand.metric import (
     CLUSTER,
     FEWEST_REPLICATES,
+    LABELS,
     NO_ROWS,
     Columns,
     Fill,
     Metric,
     State,
     Values,
-    confidence_of,
     numbers,
     refuse,
     refuse_empty,
     weights_of,
     whole_of,
 )
+from evaluand.metrics.class_ratio import ClassRatio
 
 _COUNTS: Final = ("expected", "found", "predicted", "right")
 _BY_TAG: Final = "by_tag"
+_TOTALS: Final = ("correct", "partial", "n_expected", "n_predicted")
 _TABLE: Final = ("tag", "tag_group", "tag_cluster", "tag_counts")
 """The arrays of a state with a row for each row and tag, where others have one per group."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Counting(Metric):
-    """A ratio of counts, with the score interval of a proportion whose rows come in clusters.
+class Counting(ClassRatio):
+    """A ratio of counts, of truth and prediction or of counted things, whose tags then are the labels.
 
-    A row that failed has no counts, but how many things it was to find is known where the scorer tells so: `best` is
-    the value if it had found these and nothing else. It could have given any number of wrong things, so that `worst` is
-    0 wherever what was predicted counts. With `missing="wrong"` each thing that such a row was to find counts as one
-    wrong answer.
+    Of counted things: the average is `micro` unless `macro` is asked for, and the interval the score interval of a
+    proportion whose rows come in clusters. A row that failed has no counts, but how many things it was to find is known
+    where the scorer tells so: `best` is the value if it had found these and nothing else. It could have given any
+    number of wrong things, so that `worst` is 0 wherever what was predicted counts. With `missing="wrong"` each thing
+    that such a row was to find counts as one wrong answer.
 
     Args:
-        average: `micro` is over all things alike, `macro` the mean over tags of the value of each; tags for which it is
-            undefined are left out of it and told in `data`.
-        tag: only things of this tag.
+        label: only this class, or things with this tag.
+        average: see `ClassRatio`; of counted things `micro` or `macro`.
+        labels: the classes that are averaged over; those of truth and prediction if not given.
+        zero_division: what an undefined ratio is taken for, of truth and prediction.
         weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates of whole examples or clusters instead.
+        confidence: of the interval; None for a value without one.
+        bootstrap: of counted things: take the interval from so many bootstrap replicates of whole examples or clusters.
 
     Raises:
         SpecError: the parameters contradict each other.
     """
 
-    direction = "higher"
-    range = (0.0, 1.0)
-    row_range = (0.0, 1.0)
-    nothing: ClassVar[str]
-
-    average: Literal["micro", "macro"] = "micro"
-    tag: str | None = None
-    weighted: bool = False
-    confidence: float = 0.95
     bootstrap: int | None = None
 
     def __post_init__(self) -> None:
-        if self.average not in ("micro", "macro"):
-            raise SpecError(f"{self.kind}: average={self.average!r} does not work here; choose one of micro, macro")
-        if self.average == "macro" and self.tag is not None:
-            raise SpecError(f"{self.kind}: average='macro' is a mean over tags; leave tag={self.tag!r} out, or average")
+        super().__post_init__()
         if self.average == "macro" and self.bootstrap is not None:
             raise SpecError(f"{self.kind}: the interval of average='macro' is never a bootstrap; leave bootstrap out")
-        object.__setattr__(self, "confidence", confidence_of(self.kind, self.confidence))
         if self.bootstrap is not None:
             whole_of(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
-        super().__post_init__()
 
     @property
     @abstractmethod
@@ -91,38 +83,64 @@ class Counting(Metric):
         """How much what was expected and what was predicted weigh in the ratio."""
 
     @property
-    def interval(self) -> str:
-        return f"bootstrap-{self.bootstrap}" if self.bootstrap else "wilson"
+    def of_strays(self) -> float:
+        return self.sides[1]
+
+    def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
+        of_expected, of_predicted = self.sides
+        return (of_expected + of_predicted) * right, of_expected * expected + of_predicted * predicted
 
     @property
-    def by_cluster(self) -> bool:
-        return True
+    def interval(self) -> str | None:
+        return None if self.confidence is None else f"bootstrap-{self.bootstrap}" if self.bootstrap else "wilson"
 
     @property
     def by_tag(self) -> bool:
         """Whether tags are told apart."""
-        return self.average == "macro" or self.tag is not None
+        return self.average == "macro" or self.label is not None
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (_BY_TAG,) if self.by_tag else ("correct", "partial", "n_expected", "n_predicted")
+    def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
+        if TRUTH in available and PREDICTION in available:
+            if self.bootstrap is not None:
+                raise SpecError(f"{self.kind}: the interval of labels is never a bootstrap; leave bootstrap out")
+            return self.columns
+        counted = (_BY_TAG,) if self.by_tag else _TOTALS
+        lacking = [name for name in counted if name not in available]
+        if lacking:
+            raise SpecError(
+                f"{self.kind} reads 'truth' and 'prediction', or else {', '.join(map(repr, counted))}; the table has "
+                f"{', '.join(map(repr, available))}"
+            )
+        for name, works in (("average", self.average in (None, "micro", "macro")), ("labels", self.labels is None)):
+            if not works:
+                raise SpecError(
+                    f"{self.kind}: {name}={getattr(self, name)!r} does not work for things that are counted"
+                )
+        if self.zero_division is not None:
+            raise SpecError(f"{self.kind}: zero_division does not work for things that are counted; leave it out")
+        return counted
 
     @property
     def fill_columns(self) -> tuple[str, ...]:
-        return (_BY_TAG,) if self.by_tag else ("n_expected",)
+        return (TRUTH, _BY_TAG if self.by_tag else "n_expected")
 
     def prepare(self, columns: Columns) -> Columns:
+        if LABELS in columns:
+            return super().prepare(columns)
         if self.by_tag:
             refuse_empty(columns, _BY_TAG)
             return {_BY_TAG: self._tags(columns)}
-        correct, partial, expected, predicted = (numbers(columns, name, self.kind) for name in self.columns)
+        correct, partial, expected, predicted = (numbers(columns, name, self.kind) for name in _TOTALS)
         credit = correct + partial / 2
         bad = (correct + partial > np.minimum(expected, predicted)) | (np.minimum(correct, partial) < 0)
         refuse(columns, bad, lambda row: "counts more that is correct than was expected or predicted")
         return dict(zip(_COUNTS, (expected, credit, predicted, credit), strict=True))
 
     def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
-        unknown = np.array([value is None or value != value for value in missing[self.fill_columns[0]].tolist()], bool)
+        if LABELS in columns:
+            return super().filled(columns, scored, missing, fill)
+        told = missing[_BY_TAG if self.by_tag else "n_expected"]
+        unknown = np.array([value is None or value != value for value in told.tolist()], bool)
         if fill == "wrong":
             refuse(missing, unknown, lambda row: _NOTHING_KNOWN)
         limits = {name: np.zeros(len(scored), np.bool_) for name in _LIMITS}
@@ -131,9 +149,8 @@ class Counting(Metric):
         if self.by_tag:
             tags = np.empty(len(scored), np.object_)
             tags[scored] = columns[_BY_TAG]
-            told = self._tags(missing)
             tags[~scored] = _objects(
-                {tag: _taken_for(fill, counts[0]) for tag, counts in held.items()} for held in told
+                {tag: _taken_for(fill, counts[0]) for tag, counts in held.items()} for held in self._tags(missing)
             )
             return {_BY_TAG: tags, **limits}
         taken = _taken_for(fill, np.where(unknown, 0.0, missing["n_expected"].astype(np.float64)))
@@ -148,36 +165,49 @@ class Counting(Metric):
         for row, text in enumerate(columns[_BY_TAG].tolist()):
             try:
                 held = {} if text is None else orjson.loads(text)
-                found.append({t: [float(c[n]) for n in _COUNTS] for t, c in held.items() if self.tag in (None, t)})
+                found.append({t: [float(c[n]) for n in _COUNTS] for t, c in held.items() if self.label in (None, t)})
             except (AttributeError, KeyError, TypeError, ValueError):
                 refuse(columns, np.arange(len(columns[_BY_TAG])) == row, lambda row: _NO_TAGS)
         return _objects(found)
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        if LABELS in columns:
+            return super().state(columns, group, n_groups)
         row, tag, counts = _entries(columns)
         weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
-        table = (tag, group[row], columns[CLUSTER][row], counts * weights[row, None])
+        table = (tag, group[row], columns.get(CLUSTER, group)[row], counts * weights[row, None])
         limits = {
             name: count_rows(group[columns[name]] if name in columns else group[:0], n_groups) for name in _LIMITS
         }
         return {"n": count_rows(group, n_groups), **limits, **dict(zip(_TABLE, table, strict=True))}
 
     def merge(self, states: Sequence[State]) -> State:
+        if LABELS in states[0]:
+            return super().merge(states)
         plain = [{name: state[name] for name in state if name not in _TABLE} for state in states]
-        return {**super().merge(plain), **{name: np.concatenate([state[name] for state in states]) for name in _TABLE}}
+        return {
+            **Metric.merge(self, plain),
+            **{name: np.concatenate([state[name] for state in states]) for name in _TABLE},
+        }
 
     def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
-        plain = super().place({name: state[name] for name in state if name not in _TABLE}, positions, n_groups)
+        if LABELS in state:
+            return super().place(state, positions, n_groups)
+        plain = Metric.place(self, {name: state[name] for name in state if name not in _TABLE}, positions, n_groups)
         return {**state, **plain, "tag_group": positions[state["tag_group"]]}
 
     def compute(self, state: State) -> Values:
+        if LABELS in state:
+            return super().compute(state)
         n = state["n"]
         sums = _Sums.of(state, self.sides)
         value = sums.value
         clusters = sums.clusters(state, self.sides)
         spread = cluster_variance(clusters, value)
-        low, high = clustered_wilson(value, spread, self.confidence)
-        if self.bootstrap:
+        low = high = np.full(len(n), np.nan)
+        if self.confidence is not None:
+            low, high = clustered_wilson(value, spread, self.confidence)
+        if self.bootstrap and self.confidence is not None:
             drawn = bootstrap(clusters, value, self.confidence, self.bootstrap)
             low, high = (np.where(np.isnan(end), other, end) for end, other in zip(drawn, (low, high), strict=True))
         value = np.where(state["to_zero"] > 0, 0.0, np.where(state["to_one"] > 0, 1.0, value))
@@ -189,13 +219,17 @@ class Counting(Metric):
         if n == 0:
             return NO_ROWS
         if not has_value:
-            told = self.nothing if self.tag is None else f"{self.nothing} with the tag {self.tag!r}"
+            told = self.nothing if self.label is None else f"{self.nothing} with the label {self.label!r}"
             return f"{told}, or none of finite weight" if self.weighted else told
-        return None if has_interval else "no interval: all that is counted stands in one example or cluster"
+        return (
+            None
+            if has_interval or self.confidence is None
+            else "no interval: all that is counted stands in one example or cluster"
+        )
 
     def _data(self, sums: _Sums, group: int, clusters: int) -> dict[str, Any]:
-        told = _told(sums.counts[group].sum(axis=0)) | {"clusters": clusters}
-        if self.average == "micro":
+        told = _told(sums.counts[group].sum(axis=0)) | ({} if self.confidence is None else {"clusters": clusters})
+        if self.average != "macro":
             return told
         cells = zip(sums.tags, sums.counts[group], sums.ratio[group].tolist(), strict=True)
         tags = {tag: {"value": v if v == v else None, **_told(counts)} for tag, counts, v in cells if counts.any()}

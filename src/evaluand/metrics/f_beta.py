@@ -13,26 +13,31 @@ from evaluand.metrics.counting import Counting
 class FBeta(Counting):
     """The harmonic mean of precision and recall, in which recall weighs β² as much; undefined where there is nothing.
 
-    Reads the counts of a scorer such as `spans`, in which c counts as right (a partial match counts half) of P
-    predicted and E expected: F = (1 + β²) c / (P + β² E). So it is 0, and not undefined, where nothing was predicted
-    but something expected. For one tag, in the modes in which a pair may have two, c is what is right of this tag's
-    predictions and what was found of its expected ones: (right + β² found) / (P + β² E).
+    Reads truth and prediction, labels or sets of labels (scorer `prediction`), or the counts of a scorer such as
+    `spans`. Of P predicted and E expected c are right (of spans, a partial match counts half):
+    F = (1 + β²) c / (P + β² E). So it is 0, and not undefined, where nothing was predicted but something expected. For
+    one tag of spans, in the modes in which a pair may have two, c is what is right of this tag's predictions and what
+    was found of its expected ones: (right + β² found) / (P + β² E).
     Source: C. J. van Rijsbergen, Information Retrieval (2nd ed., 1979), chapter 7.
 
     Args:
         beta: how much more recall counts than precision.
-        average: `micro` is over all things alike, `macro` the mean over tags of the value of each.
-        tag: only things of this tag.
+        label: the class that is looked at, the positive one; of spans, their tag.
+        average: over classes, see `ClassRatio`: `micro`, `macro`, `weighted` or, over rows, `example`; over spans
+            `micro` (as it is) or `macro`, the mean over tags of the value of each. Classes for which it is undefined
+            are left out of the mean, and told in `data`.
+        labels: the classes that are averaged over; those of truth and prediction if not given.
+        zero_division: what an undefined ratio of labels is taken for, 0 or 1.
         weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates of whole examples or clusters instead.
+        confidence: of the interval; None for a value without one.
+        bootstrap: over spans: take the interval from so many bootstrap replicates of whole examples or clusters.
 
     Raises:
         SpecError: beta is not positive, or the parameters contradict each other.
 
     Example:
         >>> FBeta(beta=2).signature
-        'f_beta v1 missing=leave_out reduce=first average=micro beta=2.0 interval=wilson 95%'
+        'f_beta v1 missing=leave_out reduce=first beta=2.0 interval=wilson 95%'
     """
 
     kind = "f_beta"

@@ -11,23 +11,27 @@ from evaluand.metrics.counting import Counting
 class Precision(Counting):
     """What is right of what was predicted; undefined where nothing was predicted.
 
-    Reads the counts of a scorer such as `spans`; a partial match counts half. A system that predicts little is precise:
+    Reads truth and prediction, labels or sets of labels (scorer `prediction`), or the counts of a scorer such as
+    `spans`, where a partial match counts half. A system that predicts little is precise:
     look at the recall as well.
 
     Args:
-        average: `micro` is over all things alike, `macro` the mean over tags of the value of each; tags for which it is
-            undefined are left out of it and told in `data`.
-        tag: only things of this tag.
+        label: the class that is looked at, the positive one; of spans, their tag.
+        average: over classes, see `ClassRatio`: `micro`, `macro`, `weighted` or, over rows, `example`; over spans
+            `micro` (as it is) or `macro`, the mean over tags of the value of each. Classes for which it is undefined
+            are left out of the mean, and told in `data`.
+        labels: the classes that are averaged over; those of truth and prediction if not given.
+        zero_division: what an undefined ratio of labels is taken for, 0 or 1.
         weighted: each row counts by the weight of its example.
-        confidence: of the interval.
-        bootstrap: take the interval from so many bootstrap replicates of whole examples or clusters instead.
+        confidence: of the interval; None for a value without one.
+        bootstrap: over spans: take the interval from so many bootstrap replicates of whole examples or clusters.
 
     Raises:
         SpecError: the parameters contradict each other.
 
     Example:
-        >>> Precision(tag="PER").signature
-        'precision v1 missing=leave_out reduce=first average=micro tag=PER interval=wilson 95%'
+        >>> Precision(label="PER").signature
+        'precision v1 missing=leave_out reduce=first label=PER interval=wilson 95%'
     """
 
     kind = "precision"

@@ -37,7 +37,8 @@ class Prediction(Scorer):
 
     Attributes:
         type: what truth and prediction are: `text`, `integer` (64 bits), `number` (finite), `boolean`, or `json` for
-            anything else, compared by its canonical text (where `1` and `1.0` differ).
+            anything else, compared by its canonical text (where `1` and `1.0` differ). `labels` are lists of different
+            texts, compared as sets: their order does not matter, and `[]` is an answer like another.
         prediction_key: None where an object is itself the prediction.
         confidence_key: None where there is no confidence to look for. An object without this key has none.
 
@@ -47,6 +48,8 @@ class Prediction(Scorer):
     Example:
         >>> Prediction().score({"prediction": "cat", "confidence": 0.9}, "dog").columns
         {'truth': 'dog', 'prediction': 'cat', 'confidence': 0.9, 'weight': None}
+        >>> Prediction(type="labels").score(["sad", "calm"], ["calm", "sad"]).value
+        1.0
     """
 
     kind = "prediction"
@@ -95,6 +98,9 @@ class Prediction(Scorer):
             "weight": None if weight is None else _weight(weight),
         }
         return Score(self._agreement(truth, prediction), columns=columns)
+
+    def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
+        return None if expected is None else {"truth": self._typed("truth", expected)}
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         self._typed("truth", expected)
@@ -157,6 +163,17 @@ def _boolean(name: str, value: Any) -> bool:
     return value
 
 
+def _labels(name: str, value: Any) -> list[str]:
+    """The labels of a set in order."""
+    if not isinstance(value, list | tuple):
+        raise _wrong_type(name, value, "a list of labels")
+    labels = [_text(f"{name}'s label {place}", label) for place, label in enumerate(value)]
+    twice = next((label for place, label in enumerate(labels) if label in labels[:place]), None)
+    if twice is not None:
+        raise DataError(f"the {name} has the label {twice!r} twice; a set has each label once")
+    return sorted(labels)
+
+
 def _anything(name: str, value: Any) -> Any:
     return value
 
@@ -185,6 +202,7 @@ _TYPES: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "integer": ("int64", _integer),
     "number": ("double", _number),
     "boolean": ("bool", _boolean),
+    "labels": ("labels", _labels),
     "json": ("json", _anything),
 }
 """Type → the type of its columns, and how a value is checked."""

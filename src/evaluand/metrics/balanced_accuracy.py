@@ -1,0 +1,52 @@
+"""Accuracy in which every class counts the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluand.counts import ByClass, ClassCounts
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalancedAccuracy(ByClass):
+    """The mean over the classes of the truth of the share of their rows that are right.
+
+    So always answering the commonest class is worth 1 / k with k classes, and not its share. The bounds take a class
+    that only missing rows have into account.
+    Source: K. Brodersen et al., "The balanced accuracy and its posterior distribution" (ICPR 2010).
+
+    Args:
+        adjusted: so that 1 / k, what guessing is worth, becomes 0: (a − 1 / k) / (1 − 1 / k), which is undefined for
+            one class.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+
+    Example:
+        >>> BalancedAccuracy(adjusted=True).signature
+        'balanced_accuracy v1 missing=leave_out reduce=first adjusted=true interval=jackknife 95%'
+    """
+
+    kind = "balanced_accuracy"
+    takes_sets = False
+    direction = "higher"
+
+    adjusted: bool = False
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (-1.0 if self.adjusted else 0.0, 1.0)
+
+    @property
+    def row_range(self) -> tuple[float, float]:
+        return self.range
+
+    def of_classes(self, counts: ClassCounts) -> np.ndarray:
+        there = counts.expected > 0
+        k = there.sum(axis=1)
+        value = np.where(there, counts.right / counts.expected, 0.0).sum(axis=1) / k
+        return np.asarray((value - 1 / k) / (1 - 1 / k)) if self.adjusted else value
+
+    def undefined(self, rows: object, weight: object) -> str:
+        return "all truths are one label, so guessing cannot be wrong"

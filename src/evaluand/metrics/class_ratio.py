@@ -1,0 +1,209 @@
+"""What metrics share that are ratios of what a class comes to: of one class, or an average over classes or rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from evaluand.counts import (
+    ALL_WRONG,
+    EXPECTED,
+    NO_CLASS,
+    PREDICTED,
+    RIGHT,
+    ByClass,
+    ClassCounts,
+    Label,
+    class_counts,
+    has_sets,
+    table_of,
+)
+from evaluand.errors import SpecError
+from evaluand.metric import LABELS, Columns
+
+Average = Literal["micro", "macro", "weighted", "example"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassRatio(ByClass):
+    """A ratio of counts, of one class or averaged.
+
+    Of bools `true` is the class that is looked at, of integers that are all 0 or 1 it is 1. Of other labels one has to
+    be chosen where there are only two, or an average; of more it is the mean over classes. Sets of labels are taken all
+    together (`micro`).
+
+    Args:
+        label: the class that is looked at: the positive one.
+        average: `macro` is the mean over classes, `weighted` the mean over classes by how often they are expected,
+            `micro` the ratio of sums over classes, `example` the mean over rows of what each row's labels come to.
+            Classes and rows for which the ratio is undefined are left out of the mean, and told in `data`.
+        labels: the classes that are averaged over; those of truth and prediction if not given.
+        zero_division: what an undefined ratio is taken for.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+
+    Raises:
+        SpecError: the parameters contradict each other.
+    """
+
+    direction = "higher"
+    nothing: ClassVar[str]
+
+    label: Label | None = None
+    average: Average | None = None
+    labels: Sequence[Label] | None = None
+    zero_division: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.average not in (None, *get_args(Average)):
+            known = ", ".join(get_args(Average))
+            raise SpecError(f"{self.kind}: average={self.average!r} does not work here; choose one of {known}")
+        if self.label is not None:
+            check_labels(self.kind, "label", [self.label])
+            for name in ("average", "labels"):
+                if getattr(self, name) is not None:
+                    raise SpecError(
+                        f"{self.kind}: label={self.label!r} is about one class; leave it or {name}="
+                        f"{getattr(self, name)!r} out"
+                    )
+        if self.labels is not None:
+            object.__setattr__(self, "labels", distinct_labels(self.kind, self.labels))
+        if self.zero_division is not None:
+            if self.zero_division not in (0, 1):
+                raise SpecError(f"{self.kind}: zero_division={self.zero_division!r} must be 0, 1 or left out")
+            object.__setattr__(self, "zero_division", float(self.zero_division))
+        super().__post_init__()
+
+    @property
+    def of_strays(self) -> float:
+        """How much a wrong answer that is none of the classes adds to what `micro` divides by."""
+        return 0.0
+
+    @abstractmethod
+    def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
+        """What is divided by what."""
+
+    def prepare(self, columns: Columns) -> Columns:
+        check_labels(self.kind, "label", [] if self.label is None else [self.label], columns[LABELS])
+        check_labels(self.kind, "labels", self.labels or [], columns[LABELS])
+        return super().prepare(columns)
+
+    def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
+        _, label = self._way(vocabulary)
+        return self.labels if label is None else (label,)
+
+    def worst_prediction(self, vocabulary: np.ndarray) -> int:
+        one_answer = self.average == "micro" and not has_sets(vocabulary)
+        return NO_CLASS if one_answer and self.of_strays else ALL_WRONG
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        way, _ = self._way(rows[LABELS])
+        if way == "example":
+            return self._over_rows(rows, weight)
+        counts = class_counts(rows, weight)
+        above, below = self._parts(counts)
+        if way in ("micro", "label"):
+            strays = self.of_strays * counts.astray if way == "micro" else 0.0
+            return self._divided(above.sum(axis=1), below.sum(axis=1) + strays)
+        share = (counts.expected if way == "weighted" else np.ones_like(counts.expected)) * self._there(counts)
+        return _mean(self._divided(above, below), share)
+
+    def of_classes(self, counts: ClassCounts) -> np.ndarray:
+        """The ratio of each class, replicates × classes."""
+        return self._divided(*self._parts(counts))
+
+    def _parts(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray]:
+        return self.ratio(counts.expected, counts.predicted, counts.right, counts.total[:, None])
+
+    def _there(self, counts: ClassCounts) -> np.ndarray:
+        """Which classes are averaged over; those that were asked for always are."""
+        return np.asarray((counts.expected + counts.predicted > 0) | (self.labels is not None))
+
+    def _over_rows(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        n, n_classes = weight.shape[1], len(class_counts(rows, weight[:1]).classes)
+        expected, predicted, right = (np.bincount(rows[name][0], minlength=n) for name in (EXPECTED, PREDICTED, RIGHT))
+        return _mean(self._divided(*self.ratio(expected, predicted, right, n_classes)), weight)
+
+    def _divided(self, above: np.ndarray, below: np.ndarray) -> np.ndarray:
+        other = np.nan if self.zero_division is None else self.zero_division
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(below > 0, above / below, other)
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        way, label = self._way(rows[LABELS])
+        return self.nothing if way != "label" else f"{self.nothing} with the label {label!r}"
+
+    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        way, _ = self._way(rows[LABELS])
+        counts = class_counts(rows, weight[None])
+        return {**({} if way == "label" else {"average": way}), **table_of(counts, self.of_classes(counts)[0])}
+
+    def _way(self, vocabulary: np.ndarray) -> tuple[str, Label | None]:
+        """What is averaged over, or `label` and which."""
+        if self.label is not None:
+            return "label", self.label
+        if self.average is not None:
+            return self.average, None
+        if has_sets(vocabulary):
+            return "micro", None
+        if self.labels is not None or len(vocabulary) > 2:
+            return "macro", None
+        return "label", positive(self.kind, vocabulary)
+
+
+def positive(kind: str, vocabulary: np.ndarray) -> Label:
+    """The class that is looked at where none is chosen.
+
+    Raises:
+        SpecError: it does not follow from the labels; names them.
+    """
+    found = vocabulary.tolist()
+    if all(isinstance(label, bool) for label in found):
+        return True
+    if all(label in (0, 1) for label in found):
+        return 1
+    names = " and ".join(repr(label) for label in found)
+    raise SpecError(
+        f"{kind} of the labels {names} is that of one of them: say which, as in label={found[0]!r}, or give "
+        "average='macro', 'weighted' or 'micro'"
+    )
+
+
+def check_labels(kind: str, name: str, labels: Sequence[Any], vocabulary: np.ndarray | None = None) -> None:
+    """Checks labels that are parameters.
+
+    Raises:
+        SpecError: one is no label, or none of the type of those there are.
+    """
+    among = () if vocabulary is None else vocabulary.tolist()
+    found = next((label for one in among for label in (one if isinstance(one, tuple) else (one,))), None)
+    for label in labels:
+        if not isinstance(label, str | int):
+            raise SpecError(f"{kind}: {name}={label!r} is no label; give text, an integer or a bool")
+        if found is not None and type(label) is not type(found):
+            raise SpecError(f"{kind}: the labels are such as {found!r}, and {label!r} is none; write it as one")
+
+
+def distinct_labels(kind: str, labels: Any) -> tuple[Label, ...]:
+    """The parameter `labels`, checked.
+
+    Raises:
+        SpecError: it is no list of different labels of one type.
+    """
+    if not isinstance(labels, list | tuple) or not labels:
+        raise SpecError(f"{kind}: labels={labels!r} must be a list of labels")
+    check_labels(kind, "labels", labels)
+    if len({type(label) for label in labels}) > 1 or len(set(labels)) < len(labels):
+        raise SpecError(f"{kind}: labels={labels!r} must be of one type, each once")
+    return tuple(labels)
+
+
+def _mean(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The mean of those that are defined."""
+    share = np.where(np.isnan(values), 0.0, weight)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((np.nan_to_num(values) * share).sum(axis=1) / share.sum(axis=1))

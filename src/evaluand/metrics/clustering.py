@@ -1,0 +1,81 @@
+"""What metrics share that compare two partitions of the same rows, whatever their parts are called."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from evaluand.counts import PREDICTION, TRUTH, Confusion, sums_of
+from evaluand.metric import Columns
+
+
+class Contingency(NamedTuple):
+    """Shares of rows, replicates × parts: of the truth, of the prediction, and of those that meet, in pairs."""
+
+    truth: np.ndarray
+    prediction: np.ndarray
+    both: np.ndarray
+    expected: np.ndarray  # replicates × pairs: what `both` would be by chance
+    total: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clustering(Confusion):
+    """A function of how two partitions of the rows overlap; the names of the clusters do not matter."""
+
+    direction = "higher"
+    range = (0.0, 1.0)
+
+    @abstractmethod
+    def of_table(self, table: Contingency) -> np.ndarray:
+        """The value of each replicate."""
+
+    def arranged(self, rows: Columns) -> Columns:
+        truth, of_truth = np.unique(rows[TRUTH], return_inverse=True)
+        prediction, of_prediction = np.unique(rows[PREDICTION], return_inverse=True)
+        pairs, of_pair = np.unique(of_truth * len(prediction) + of_prediction, return_inverse=True)
+        row = np.arange(len(of_pair))
+        return {
+            **rows,
+            _OF_TRUTH: np.stack([row, of_truth]),
+            _OF_PREDICTION: np.stack([row, of_prediction]),
+            _OF_PAIR: np.stack([row, of_pair]),
+            _PAIRS: np.stack(np.divmod(pairs, len(prediction))),
+            _SIZES: np.array([len(truth), len(prediction), len(pairs)]),
+        }
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        total = weight.sum(axis=1)
+        columns = zip((_OF_TRUTH, _OF_PREDICTION, _OF_PAIR), rows[_SIZES].tolist(), strict=True)
+        truth, prediction, both = (sums_of(rows[name], weight, size) / total[:, None] for name, size in columns)
+        one, other = rows[_PAIRS]
+        return self.of_table(Contingency(truth, prediction, both, truth[:, one] * prediction[:, other], total))
+
+
+def entropy(share: np.ndarray) -> np.ndarray:
+    """−Σ s log s of each replicate, in nats."""
+    return np.asarray(-(share * np.log(np.where(share > 0, share, 1.0))).sum(axis=1) + 0.0)
+
+
+def mutual_information(table: Contingency) -> np.ndarray:
+    """What the one partition tells of the other, in nats; never below 0."""
+    there = table.both > 0
+    ratio = np.where(there, table.both, 1.0) / np.where(there, table.expected, 1.0)
+    return np.asarray(np.maximum((table.both * np.log(ratio)).sum(axis=1), 0.0))
+
+
+def share_of(information: np.ndarray, whole: np.ndarray, otherwise: float) -> np.ndarray:
+    """A part of an entropy; of none `otherwise`."""
+    some = whole > _NOTHING
+    return np.where(some, np.minimum(information / np.where(some, whole, 1.0), 1.0), otherwise)
+
+
+_NOTHING = 4 * float(np.finfo(np.float64).eps)
+_OF_TRUTH = "_of_truth_"
+_OF_PREDICTION = "_of_prediction_"
+_OF_PAIR = "_of_pair_"
+_PAIRS = "_pairs_"
+_SIZES = "_sizes_"

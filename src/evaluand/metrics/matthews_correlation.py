@@ -1,0 +1,47 @@
+"""The correlation of truth and prediction as classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluand.counts import Confusion, class_counts
+from evaluand.metric import Columns
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatthewsCorrelation(Confusion):
+    """Matthews' correlation coefficient, for any number of classes; undefined where truth or prediction is one label.
+
+    (c n − Σ Eₖ Pₖ) / √((n² − Σ Eₖ²) (n² − Σ Pₖ²)), c of n rows being right and Eₖ, Pₖ the rows of class k.
+    Source: J. Gorodkin, "Comparing two K-category assignments by a K-category correlation coefficient" (Computational
+    Biology and Chemistry 28, 2004).
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+
+    Example:
+        >>> MatthewsCorrelation().signature
+        'matthews_correlation v1 missing=leave_out reduce=first interval=jackknife 95%'
+    """
+
+    kind = "matthews_correlation"
+    direction = "higher"
+    range = (-1.0, 1.0)
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        found = class_counts(rows, weight)
+        expected, predicted = found.expected / found.total[:, None], found.predicted / found.total[:, None]
+        apart = found.right.sum(axis=1) / found.total - (expected * predicted).sum(axis=1)
+        spread = (_spread(expected) * _spread(predicted)) ** 0.5
+        return np.asarray(np.clip(apart / spread, -1.0, 1.0))
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return "all truths, or all predictions, are one label"
+
+
+def _spread(share: np.ndarray) -> np.ndarray:
+    """1 − Σ s², which is 0 where one class has all."""
+    return np.asarray((share * (1 - share)).sum(axis=1))

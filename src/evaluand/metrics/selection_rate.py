@@ -1,0 +1,63 @@
+"""How often a class is predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evaluand.counts import PREDICTION, Label, has_sets
+from evaluand.metric import LABELS, VALUE, Columns, State, Values, refuse
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.class_ratio import check_labels, positive
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionRate(Accuracy):
+    """The share of rows that are given a class, with Wilson's score interval: who is selected, flagged, let in.
+
+    Nothing is said of whether that is right, so neither high nor low is better. Of the column `truth` it is the base
+    rate.
+
+    Args:
+        label: the class; of bools `true` and of integers that are all 0 or 1 it is 1 if not given.
+        column: the column of labels, or of sets of labels.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead, where these differ.
+
+    Raises:
+        SpecError: the parameters contradict each other.
+
+    Example:
+        >>> SelectionRate(label="hired").signature
+        'selection_rate v1 missing=leave_out reduce=first column=prediction label=hired interval=wilson 95%'
+    """
+
+    kind = "selection_rate"
+    reductions = ("first", "all")
+    direction = None
+
+    column: str = PREDICTION
+    label: Label | None = None
+
+    def __post_init__(self) -> None:
+        check_labels(self.kind, "label", [] if self.label is None else [self.label])
+        super().__post_init__()
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+    def prepare(self, columns: Columns) -> Columns:
+        codes, vocabulary = columns[self.column], columns[LABELS]
+        refuse(columns, codes < 0, lambda row: f"is scored but has no {self.column}; such rows abstain")
+        check_labels(self.kind, "label", [] if self.label is None else [self.label], vocabulary)
+        label = positive(self.kind, vocabulary) if self.label is None else self.label
+        within = vocabulary.tolist() if has_sets(vocabulary) else [(one,) for one in vocabulary.tolist()]
+        return {VALUE: np.array([label in one for one in within], np.float64)[codes]}
+
+    def compute(self, state: State) -> Values:
+        values = super().compute(state)
+        data = [{"selected": told.pop("correct"), **told} for told in map(dict, values.data)]
+        return replace(values, data=data)

@@ -1,0 +1,50 @@
+"""Homogeneity and completeness in one number."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluand.errors import SpecError
+from evaluand.metrics.clustering import Clustering, Contingency, entropy, mutual_information, share_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class VMeasure(Clustering):
+    """The harmonic mean of homogeneity and completeness, in which completeness weighs β as much.
+
+    (1 + β) h c / (β h + c), and 0 where both are 0. With β = 1 it is `normalized_mutual_information`.
+    Source: A. Rosenberg & J. Hirschberg, "V-measure: A conditional entropy-based external cluster evaluation measure"
+    (EMNLP 2007).
+
+    Args:
+        beta: how much more completeness counts than homogeneity; above 0.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+
+    Raises:
+        SpecError: beta is not positive.
+
+    Example:
+        >>> VMeasure(beta=2).signature
+        'v_measure v1 missing=leave_out reduce=first beta=2.0 interval=jackknife 95%'
+    """
+
+    kind = "v_measure"
+
+    beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beta < math.inf:
+            raise SpecError(f"v_measure: beta={self.beta!r} must be a number above 0; 1 weighs both alike")
+        object.__setattr__(self, "beta", float(self.beta))
+        super().__post_init__()
+
+    def of_table(self, table: Contingency) -> np.ndarray:
+        information = mutual_information(table)
+        homogeneity = share_of(information, entropy(table.truth), otherwise=1.0)
+        completeness = share_of(information, entropy(table.prediction), otherwise=1.0)
+        below = self.beta * homogeneity + completeness
+        return np.where(below > 0, (1 + self.beta) * homogeneity * completeness / np.where(below > 0, below, 1.0), 0.0)
