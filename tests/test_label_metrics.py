@@ -83,7 +83,7 @@ def test_averages_over_classes_agree_with_scikit_learn(kind: str, average: Any, 
 @pytest.mark.parametrize("kind", RATIOS)
 def test_one_class_agrees_with_scikit_learn(kind: str) -> None:
     for label in "abcde":
-        wanted = RATIOS[kind](TRUTH == label, PREDICTION == label, zero_division=0)
+        wanted = RATIOS[kind](label == TRUTH, label == PREDICTION, zero_division=0)
         assert value(TRUTH, PREDICTION, kind, label=label, zero_division=0) == pytest.approx(wanted, abs=1e-12)
 
 
@@ -103,7 +103,6 @@ def test_beta_agrees_with_scikit_learn() -> None:
         ("cohen_kappa", {}, sk.cohen_kappa_score),
         ("hamming_loss", {}, sk.hamming_loss),
     ],
-    ids=str,
 )
 def test_metrics_of_labels_agree_with_scikit_learn(kind: str, parameters: Any, reference: Any, weighted: bool) -> None:
     shard = table(TRUTH, PREDICTION, _weight_=WEIGHT)
@@ -134,7 +133,7 @@ def test_metrics_of_clusters_agree_with_scikit_learn(pairs: list[tuple[int, int]
 
 
 def label_sets(rng: np.random.Generator) -> list[list[str]]:
-    return [[str(x) for x in rng.permutation([l for l in "abcde" if rng.random() < 0.4])] for _ in range(N)]
+    return [[str(x) for x in rng.permutation([label for label in "abcde" if rng.random() < 0.4])] for _ in range(N)]
 
 
 def indicator(rows: Sequence[Sequence[str]]) -> np.ndarray:
