@@ -23,6 +23,7 @@ from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.experiment import Experiment, Results
 from evaluand.fingerprint import Identity
 from evaluand.groups import MetricRow, summarise
+from evaluand.labels import coded
 from evaluand.metric import CLUSTER, VALUE, WEIGHT, Metric
 from evaluand.report.facts import Facts
 from evaluand.report.text import group_name
@@ -58,7 +59,8 @@ def evaluate(
     see `missing` of the metric.
 
     Args:
-        truth: n values: text, integers, bools, numbers, or anything JSON-like.
+        truth: n values: text, integers, bools, numbers, or anything JSON-like. Lists of text in which none occurs twice
+            are sets of labels: their order does not matter.
         predictions: n values of the same type.
         metrics: names or metrics that read the columns of the scorer `prediction`: `truth`, `prediction`,
             `confidence`, `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real
@@ -253,7 +255,7 @@ class _Columns:
         status = pc.if_else(able, pc.if_else(broken, "failed", "scored"), "abstained")
         table = {INDEX: pa.array(np.arange(n)), "status": status, "truth": self.truth, "prediction": self.prediction}
         if self.kind != "number":
-            table[VALUE] = pc.equal(self.truth, self.prediction).cast(pa.float64())
+            table[VALUE] = _equal(self.truth, self.prediction)
         beside = {"confidence": self.confidence, "weight": self.weight, WEIGHT: self.weight}
         table |= {name: column for name, column in beside.items() if column is not None}
         if self.cluster is not None:
@@ -441,9 +443,11 @@ def _kind(truth: pa.Array, predictions: pa.Array) -> str:
     if kinds <= {"integer", "number"}:
         whole = all(_is_whole(column) for column in (truth, predictions))
         return "integer" if kinds and whole else "number" if kinds else "text"
+    if kinds == {"labels"} and not (_are_sets(truth) and _are_sets(predictions)):
+        return "json"
     if len(kinds) == 1:
         return kinds.pop()
-    if "json" in kinds:
+    if "json" in kinds or "labels" in kinds:
         return "json"
     one, other = _kind_of(truth), _kind_of(predictions)
     raise SpecError(f"truth holds {_PLURAL[one]} and predictions {_PLURAL[other]}, which are never equal; convert one")
@@ -462,7 +466,26 @@ def _kind_of(column: pa.Array) -> str:
         return "integer"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "number"
-    return "text" if pa.types.is_string(kind) or pa.types.is_large_string(kind) else "json"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "text"
+    of_text = (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _kind_of(pa.nulls(0, kind.value_type))
+    return "labels" if of_text in ("", "text") else "json"
+
+
+def _are_sets(column: pa.Array) -> bool:
+    """Whether no list has a label twice, or a null."""
+    row, label = pc.list_parent_indices(column), column.flatten()
+    pairs = pa.table({"row": row, "label": label}).group_by(["row", "label"], use_threads=False).aggregate([])
+    return bool(label.null_count == 0 and pairs.num_rows == len(label))
+
+
+def _equal(truth: pa.Array, prediction: pa.Array) -> pa.Array:
+    """1 where they are the same, 0 elsewhere; null where one is."""
+    if pa.types.is_list(truth.type):
+        (truth, prediction), _ = coded([truth, prediction])
+        missing = (truth < 0) | (prediction < 0)
+        return pa.array((truth == prediction).astype(np.float64), mask=missing)
+    return pc.equal(truth, prediction).cast(pa.float64())
 
 
 def _is_whole(column: pa.Array) -> bool:
@@ -474,16 +497,33 @@ def _is_whole(column: pa.Array) -> bool:
     return pc.all(whole, min_count=0).as_py() is not False
 
 
-_TYPES = {"text": pa.string(), "integer": pa.int64(), "number": pa.float64(), "boolean": pa.bool_()}
+_TYPES = {
+    "text": pa.string(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+    "labels": pa.list_(pa.string()),
+}
 
 
 def _typed(column: pa.Array, kind: str) -> pa.Array:
     if kind == "json":
         return (column if column.type == _JSON else _encoded("a value", column.to_pylist())).storage
     try:
-        return column.cast(_TYPES[kind])
+        column = column.cast(_TYPES[kind])
+        return _sorted(column) if kind == "labels" else column
     except pa.ArrowInvalid as error:
         raise DataError(f"a value does not fit in 64 bits: {error}") from None
+
+
+def _sorted(column: pa.Array) -> pa.Array:
+    """Lists with their labels in order, as the scorer tells them."""
+    row, label = pc.list_parent_indices(column), column.flatten()
+    order = pc.sort_indices(pa.table({"row": row, "label": label}), [("row", "ascending"), ("label", "ascending")])
+    lengths = pc.list_value_length(column)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(np.asarray(pc.fill_null(lengths, 0)))]), pa.int32())
+    lists = pa.ListArray.from_arrays(offsets, label.take(order))
+    return pc.if_else(column.is_valid(), lists, None) if column.null_count else lists
 
 
 def _numbers(name: str, column: pa.Array) -> pa.Array:

@@ -79,8 +79,14 @@ class ByClass(Confusion):
     """
 
     takes_sets = True
-    range = (0.0, 1.0)
-    row_range = (0.0, 1.0)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (0.0, 1.0)
+
+    @property
+    def row_range(self) -> tuple[float, float]:
+        return self.range
 
     @abstractmethod
     def of_classes(self, counts: ClassCounts) -> np.ndarray:
@@ -166,6 +172,35 @@ def table_of(counts: ClassCounts, value: np.ndarray) -> dict[str, Any]:
         "n_classes": len(rows),
         "classes": [dict(zip(names, (row[0], *map(plain_number, row[1:])), strict=True)) for row in told],
     }
+
+
+def confusion(rows: Columns, weight: np.ndarray, most: int = CLASSES_TOLD) -> tuple[list[Label | None], np.ndarray]:
+    """The confusion matrix: classes in order, and how often each truth (row) met each prediction (column).
+
+    Args:
+        rows: codes of `truth` and `prediction` into `LABELS`.
+        weight: one for each row.
+        most: of more classes, those with the fewest rows are put together as one, which is called None and comes last.
+
+    Example:
+        >>> rows = {"truth": np.array([0, 0, 1]), "prediction": np.array([0, 1, 1]), "_labels_": np.array(["b", "a"])}
+        >>> confusion(rows, np.ones(3))
+        (['a', 'b'], array([[1., 0.],
+               [1., 1.]]))
+    """
+    vocabulary = rows[LABELS]
+    often = sum(np.bincount(rows[name], weight, minlength=len(vocabulary)) for name in (TRUTH, PREDICTION))
+    order = in_order(vocabulary)
+    order = order[np.asarray(often)[order] > 0]
+    shown = np.sort(np.argsort(-np.asarray(often)[order], kind="stable")[:most])
+    kept = order[shown]
+    names: list[Label | None] = [*vocabulary[kept].tolist(), *[None] * (len(order) > len(kept))]
+    place = np.full(len(vocabulary), len(kept))
+    place[kept] = np.arange(len(kept))
+    there = weight > 0
+    cell = place[rows[TRUTH][there]] * len(names) + place[rows[PREDICTION][there]]
+    table = np.bincount(cell, weight[there], minlength=len(names) ** 2)
+    return names, table.reshape(len(names), len(names))
 
 
 def plain_number(number: float) -> float | int | None:

@@ -220,7 +220,8 @@ def scores_schema(columns: Mapping[str, str]) -> pa.Schema:
     """The schema of a scorer's table.
 
     Args:
-        columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool`, `labels` (a list of text) or `json`.
+        columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool`, `json` or `labels` (lists of
+            text).
     """
     return pa.schema(
         [

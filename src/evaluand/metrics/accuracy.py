@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from evaluand.intervals import cluster_variance, clustered_wilson, count_rows, wilson
-from evaluand.metric import NO_ROWS, VALUE, Columns, Reduce, State, Values
+from evaluand.metric import NO_ROWS, VALUE, Columns, Direction, Reduce, State, Values
 from evaluand.metrics.averaging import Averaging, alone, quotient, unweighable, zeros_and_ones
 
 
@@ -43,7 +43,7 @@ class Accuracy(Averaging):
     kind = "accuracy"
     method = "wilson"
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "any", "all")
-    direction = "higher"
+    direction: ClassVar[Direction | None] = "higher"
     range = (0.0, 1.0)
     row_range = (0.0, 1.0)
 

@@ -38,10 +38,6 @@ class BalancedAccuracy(ByClass):
     def range(self) -> tuple[float, float]:
         return (-1.0 if self.adjusted else 0.0, 1.0)
 
-    @property
-    def row_range(self) -> tuple[float, float]:
-        return self.range
-
     def of_classes(self, counts: ClassCounts) -> np.ndarray:
         there = counts.expected > 0
         k = there.sum(axis=1)

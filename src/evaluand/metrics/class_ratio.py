@@ -23,7 +23,7 @@ from evaluand.counts import (
     table_of,
 )
 from evaluand.errors import SpecError
-from evaluand.metric import LABELS, Columns
+from evaluand.metric import LABELS, Columns, Direction
 
 Average = Literal["micro", "macro", "weighted", "example"]
 
@@ -50,7 +50,7 @@ class ClassRatio(ByClass):
         SpecError: the parameters contradict each other.
     """
 
-    direction = "higher"
+    direction: ClassVar[Direction | None] = "higher"
     nothing: ClassVar[str]
 
     label: Label | None = None

@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from evaluand.counts import PREDICTION, TRUTH, Confusion, sums_of
-from evaluand.metric import Columns
+from evaluand.labels import in_order
+from evaluand.metric import LABELS, Columns
 
 
 class Contingency(NamedTuple):
@@ -34,8 +35,9 @@ class Clustering(Confusion):
         """The value of each replicate."""
 
     def arranged(self, rows: Columns) -> Columns:
-        truth, of_truth = np.unique(rows[TRUTH], return_inverse=True)
-        prediction, of_prediction = np.unique(rows[PREDICTION], return_inverse=True)
+        rank = np.argsort(in_order(rows[LABELS]))  # sums in one order, whatever that of the rows was
+        truth, of_truth = np.unique(rank[rows[TRUTH]], return_inverse=True)
+        prediction, of_prediction = np.unique(rank[rows[PREDICTION]], return_inverse=True)
         pairs, of_pair = np.unique(of_truth * len(prediction) + of_prediction, return_inverse=True)
         row = np.arange(len(of_pair))
         return {

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from evaluand import ids
 from evaluand.errors import DataError
+from evaluand.rows import SCORED
 from evaluand.scorer import (
     NO_ANSWER,
     NOTHING_EXPECTED,
@@ -53,7 +54,7 @@ class Prediction(Scorer):
     """
 
     kind = "prediction"
-    version = 2
+    version = 3
     cheap = True
     by_target = True
 
@@ -89,7 +90,7 @@ class Prediction(Scorer):
             return NOTHING_EXPECTED
         predicted, confidence = self._parts(output)
         if predicted is None:
-            return NO_ANSWER
+            return NO_ANSWER._replace(columns=self.unanswered(expected))
         truth, prediction = self._typed("truth", expected), self._typed("prediction", predicted)
         columns = {
             "truth": truth,
@@ -105,7 +106,7 @@ class Prediction(Scorer):
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         self._typed("truth", expected)
         for output in outputs:
-            if self.score(output, expected) is NO_ANSWER:
+            if self.score(output, expected).status != SCORED:
                 raise DataError("no prediction: the task gave null")
 
     def _parts(self, output: Any) -> tuple[Any, Any]:

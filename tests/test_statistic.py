@@ -1,0 +1,241 @@
+"""Statistics of weighted rows: groups, weights, clusters, shards, the jackknife, and how often its intervals cover."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluand.groups import MetricRow, merge, summarise, summarise_shard
+from evaluand.intervals import scrambled, wilson
+from evaluand.metric import Metric
+from evaluand.metrics.adjusted_rand import AdjustedRand
+from evaluand.metrics.cohen_kappa import CohenKappa
+from evaluand.metrics.f_beta import FBeta
+from evaluand.metrics.matthews_correlation import MatthewsCorrelation
+from evaluand.metrics.v_measure import VMeasure
+from evaluand.statistic import BLOCKS, Statistic
+
+METRICS: tuple[Statistic, ...] = (
+    CohenKappa(),
+    FBeta(average="macro"),
+    MatthewsCorrelation(),
+    AdjustedRand(),
+    VMeasure(confidence=None),
+)
+
+
+def table(truth: Sequence[Any], prediction: Sequence[Any], **columns: Any) -> pa.Table:
+    n = len(truth)
+    return pa.table(
+        {"_index_": np.arange(n), "status": ["scored"] * n, "truth": truth, "prediction": prediction, **columns}
+    )
+
+
+def one(shard: pa.Table, metric: Metric, **options: Any) -> MetricRow:
+    [row] = summarise([shard], [metric], **options)
+    return row
+
+
+def noisy(n: int, seed: int, right: float = 0.7) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    truth = rng.choice(list("aaabbc"), n)
+    return truth, np.where(rng.random(n) < right, truth, rng.choice(list("abc"), n))
+
+
+def numbers(row: MetricRow) -> list[float]:
+    return [row.value, row.low, row.high, row.worst, row.best]
+
+
+# Merging
+
+
+@given(
+    n=st.integers(1, 40),
+    seed=st.integers(0, 99),
+    cuts=st.sets(st.integers(1, 39), max_size=3),
+    weighted=st.booleans(),
+    clustered=st.booleans(),
+)
+def test_any_partition_merges_to_the_whole(n: int, seed: int, cuts: set[int], weighted: bool, clustered: bool) -> None:
+    rng = np.random.default_rng(seed)
+    columns: dict[str, Any] = {"by": rng.choice(["x", "y"], n), "_weight_": rng.random(n)}
+    if clustered:
+        columns["_cluster_"] = rng.integers(-3, 3, n)
+    shard = table(*noisy(n, seed), **columns)
+    metrics = [type(m)(**{**m.spec["parameters"], "weighted": weighted}) for m in METRICS]
+    borders = [0, *sorted(cut for cut in cuts if cut < n), n]
+    parts = [summarise_shard(shard.slice(a, b - a), metrics, [(), ("by",)]) for a, b in itertools.pairwise(borders)]
+    whole = summarise([shard], metrics, [(), ("by",)])
+    for cut, row in zip(merge(parts).rows(), whole, strict=True):
+        assert (cut.by, cut.reason, cut.n, cut.data.get("clusters")) == (
+            row.by,
+            row.reason,
+            row.n,
+            row.data.get("clusters"),
+        )
+        np.testing.assert_allclose(numbers(cut), numbers(row), rtol=1e-12, atol=1e-12)
+        if not weighted:
+            assert str(numbers(cut)) == str(numbers(row))
+
+
+def test_merging_two_by_two_in_order_is_bit_for_bit_merging_all() -> None:
+    shard = table(*noisy(300, 5), _weight_=np.random.default_rng(0).random(300))
+    metrics = [CohenKappa(weighted=True), FBeta(average="macro", weighted=True)]
+    parts = [summarise_shard(shard.slice(start, 50), metrics) for start in range(0, 300, 50)]
+    folded = parts[0]
+    for part in parts[1:]:
+        folded = merge([folded, part])
+    assert str(folded.rows()) == str(summarise([shard.slice(start, 50) for start in range(0, 300, 50)], metrics))
+
+
+@given(seed=st.integers(0, 99))
+def test_the_order_of_rows_does_not_matter(seed: int) -> None:
+    truth, prediction = noisy(60, seed)
+    order = np.random.default_rng(seed).permutation(60)
+    mixed = table(truth[order], prediction[order]).set_column(0, "_index_", pa.array(order))
+    for metric in METRICS:
+        assert str(numbers(one(mixed, metric))) == str(numbers(one(table(truth, prediction), metric)))
+
+
+# Groups, weights, clusters
+
+
+def test_a_group_is_worth_what_its_rows_alone_are() -> None:
+    truth, prediction = noisy(80, 1)
+    names = np.where(np.arange(80) % 3 == 0, "x", "y")
+    shard = table(truth, prediction, by=names)
+    for metric in METRICS:
+        for row in summarise([shard], [metric], [("by",)]):
+            alone = one(shard.filter(pa.array(names == row.by["by"])), metric)
+            assert str(numbers(alone)) == str(numbers(row))
+
+
+def test_a_group_without_rows_is_undefined_and_says_so() -> None:
+    for metric in METRICS:
+        row = one(table([], []), metric)
+        assert (math.isnan(row.value), row.reason) == (True, "no scored rows")
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.kind)
+def test_weights_are_worth_repeated_rows(metric: Statistic) -> None:
+    truth, prediction = noisy(30, 2)
+    times = np.arange(30) % 3
+    weighted = type(metric)(**{**metric.spec["parameters"], "weighted": True})
+    row = one(table(truth, prediction, _weight_=times.astype(float)), weighted)
+    assert row.value == pytest.approx(
+        one(table(truth.repeat(times), prediction.repeat(times)), metric).value, abs=1e-12
+    )
+    nothing = one(table(truth, prediction, _weight_=np.zeros(30)), weighted)
+    assert (math.isnan(nothing.value), nothing.reason) == (True, "all weights are 0")
+
+
+def test_repeats_of_an_example_are_one_observation() -> None:
+    truth, prediction = noisy(50, 3)
+    once = one(table(truth, prediction), CohenKappa())
+    often = table(np.tile(truth, 5), np.tile(prediction, 5)).set_column(0, "_index_", pa.array(list(range(50)) * 5))
+    repeated = one(often.append_column("replication", pa.array(np.repeat(range(5), 50))), CohenKappa(), repeated=True)
+    assert numbers(repeated)[:3] == pytest.approx(numbers(once)[:3], rel=1e-9)
+    assert repeated.data["clusters"] == 50
+
+
+def test_clusters_that_shards_share_are_counted_once() -> None:
+    truth, prediction = noisy(40, 4)
+    shard = table(truth, prediction, _cluster_=np.arange(40) % 10)
+    row = summarise([shard.slice(0, 20), shard.slice(20)], [CohenKappa()])[0]
+    assert row.data["clusters"] == 10
+
+
+# Intervals
+
+
+def test_the_interval_leaves_out_one_block_after_the_other() -> None:
+    """Fewer rows than blocks, put where their keys say: the jackknife by hand."""
+    truth, prediction = noisy(40, 6)
+    block = scrambled(np.arange(40, dtype=np.uint64), 0) % np.uint64(BLOCKS)
+    left = [
+        one(table(truth[block != b], prediction[block != b]), CohenKappa(confidence=None)).value
+        for b in np.unique(block)
+    ]
+    row = one(table(truth, prediction), CohenKappa())
+    variance = (len(left) - 1) / len(left) * np.square(np.array(left) - np.mean(left)).sum()
+    centre = (row.low + row.high) / 2
+    assert (row.high - row.low) / 2 == pytest.approx(2.02 * math.sqrt(variance), rel=0.15)
+    assert abs(centre - row.value) < 0.05
+
+
+def test_a_perfect_value_is_no_certainty() -> None:
+    truth, _ = noisy(100, 7)
+    for metric in (CohenKappa(), FBeta(average="macro"), MatthewsCorrelation(), AdjustedRand()):
+        row = one(table(truth, truth), metric)
+        [low], _ = wilson(np.array([100]), np.array([100]), 0.95)
+        least = metric.range[0]
+        assert (row.value, row.high) == (1.0, 1.0)
+        assert row.low == pytest.approx(least + (1 - least) * low, abs=0.005)
+
+
+def test_a_perfect_value_of_ten_clusters_is_that_of_ten_rows() -> None:
+    truth, _ = noisy(100, 7)
+    few = one(table(truth, truth, _cluster_=np.arange(100) % 10), FBeta(average="macro"))
+    [low], _ = wilson(np.array([10]), np.array([10]), 0.95)
+    assert few.low == pytest.approx(low, abs=0.06)
+
+
+@pytest.mark.parametrize(
+    ("truth", "prediction", "reason"),
+    [
+        (["a"], ["a"], "all truths and predictions are one label, so chance agrees everywhere"),
+        (["a", "a", "b"], ["a", "a", "a"], "no interval: a few rows decide whether there is a value at all"),
+    ],
+)
+def test_where_the_value_hangs_on_a_few_rows_there_is_no_interval(truth: Any, prediction: Any, reason: str) -> None:
+    row = one(table(truth, prediction), CohenKappa())
+    assert (math.isnan(row.low), row.reason) == (True, reason)
+
+
+def test_one_cluster_has_no_interval() -> None:
+    row = one(table(["a", "b"], ["a", "b"], _cluster_=[1, 1]), CohenKappa())
+    assert (row.value, math.isnan(row.low), row.reason) == (1.0, True, "one cluster has no interval")
+
+
+def test_without_a_confidence_no_row_is_kept() -> None:
+    metric = CohenKappa(confidence=None)
+    small, large = (summarise_shard(table(*noisy(n, 8)), [metric]).states[0, ()][None] for n in (100, 10_000))
+    assert {name: array.nbytes for name, array in large.items()} == {n: a.nbytes for n, a in small.items()}
+
+
+def test_replicates_are_the_value_without_each_block() -> None:
+    metric, shard = CohenKappa(), table(*noisy(2_000, 9))
+    state = summarise_shard(shard, [metric]).states[0, ()][None]
+    [value], without = metric.replicates(state)
+    block = scrambled(np.arange(2_000, dtype=np.uint64), 0) % np.uint64(BLOCKS)
+    assert value == one(shard, metric).value
+    for left_out in (0, 100):
+        alone = one(shard.filter(pa.array(block != left_out)), metric).value
+        assert without[left_out, 0] == pytest.approx(alone, rel=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [100, 500])
+@pytest.mark.parametrize("right", [0.6, 0.9])
+@pytest.mark.parametrize(
+    "metric",
+    [CohenKappa(), FBeta(average="macro"), FBeta(label="c"), MatthewsCorrelation(), AdjustedRand()],
+    ids=lambda metric: f"{metric.kind}-{metric.spec['parameters'].get('average')}",
+)
+def test_intervals_cover_the_truth(metric: Statistic, right: float, n: int) -> None:
+    """1,000 simulations of n rows of three classes, of which one is rare."""
+    plain = type(metric)(**{**metric.spec["parameters"], "confidence": None})
+    truth = one(table(*noisy(400_000, 0, right)), plain).value
+    rows = [one(table(*noisy(n, seed, right)), metric) for seed in range(1, 1001)]
+    covered = sum(row.low <= truth <= row.high for row in rows) / len(rows)
+    width = float(np.nanmean([row.high - row.low for row in rows]))
+    print(f"{metric.signature} n={n} truth={truth:.3f}: {covered:.3f}, width {width:.3f}")  # noqa: T201
+    assert 0.92 <= covered <= 0.98
