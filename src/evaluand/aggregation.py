@@ -252,11 +252,11 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
 def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> list[dict[str, Any]]:
     """The values of every measure, in order; measures that group the same table alike share one pass over it."""
     dataset, repeated = dataset_of(evaluation), is_repeated(evaluation)
-    alike: dict[tuple[str, Any], list[int]] = {}
+    alike: dict[tuple[str, Any, Any], list[int]] = {}
     for position, measure in enumerate(measures):
-        alike.setdefault((measure.scorer, measure.by), []).append(position)
+        alike.setdefault((measure.scorer, measure.by, measure.metric.over_targets), []).append(position)
     found: dict[int, list[dict[str, Any]]] = {}
-    for (scorer, by), positions in alike.items():
+    for (scorer, by, _), positions in alike.items():
         cut = shards(evaluation, scorer, dataset, tuple(dict.fromkeys(a for names in by for a in names)))
         metrics = [measures[position].metric for position in positions]
         with _told(scorer, metrics):

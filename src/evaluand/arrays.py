@@ -62,7 +62,7 @@ def evaluate(
         predictions: n values of the same type.
         metrics: names or metrics that read the columns of the scorer `prediction`: `truth`, `prediction`,
             `confidence`, `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real
-            numbers have no `value`; their metrics name the column, as in `Mean(column="prediction")`.
+            numbers have no `value`; their metrics are those of errors, such as `root_mean_squared_error`.
         by: what to group by: one array, a mapping name → array, a pandas frame or a list of named series; each name is
             one grouping.
         weight: n weights of 0 or more; every metric that can then weighs by them.
@@ -342,9 +342,9 @@ def _metric(given: Any, kind: str, *, weighted: bool) -> Metric:
     return _weighted(metric) if weighted and can_weigh else metric
 
 
-_OF_NUMBERS = """give each row a number of its own and say which column to read. The mean absolute error is
-    evaluate(truth, np.abs(np.subtract(truth, predictions)), metrics=Mean(column="prediction", direction="lower"))
-and the mean of the predictions
+_OF_NUMBERS = """take a metric of errors, such as mean_absolute_error, root_mean_squared_error or r_squared:
+    evaluate(truth, predictions, metrics="mean_absolute_error")
+The mean of the predictions alone is
     evaluate(truth, predictions, metrics=Mean(column="prediction"))"""
 
 
