@@ -34,7 +34,7 @@ import pyarrow.compute as pc
 
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.intervals import CLUSTER_TABLE
-from evaluand.labels import coded
+from evaluand.labels import coded, label_column, score_matrix
 from evaluand.metric import CLUSTER, LABELS, VALUE, WEIGHT, Columns, Fill, Metric, OverTargets, State, Values
 from evaluand.rows import INDEX, SCORE_STATUSES
 
@@ -231,10 +231,14 @@ def summarise(
         >>> row.value, round(row.worst, 2), round(row.best, 2), row.n, row.n_scored, row.n_failed
         (0.5, 0.33, 0.67, 3, 2, 1)
     """
-    total: Summary | None = None
+    parts: list[Summary] = []
+    merged = 0
     for shard in shards:
-        part = summarise_shard(shard, metrics, by, repeated=repeated)
-        total = part if total is None else merge([total, part])
+        parts.append(summarise_shard(shard, metrics, by, repeated=repeated))
+        if len(parts) > 1 + min(merged, _AT_ONCE):  # what keeps its rows is not copied with every shard
+            merged += len(parts) - 1
+            parts = [merge(parts)]
+    total = merge(parts) if len(parts) > 1 else parts[0] if parts else None
     return total.rows() if total else []
 
 
@@ -387,6 +391,7 @@ _MISSING: Final = len(SCORE_STATUSES)
 """Codes of the statuses, the best first: a unit's status is the smallest of its rows'. Then a column of the counts."""
 
 _SHOWN_MISSING: Final = 10
+_AT_ONCE: Final = 64
 
 
 class _Groups(NamedTuple):
@@ -468,15 +473,20 @@ class _Table:
             found[CLUSTER] = self.index[rows]
         return found
 
-    def columns(self, names: Sequence[str], rows: np.ndarray, labels: Sequence[str] = ()) -> Columns:
-        """Some rows of some columns, with their `_index_`; those of labels coded."""
+    def columns(
+        self, names: Sequence[str], rows: np.ndarray, labels: Sequence[str] = (), scores: Sequence[str] = ()
+    ) -> Columns:
+        """Some rows of some columns, with their `_index_`; those of labels, and of scores by label, coded."""
         whole = len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all())
         columns = {name: _column(self.table, name) for name in names}
         taken = columns if whole else {name: column.take(pa.array(rows)) for name, column in columns.items()}
-        found = {name: _array(column) for name, column in taken.items() if name not in labels}
+        found = {name: _array(column) for name, column in taken.items() if name not in (*labels, *scores)}
         if labels:
-            codes, found[LABELS] = coded([taken[name] for name in labels])
-            found |= dict(zip(labels, codes, strict=True))
+            texts = [label_column(taken[name], taken[labels[0]].type) for name in scores]
+            codes, found[LABELS] = coded([*(taken[name] for name in labels), *texts])
+            found |= dict(zip(labels, codes, strict=False))
+            for name, code in zip(scores, codes[len(labels) :], strict=True):
+                found[name] = score_matrix(taken[name], code, len(found[LABELS]))
         return {**found, INDEX: self.index[rows]}
 
 
@@ -550,9 +560,21 @@ def _array(column: pa.Array) -> np.ndarray:
     kind = column.type
     if pa.types.is_null(kind) or pa.types.is_decimal(kind) or (pa.types.is_boolean(kind) and column.null_count):
         column = column.cast(pa.float64())
+    if pa.types.is_list(kind) and pa.types.is_floating(kind.value_type):
+        return _matrix(column)
     if pa.types.is_nested(kind):
         return np.fromiter(column.to_pylist(), np.object_, len(column))
     return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _matrix(column: pa.Array) -> np.ndarray:
+    """Lists of numbers as rows, filled up with NaN."""
+    row = np.asarray(pc.list_parent_indices(column)).astype(np.int64)
+    length = np.bincount(row, minlength=len(column))
+    place = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
+    found = np.full((len(column), int(length.max(initial=0))), np.nan)
+    found[row, place] = np.asarray(pc.list_flatten(column).cast(pa.float64()))
+    return found
 
 
 def _states(
@@ -579,7 +601,8 @@ def _states(
 
 def _prepared(metric: Metric, table: _Table, rows: np.ndarray) -> Columns:
     names = metric.columns_for(table.table.column_names)
-    return metric.prepare(table.columns(names, rows, [name for name in names if name in metric.label_columns]))
+    labels, scores = ([name for name in names if name in some] for some in (metric.label_columns, metric.score_columns))
+    return metric.prepare(table.columns(names, rows, labels, scores))
 
 
 def _taken(

@@ -177,6 +177,14 @@ class Metric(ABC):
         """
         return ()
 
+    @property
+    def score_columns(self) -> tuple[str, ...]:
+        """Those of its columns that hold scores of labels: they come as a matrix, a column for each of `LABELS`.
+
+        A label that a row has no score for is NaN there.
+        """
+        return ()
+
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         """The columns to read from a table that has these.
 
@@ -195,7 +203,8 @@ class Metric(ABC):
         leaves the columns as they are.
 
         Args:
-            columns: `_index_` and what `columns_for` named. Text and lists come as arrays of Python objects.
+            columns: `_index_` and what `columns_for` named. Text comes as an array of Python objects, and so do lists;
+                those of numbers as a matrix, filled up with NaN.
 
         Raises:
             DataError: rows this metric cannot take, by `_index_`.

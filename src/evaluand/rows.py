@@ -189,6 +189,8 @@ _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "int64": pa.int64(),
     "double": pa.float64(),
     "bool": pa.bool_(),
+    "numbers": pa.list_(pa.float64()),
+    "scores": pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())])),
 }
 
 
@@ -196,7 +198,8 @@ def scores_schema(columns: Mapping[str, str]) -> pa.Schema:
     """The schema of a scorer's table.
 
     Args:
-        columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool` or `json`.
+        columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool`, `json`, `numbers` (a list)
+            or `scores` (label → number).
     """
     return pa.schema(
         [

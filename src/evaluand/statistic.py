@@ -136,7 +136,7 @@ class Statistic(Metric):
 
     def merge(self, states: Sequence[State]) -> State:
         plain = {name: reduce(np.add, [state[name] for state in states]) for name in _BY_GROUP}
-        vocabulary, states = _one_vocabulary(states, self.label_columns)
+        vocabulary, states = _one_vocabulary(states, self.label_columns, self.score_columns)
         tables = [_table(state) for state in states]
         table = {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
         if self.counted:
@@ -313,15 +313,22 @@ def _counted(table: Mapping[str, np.ndarray], names: Sequence[str], n_labels: in
     return {**found, _NUMBER: number, WEIGHT: weight}
 
 
-def _one_vocabulary(states: Sequence[State], names: Sequence[str]) -> tuple[np.ndarray, list[State]]:
-    """All labels, in the order they appear, and the states with their codes in it."""
+def _one_vocabulary(
+    states: Sequence[State], names: Sequence[str], matrices: Sequence[str]
+) -> tuple[np.ndarray, Sequence[State]]:
+    """All labels, in the order they appear, and the states with their codes and columns of matrices in it."""
     place: dict[Any, int] = {}
-    coded: list[State] = []
-    for state in states:
-        codes = [place.setdefault(label, len(place)) for label in state[LABELS].tolist()]
+    own = [[place.setdefault(label, len(place)) for label in state[LABELS].tolist()] for state in states]
+    coded = []
+    for state, codes in zip(states, own, strict=True):
         code = np.array([*codes, -1], np.int64)  # -1 stays -1
-        held = {_PREFIX + name for name in names}
-        coded.append({key: code[column] if key in held else column for key, column in state.items()})
+        found = dict(state)
+        for key in (_PREFIX + name for name in names if _PREFIX + name in state):
+            found[key] = code[state[key]]
+        for key in (_PREFIX + name for name in matrices if _PREFIX + name in state):
+            found[key] = np.full((len(state[key]), len(place)), np.nan)
+            found[key][:, codes] = state[key]
+        coded.append(found)
     return np.fromiter(place, np.object_, len(place)), coded
 
 

@@ -16,33 +16,16 @@ TRUTH, PREDICTION = "truth", "prediction"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MeanError(Student):
-    """A mean of errors of 0 or more; lower is better.
+class PartlyDefined(Student):
+    """A mean of numbers that some rows have none of.
 
-    A group with a row of which there is no such error has no value, and says of how many rows that is so.
+    A group with such a row has no value, and says of how many rows that is so. `prepare` gives NaN for them.
 
     Attributes:
-        unfit: when a row has no such error, in words that follow "of which".
+        unfit: what such a row has, in words that follow "3 rows have".
     """
 
-    direction = "lower"
-    range: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    row_range: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
-    unfit: ClassVar[str] = ""
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (TRUTH, PREDICTION)
-
-    @abstractmethod
-    def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """The error of each row, NaN where there is none."""
-
-    def prepare(self, columns: Columns) -> Columns:
-        truth, prediction = paired_numbers(columns, self.kind).values()
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return {VALUE: self.error(truth, prediction)}
+    unfit: ClassVar[str]
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         values = columns[VALUE]
@@ -61,6 +44,30 @@ class MeanError(Student):
             f"{rows} {'row has' if rows == 1 else 'rows have'} {self.unfit}" if rows else why for rows, why in told
         ]
         return replace(found, value=value, low=low, high=high, reason=reason)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanError(PartlyDefined):
+    """A mean of errors of 0 or more; lower is better."""
+
+    direction = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    row_range: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
+    unfit: ClassVar[str] = "no such error"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (TRUTH, PREDICTION)
+
+    @abstractmethod
+    def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        """The error of each row, NaN where there is none."""
+
+    def prepare(self, columns: Columns) -> Columns:
+        truth, prediction = paired_numbers(columns, self.kind).values()
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return {VALUE: self.error(truth, prediction)}
 
 
 _WITHOUT: Final = "without"
