@@ -190,7 +190,7 @@ def test_numbers_are_read_by_metrics_of_their_own() -> None:
     assert (row.value, row.n_scored, row.n_failed, row.n_abstained) == (1.0, 1, 1, 1)
 
 
-@pytest.mark.parametrize("metrics", ["mean", "accuracy", "mae", ["rmse"], "mean_absolute_error", "r2", Mean()])
+@pytest.mark.parametrize("metrics", ["mean", "accuracy", "mae", ["rmse"], "r2", Mean()])
 def test_what_a_metric_of_real_numbers_lacks_is_told_with_calls_that_work(metrics: Any) -> None:
     truth, predictions = [1.5, 2.5, None, 4.5], [1.0, 2.0, 3.0, math.nan]
     with pytest.raises(SpecError) as raised:
@@ -198,7 +198,7 @@ def test_what_a_metric_of_real_numbers_lacks_is_told_with_calls_that_work(metric
     truth, predictions = np.array(truth, float), np.array(predictions)
     calls = [line for line in str(raised.value).splitlines() if line.startswith("    evaluate(")]
     scope = {"evaluate": evaluate, "Mean": Mean, "np": np, "truth": truth, "predictions": predictions}
-    error, mean = (eval(call, scope)["mean"] for call in calls)
+    error, mean = (eval(call, scope).rows[0] for call in calls)
     assert (error.value, error.n_scored, error.n_abstained) == (0.5, 2, 2)
     assert (mean.value, mean.n_scored, mean.n_abstained) == (1.5, 2, 2)
 

@@ -925,7 +925,9 @@ def test_truth_and_prediction_stand_side_by_side_with_their_type(
     kind = Prediction(type=type)
     score = kind.score(prediction, truth, None)
     assert kind.columns == {"truth": column, "prediction": column, "confidence": "double", "weight": "double"}
-    assert score == Score(value, columns={"truth": truth, "prediction": prediction, "confidence": None, "weight": None})
+    assert score == Score(
+        value, columns={"truth": truth, "prediction": prediction, "confidence": None, "scores": None, "weight": None}
+    )
 
 
 def test_numbers_are_stored_as_floats() -> None:

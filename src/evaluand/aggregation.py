@@ -281,12 +281,12 @@ def _measured(
     pass over it.
     """
     dataset, repeated = dataset_of(evaluation), is_repeated(evaluation)
-    alike: dict[tuple[str, Any], list[int]] = {}
+    alike: dict[tuple[str, Any, Any], list[int]] = {}
     for position, measure in enumerate(measures):
-        alike.setdefault((measure.scorer, measure.by), []).append(position)
+        alike.setdefault((measure.scorer, measure.by, measure.metric.over_targets), []).append(position)
     found: dict[int, list[dict[str, Any]]] = {}
     apart: dict[int, list[dict[str, Any]]] = {}
-    for (scorer, by), positions in alike.items():
+    for (scorer, by, _), positions in alike.items():
         cut = shards(evaluation, scorer, dataset, tuple(dict.fromkeys(a for names in by for a in names)))
         metrics = [measures[position].metric for position in positions]
         groupings = [held_as(names) for names in by if names]

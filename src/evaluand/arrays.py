@@ -50,6 +50,7 @@ def evaluate(
     by: Any = None,
     weight: Any = None,
     confidence: Any = None,
+    scores: Any = None,
     cluster: Any = None,
 ) -> ArrayEvaluation:
     """What predictions are worth, with intervals, bounds and counts, overall and by groups.
@@ -64,11 +65,13 @@ def evaluate(
         predictions: n values of the same type.
         metrics: names or metrics that read the columns of the scorer `prediction`: `truth`, `prediction`,
             `confidence`, `weight`, and `value`, which is 1 where prediction and truth are equal and 0 elsewhere. Real
-            numbers have no `value`; their metrics name the column, as in `Mean(column="prediction")`.
+            numbers have no `value`; their metrics are those of errors, such as `root_mean_squared_error`.
         by: what to group by: one array, a mapping name → array, a pandas frame or a list of named series; each name is
             one grouping.
         weight: n weights of 0 or more; every metric that can then weighs by them.
         confidence: n confidences of the predictions.
+        scores: the scores of all classes, such as their probabilities: a mapping label → n numbers, or a pandas frame
+            with a column for each label. The prediction's own is then its confidence.
         cluster: n values; rows with the same one are not independent of each other.
 
     Raises:
@@ -82,7 +85,7 @@ def evaluate(
         >>> [(row.by, row.value) for row in result.rows[1:]]
         [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
     """
-    columns = _Columns.of(truth, predictions, by, weight, confidence, cluster)
+    columns = _Columns.of(truth, predictions, by, weight, confidence, scores, cluster)
     chosen = tuple(_metric(metric, columns.kind, weighted=weight is not None) for metric in _listed(metrics))
     measures = tuple(Measure(SCORER, metric, tuple(columns.by)) for metric in chosen)
     check_measures(measures, {SCORER: columns.scorer.readable}, columns.roles)
@@ -210,37 +213,50 @@ class _Columns:
     by: Mapping[str, pa.Array]
     weight: pa.Array | None
     confidence: pa.Array | None
+    scores: pa.Array | None
     cluster: pa.Array | None
 
     @classmethod
-    def of(cls, truth: Any, predictions: Any, by: Any, weight: Any, confidence: Any, cluster: Any) -> _Columns:
+    def of(
+        cls, truth: Any, predictions: Any, by: Any, weight: Any, confidence: Any, scores: Any, cluster: Any
+    ) -> _Columns:
         for name, value in (("truth", truth), ("predictions", predictions)):
             if value is None:
                 raise SpecError(f"{name} is None; give an array")
         given = {"truth": truth, "predictions": predictions, "weight": weight, "confidence": confidence}
         given |= {"cluster": cluster}
-        _check_one_index({**given, **{f"by {name}": value for name, value in _attributes(by)}})
+        if scores is not None and confidence is not None:
+            raise SpecError("scores tell the confidence of each prediction; give either scores or confidence")
+        of_classes = {label: (f"score of {label!r}", value) for label, value in _classes(scores)}
+        told = {**dict(of_classes.values()), **{f"by {name}": value for name, value in _attributes(by)}}
+        _check_one_index({**given, **told})
         columns = {name: _column(name, value) for name, value in given.items() if value is not None}
         named = list(_attributes(by))
         twice = [name for i, (name, _) in enumerate(named) if name in [other for other, _ in named[:i]]]
         if twice:
             raise SpecError(f"by: {twice[0]!r} occurs twice; give each grouping a name of its own")
         attributes = {name: _column(f"by {name}", value) for name, value in named}
-        lengths = {name: len(column) for name, column in (columns | attributes).items()}
+        by_class = {label: _column(name, value) for label, (name, value) in of_classes.items()}
+        named_classes = {of_classes[label][0]: column for label, column in by_class.items()}
+        lengths = {name: len(column) for name, column in (columns | attributes | named_classes).items()}
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{name} has {n:,}" for name, n in lengths.items())
-            raise DataError(f"the arrays are of different lengths: {told}; give one value for each row")
+            sizes = ", ".join(f"{name} has {n:,}" for name, n in lengths.items())
+            raise DataError(f"the arrays are of different lengths: {sizes}; give one value for each row")
         kind = _kind(columns["truth"], columns["predictions"])
+        sure = _numbers("confidence", columns["confidence"]) if "confidence" in columns else None
+        predictions = _typed(columns["predictions"], kind)
+        if by_class:
+            by_class = {_label(label, kind): _scores(label, column) for label, column in by_class.items()}
+            sure = _own_score(predictions, by_class, kind)
         return cls(
-            registry.find("scorers", SCORER)(
-                type=kind, **({} if "confidence" in columns else {"prediction_key": None})
-            ),
+            registry.find("scorers", SCORER)(type=kind, **({} if sure is not None else {"prediction_key": None})),
             kind,
             _typed(columns["truth"], kind),
-            _typed(columns["predictions"], kind),
+            predictions,
             attributes,
             _weights(weight, columns["weight"]) if "weight" in columns else None,
-            _numbers("confidence", columns["confidence"]) if "confidence" in columns else None,
+            sure,
+            _by_label(by_class) if by_class else None,
             columns.get("cluster"),
         )
 
@@ -256,7 +272,7 @@ class _Columns:
         table = {INDEX: pa.array(np.arange(n)), "status": status, "truth": self.truth, "prediction": self.prediction}
         if self.kind != "number":
             table[VALUE] = _equal(self.truth, self.prediction)
-        beside = {"confidence": self.confidence, "weight": self.weight, WEIGHT: self.weight}
+        beside = {"confidence": self.confidence, "scores": self.scores, "weight": self.weight, WEIGHT: self.weight}
         table |= {name: column for name, column in beside.items() if column is not None}
         if self.cluster is not None:
             table[CLUSTER] = cluster_keys(self.cluster)
@@ -290,7 +306,8 @@ class _Columns:
             predictions = (None if text is None else ids.decode(text) for text in predictions)
         if self.confidence is None:
             return predictions
-        pairs = zip(predictions, self.confidence.to_pylist(), strict=True)
+        sure = self.confidence.to_pylist() if self.scores is None else map(_by_text, self.scores.to_pylist())
+        pairs = zip(predictions, sure, strict=True)
         return ({"prediction": p, "confidence": c} if p is not None else None for p, c in pairs)
 
 
@@ -344,9 +361,9 @@ def _metric(given: Any, kind: str, *, weighted: bool) -> Metric:
     return _weighted(metric) if weighted and can_weigh else metric
 
 
-_OF_NUMBERS = """give each row a number of its own and say which column to read. The mean absolute error is
-    evaluate(truth, np.abs(np.subtract(truth, predictions)), metrics=Mean(column="prediction", direction="lower"))
-and the mean of the predictions
+_OF_NUMBERS = """take a metric of errors, such as mean_absolute_error, root_mean_squared_error or r_squared:
+    evaluate(truth, predictions, metrics="mean_absolute_error")
+The mean of the predictions alone is
     evaluate(truth, predictions, metrics=Mean(column="prediction"))"""
 
 
@@ -530,6 +547,67 @@ def _numbers(name: str, column: pa.Array) -> pa.Array:
     if _kind_of(column) not in ("integer", "number", ""):
         raise SpecError(f"{name} holds {_PLURAL.get(_kind_of(column), 'objects')}; give numbers")
     return column.cast(pa.float64())
+
+
+def _classes(scores: Any) -> Iterable[tuple[Any, Any]]:
+    """Label → scores."""
+    if scores is None:
+        return []
+    if not hasattr(scores, "items") or hasattr(scores, "to_frame"):
+        raise SpecError('scores are a mapping label → n numbers, such as {"cat": [0.9, 0.2], "dog": [0.1, 0.8]}')
+    found = list(scores.items())
+    if not found:
+        raise SpecError("scores hold no class; give the scores of one at least")
+    return found
+
+
+def _label(label: Any, kind: str) -> str:
+    """The text of a class's label.
+
+    Raises:
+        SpecError: it is none that a prediction could be.
+    """
+    given = label.item() if isinstance(label, np.generic) else label
+    wanted: dict[str, Any] = {"text": str, "integer": int, "boolean": bool}
+    if kind not in wanted:
+        raise SpecError(
+            f"scores are those of classes, and no class is {with_article(kind)}; give text, integers or bools"
+        )
+    if not isinstance(given, wanted[kind]) or (kind == "integer" and isinstance(given, bool)):
+        raise SpecError(
+            f"scores have the label {given!r}, but predictions are {_PLURAL[kind]}; give labels of one type"
+        )
+    return given if kind == "text" else ids.encode(given).decode()
+
+
+def _scores(label: Any, column: pa.Array) -> pa.Array:
+    numbers = _numbers(f"score of {label!r}", column)
+    rows = np.flatnonzero(np.asarray(pc.is_inf(numbers).fill_null(False))).tolist()
+    if rows:
+        raise DataError(Fault(f"score of {label!r}, row {row}", "is infinite; give a finite number") for row in rows)
+    return numbers
+
+
+def _own_score(predictions: pa.Array, by_class: Mapping[str, pa.Array], kind: str) -> pa.Array:
+    """The score of each prediction's own class."""
+    texts = predictions if kind == "text" else predictions.cast(pa.string())
+    place = pc.index_in(texts, pa.array([*by_class], texts.type))
+    return pc.choose(place, *by_class.values())
+
+
+def _by_label(by_class: Mapping[str, pa.Array]) -> pa.Array:
+    """Scores as a list of labels and scores for each row; a class without one is not in it."""
+    table = np.stack([np.asarray(column.to_numpy(zero_copy_only=False), np.float64) for column in by_class.values()], 1)
+    known = ~np.isnan(table)
+    code = np.broadcast_to(np.arange(len(by_class), dtype=np.int32), table.shape)[known]
+    labels = pa.array([*by_class], pa.string()).take(pa.array(code))
+    pairs = pa.StructArray.from_arrays([labels, pa.array(table[known])], names=["label", "score"])
+    ends = np.concatenate([[0], np.cumsum(known.sum(axis=1))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(ends), pairs)
+
+
+def _by_text(pairs: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    return {pair["label"]: pair["score"] for pair in pairs}
 
 
 def _weights(given: Any, column: pa.Array) -> pa.Array:

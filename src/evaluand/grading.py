@@ -230,6 +230,8 @@ class Grader:
             return None
         if kind == "json":
             return Fragment(ids.encode(value))
+        if kind in _PARTS:
+            return _parts(name, kind, value)
         wanted = _OWN_TYPES[kind]
         if not isinstance(value, wanted) or (kind != "bool" and isinstance(value, bool)):
             raise DataError(f"column {name} holds {kind}, but the scorer gave {value!r}")
@@ -337,6 +339,33 @@ def _one_each(columns: list[list[Any]], results: Any) -> list[Any]:
         raise DataError(f"the scorer was given {len(columns[0])} responses and gave {len(given)} scores; give one each")
     return given
 
+
+def _parts(name: str, kind: str, value: Any) -> list[Any]:
+    """A list of numbers, or label → score as a list of both."""
+    if not isinstance(value, _PARTS[kind]) or isinstance(value, str):
+        raise DataError(f"column {name} holds {kind}, but the scorer gave {value!r}")
+    labels = list(value) if isinstance(value, Mapping) else []
+    numbers = list(value.values() if isinstance(value, Mapping) else value)
+    for label in labels:
+        if not isinstance(label, str):
+            raise DataError(f"column {name} holds scores by label, but a label is {label!r}")
+        _check_text(name, label)
+    for number in numbers:
+        if not isinstance(number, int | float) or isinstance(number, bool) or not _is_finite(number):
+            raise DataError(f"column {name} holds {kind}, but one is {number!r}")
+    if kind == "numbers":
+        return [float(number) for number in numbers]
+    return [{"label": label, "score": float(score)} for label, score in zip(labels, numbers, strict=True)]
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
+
+
+_PARTS: dict[str, Any] = {"numbers": Sequence, "scores": Mapping}
 
 _OWN_TYPES: dict[str, Any] = {"string": str, "int64": int, "double": int | float, "bool": bool, "labels": list}
 

@@ -22,8 +22,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -33,8 +34,8 @@ import pyarrow.compute as pc
 
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.intervals import CLUSTER_TABLE
-from evaluand.labels import coded
-from evaluand.metric import CLUSTER, LABELS, VALUE, WEIGHT, Columns, Fill, Metric, State, Values
+from evaluand.labels import coded, label_column, score_matrix
+from evaluand.metric import CLUSTER, LABELS, VALUE, WEIGHT, Columns, Fill, Metric, OverTargets, State, Values
 from evaluand.rows import INDEX, SCORE_STATUSES
 
 By = tuple[str, ...]
@@ -44,13 +45,21 @@ Key = tuple[str | None, ...]
 """One group: its target, then its value of each attribute."""
 
 
+class Grouping(NamedTuple):
+    """How rows are told apart: by attributes, and by target unless values are `over` targets (see `Metric`)."""
+
+    by: By
+    over: OverTargets | None = None
+
+
 class MetricRow(NamedTuple):
     """One metric's value for one group of rows.
 
     Attributes:
         metric: the metric's kind.
         signature: the metric with all its parameters.
-        target: which of several things expected; None where the table has no targets.
+        target: which of several things expected; None where the table has no targets, and for a value over all of
+            them (see `over_targets` of `Metric`), whose `data` then say how many `targets` there are.
         by: attribute → value, as text; None is the group of the rows without one. Empty for all rows.
         value: NaN where undefined, with a `reason`.
         low: lower end of the metric's interval, NaN where there is none.
@@ -91,9 +100,9 @@ class Summary:
     Attributes:
         metrics: in the order asked for.
         by: in the order asked for.
-        groups: the groups seen under each `by`.
-        counts: under each `by` and way of reducing, per group: units of each status, then missing rows.
-        states: of each metric (by position) under each `by`: what missing rows are taken for (None: they are left
+        groups: the groups seen under each grouping.
+        counts: under each grouping and way of reducing, per group: units of each status, then missing rows.
+        states: of each metric (by position) under each grouping: what missing rows are taken for (None: they are left
             out) → state.
         missing: under each way of reducing, how many rows are missing and the `_index_` of the first few.
         span: the first and the last `_index_`, None without rows.
@@ -101,9 +110,9 @@ class Summary:
 
     metrics: tuple[Metric, ...]
     by: tuple[By, ...]
-    groups: Mapping[By, Sequence[Key]]
-    counts: Mapping[tuple[By, str], np.ndarray]
-    states: Mapping[tuple[int, By], Mapping[Fill | None, State]]
+    groups: Mapping[Grouping, Sequence[Key]]
+    counts: Mapping[tuple[Grouping, str], np.ndarray]
+    states: Mapping[tuple[int, Grouping], Mapping[Fill | None, State]]
     missing: Mapping[str, tuple[int, tuple[int, ...]]]
     span: tuple[int, int] | None
 
@@ -122,7 +131,7 @@ class Summary:
         return [row for position in range(len(self.metrics)) for names in by for row in self.values(position, names)]
 
     def values(self, position: int, names: By, confidence: float | None = None) -> list[MetricRow]:
-        """The values of one metric under one grouping.
+        """The values of one metric under one grouping: by target, and over all targets where that is asked for.
 
         Args:
             position: which of the metrics.
@@ -132,7 +141,14 @@ class Summary:
         metric = self.metrics[position]
         if confidence is not None:
             metric = replace(metric, confidence=confidence)  # type: ignore[call-arg]
-        return self._rows(metric, position, names)
+        return [row for each in self._groupings(position, names) for row in self._rows(metric, position, each)]
+
+    def _groupings(self, position: int, names: By) -> Iterator[Grouping]:
+        """By target, and over all targets where there are some and that is asked for."""
+        yield Grouping(names)
+        over = self.metrics[position].over_targets
+        if over and any(key[0] is not None for key in self.groups[Grouping(names)]):
+            yield Grouping(names, over)
 
     def _refuse_missing(self, metric: Metric) -> None:
         count, first = self.missing[_way(metric)]
@@ -146,28 +162,37 @@ class Summary:
                 )
             )
 
-    def _rows(self, metric: Metric, position: int, names: By) -> list[MetricRow]:
-        groups = self.groups[names]
-        states, counts = self.states[position, names], self.counts[names, _way(metric)]
-        if not (groups or names):  # a table without rows still has a group of all rows
+    def _rows(self, metric: Metric, position: int, grouping: Grouping) -> list[MetricRow]:
+        groups = self.groups[grouping]
+        states, counts = self.states[position, grouping], self.counts[grouping, _way(metric)]
+        if not (groups or grouping.by):  # a table without rows still has a group of all rows
             groups, counts = [(None,)], np.zeros((1, counts.shape[1]), np.int64)
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
-        values = metric.compute(states[_shown(metric)])
-        worst, best = (_bound(metric, states.get(end), values, counts[:, _MISSING]) for end in _ENDS)
+        compute = metric.compute
+        if grouping.over == "mean":
+            groups, members = _without_targets(groups)
+            counts = np.stack([counts[of].sum(axis=0) for of in members])
+            compute = partial(metric.mean_over, groups=members)
+        values = compute(states[_shown(metric)])
+        data = values.data
+        if grouping.over:
+            n_targets = len({key[0] for key in self.groups[Grouping(grouping.by)]})
+            data = [{**(told or {}), "targets": n_targets} for told in data]
+        worst, best = (_bound(compute, states.get(end), values, counts[:, _MISSING]) for end in _ENDS)
         signature = metric.signature
         return [
             MetricRow(
                 metric=metric.kind,
                 signature=signature,
                 target=groups[group][0],
-                by=dict(zip(names, groups[group][1:], strict=True)),
+                by=dict(zip(grouping.by, groups[group][1:], strict=True)),
                 value=float(values.value[group]),
                 low=float(values.low[group]),
                 high=float(values.high[group]),
                 worst=float(worst[group]),
                 best=float(best[group]),
                 reason=values.reason[group],
-                data=values.data[group],
+                data=data[group],
                 n=int(counts[group, :_SKIPPED].sum()),
                 n_scored=int(counts[group, _SCORED]),
                 n_failed=int(counts[group, _FAILED]),
@@ -224,11 +249,16 @@ def summary_of_shards(
     repeated: bool = False,
 ) -> Summary:
     """The summary of all shards; arguments and errors as for `summarise`."""
-    total: Summary | None = None
+    parts: list[Summary] = []
+    merged = 0
     for shard in shards:
-        part = summarise_shard(shard, metrics, by, repeated=repeated)
-        total = part if total is None else merge([total, part])
-    return total or Summary(tuple(metrics), (), {}, {}, {}, {_way(metric): (0, ()) for metric in metrics}, None)
+        parts.append(summarise_shard(shard, metrics, by, repeated=repeated))
+        if len(parts) > 1 + min(merged, _AT_ONCE):  # what keeps its rows is not copied with every shard
+            merged += len(parts) - 1
+            parts = [merge(parts)]
+    if not parts:
+        return Summary(tuple(metrics), (), {}, {}, {}, {_way(metric): (0, ()) for metric in metrics}, None)
+    return merge(parts) if len(parts) > 1 else parts[0]
 
 
 def summarise_shard(
@@ -237,18 +267,21 @@ def summarise_shard(
     """The summary of one shard; arguments and errors as for `summarise`."""
     table = _Table.of(shard)
     by = tuple(dict.fromkeys(tuple(names) for names in by))
-    groups = {names: table.groups(names) for names in by}
+    ways = dict.fromkeys([None, *(metric.over_targets for metric in metrics)])
+    groups = {
+        grouping: table.groups(*grouping) for grouping in (Grouping(names, over) for names in by for over in ways)
+    }
     units = {_way(metric): table.units(_way(metric)) for metric in metrics}
     states = {
-        (position, names): state
+        (position, grouping): state
         for position, metric in enumerate(metrics)
-        for names, state in _states(metric, table, units[_way(metric)], groups, repeated).items()
+        for grouping, state in _states(metric, table, units[_way(metric)], groups, repeated).items()
     }
     return Summary(
         metrics=tuple(metrics),
         by=by,
-        groups={names: found.keys for names, found in groups.items()},
-        counts={(names, way): _counts(units[way], groups[names]) for names in by for way in units},
+        groups={grouping: found.keys for grouping, found in groups.items()},
+        counts={(grouping, way): _counts(units[way], found) for grouping, found in groups.items() for way in units},
         states=states,
         missing={way: _missing(table, found) for way, found in units.items()},
         span=(int(table.index.min()), int(table.index.max())) if len(table.index) else None,
@@ -329,27 +362,31 @@ def merge(summaries: Sequence[Summary]) -> Summary:
         DataError: two shards share an `_index_` or come in the wrong order.
     """
     first = summaries[0]
-    groups = {names: _union([summary.groups[names] for summary in summaries]) for names in first.by}
-    places = {names: [_places(summary.groups[names], groups[names]) for summary in summaries] for names in first.by}
+    groups = {grouping: _union([summary.groups[grouping] for summary in summaries]) for grouping in first.groups}
+    places = {
+        grouping: [_places(summary.groups[grouping], found) for summary in summaries]
+        for grouping, found in groups.items()
+    }
 
-    def counts(names: By, way: str) -> np.ndarray:
-        total = np.zeros((len(groups[names]), _MISSING + 1), np.int64)
-        for summary, place in zip(summaries, places[names], strict=True):
-            total[place] += summary.counts[names, way]
+    def counts(grouping: Grouping, way: str) -> np.ndarray:
+        total = np.zeros((len(groups[grouping]), _MISSING + 1), np.int64)
+        for summary, place in zip(summaries, places[grouping], strict=True):
+            total[place] += summary.counts[grouping, way]
         return total
 
-    def state(position: int, names: By, fill: Fill | None) -> State:
+    def state(position: int, grouping: Grouping, fill: Fill | None) -> State:
         metric = first.metrics[position]
-        parts = zip((summary.states[position, names][fill] for summary in summaries), places[names], strict=True)
-        return metric.merge([metric.place(part, place, len(groups[names])) for part, place in parts])
+        parts = zip((summary.states[position, grouping][fill] for summary in summaries), places[grouping], strict=True)
+        return metric.merge([metric.place(part, place, len(groups[grouping])) for part, place in parts])
 
     return Summary(
         metrics=first.metrics,
         by=first.by,
         groups=groups,
-        counts={(names, way): counts(names, way) for names, way in first.counts},
+        counts={(grouping, way): counts(grouping, way) for grouping, way in first.counts},
         states={
-            (i, names): {fill: state(i, names, fill) for fill in fills} for (i, names), fills in first.states.items()
+            (i, grouping): {fill: state(i, grouping, fill) for fill in fills}
+            for (i, grouping), fills in first.states.items()
         },
         missing={way: _first_missing([summary.missing[way] for summary in summaries]) for way in first.missing},
         span=_span([summary.span for summary in summaries if summary.span]),
@@ -373,6 +410,7 @@ _MISSING: Final = len(SCORE_STATUSES)
 """Codes of the statuses, the best first: a unit's status is the smallest of its rows'. Then a column of the counts."""
 
 _SHOWN_MISSING: Final = 10
+_AT_ONCE: Final = 64
 
 
 class _Groups(NamedTuple):
@@ -415,12 +453,12 @@ class _Table:
             starts = _starts([index[order], replication[order], target.code[order]])
         return cls(table, index, status, target, replication, response, order, starts)
 
-    def groups(self, names: By) -> _Groups:
-        """Which group each row is in."""
+    def groups(self, names: By, over: OverTargets | None = None) -> _Groups:
+        """Which group each row is in; those of all targets are one where they are pooled."""
         lacking = [name for name in names if name not in self.table.column_names]
         if lacking:
             raise SpecError(f"cannot group by {', '.join(map(repr, lacking))}: the table has no such column")
-        found = self.target
+        found = _one_group(len(self.index)) if over == "pooled" else self.target
         for name in names:
             found = _crossed(found, _encoded(_column(self.table, name), name))
         return found
@@ -439,26 +477,34 @@ class _Table:
         outcome = np.minimum.reduceat(status, starts) if len(rows) else status
         return _Units(rows, unit, status, rows[starts], outcome)
 
-    def beside(self, metric: Metric, rows: np.ndarray, repeated: bool) -> Columns:
-        """The weights of rows, and what tells those apart that belong together, where the metric is to know."""
+    def beside(self, metric: Metric, rows: np.ndarray, repeated: bool, over: bool = False) -> Columns:
+        """The weights of rows, and what tells those apart that belong together, where the metric is to know.
+
+        Args:
+            over: rows of several targets come together.
+        """
         found = {}
         if WEIGHT in self.table.column_names:
             found[WEIGHT] = _array(_column(self.table, WEIGHT).take(pa.array(rows)))
         if CLUSTER in self.table.column_names:
             found[CLUSTER] = _array(_column(self.table, CLUSTER).take(pa.array(rows)))
-        elif metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
+        elif over or metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
             found[CLUSTER] = self.index[rows]
         return found
 
-    def columns(self, names: Sequence[str], rows: np.ndarray, labels: Sequence[str] = ()) -> Columns:
-        """Some rows of some columns, with their `_index_`; those of labels coded."""
+    def columns(self, names: Sequence[str], rows: np.ndarray, metric: Metric) -> Columns:
+        """Some rows of some columns, with their `_index_`; the metric's labels, and scores by label, coded."""
+        labels, scores = ([n for n in names if n in some] for some in (metric.label_columns, metric.score_columns))
         whole = len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all())
         columns = {name: _column(self.table, name) for name in names}
         taken = columns if whole else {name: column.take(pa.array(rows)) for name, column in columns.items()}
-        found = {name: _array(column) for name, column in taken.items() if name not in labels}
+        found = {name: _array(column) for name, column in taken.items() if name not in (*labels, *scores)}
         if labels:
-            codes, found[LABELS] = coded([taken[name] for name in labels])
-            found |= dict(zip(labels, codes, strict=True))
+            texts = [label_column(taken[name], taken[labels[0]].type) for name in scores]
+            codes, found[LABELS] = coded([*(taken[name] for name in labels), *texts])
+            found |= dict(zip(labels, codes, strict=False))
+            for name, code in zip(scores, codes[len(labels) :], strict=True):
+                found[name] = score_matrix(taken[name], code, len(found[LABELS]))
         return {**found, INDEX: self.index[rows]}
 
 
@@ -532,39 +578,48 @@ def _array(column: pa.Array) -> np.ndarray:
     kind = column.type
     if pa.types.is_null(kind) or pa.types.is_decimal(kind) or (pa.types.is_boolean(kind) and column.null_count):
         column = column.cast(pa.float64())
+    if pa.types.is_list(kind) and pa.types.is_floating(kind.value_type):
+        return _matrix(column)
     if pa.types.is_nested(kind):
         return np.fromiter(column.to_pylist(), np.object_, len(column))
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
+def _matrix(column: pa.Array) -> np.ndarray:
+    """Lists of numbers as rows, filled up with NaN."""
+    row = np.asarray(pc.list_parent_indices(column)).astype(np.int64)
+    length = np.bincount(row, minlength=len(column))
+    place = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
+    found = np.full((len(column), int(length.max(initial=0))), np.nan)
+    found[row, place] = np.asarray(pc.list_flatten(column).cast(pa.float64()))
+    return found
+
+
 def _states(
-    metric: Metric, table: _Table, units: _Units, groups: Mapping[By, _Groups], repeated: bool
-) -> dict[By, dict[Fill | None, State]]:
+    metric: Metric, table: _Table, units: _Units, groups: Mapping[Grouping, _Groups], repeated: bool
+) -> dict[Grouping, dict[Fill | None, State]]:
     """A metric's states by group, once for each thing that missing rows are taken for."""
     scored = units.status == _SCORED
     columns = _prepared(metric, table, units.rows[scored])
     asked = units.status < _SKIPPED
     complete = bool((scored == asked).all())
     fills = (_shown(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
-    states: dict[By, dict[Fill | None, State]] = {names: {} for names in groups}
+    groups = {grouping: found for grouping, found in groups.items() if grouping.over in (None, metric.over_targets)}
+    states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
     for fill in fills[:1] if complete else fills:
         rows, unit = _taken(metric, table, columns, units, fill)
         first = units.first[unit]
-        beside = table.beside(metric, first, repeated)
-        for names, (code, keys) in groups.items():
-            state = metric.state({**rows, **beside}, code[first], len(keys))
+        beside = {over: table.beside(metric, first, repeated, over) for over in {bool(g.over) for g in groups}}
+        for grouping, (code, keys) in groups.items():
+            state = metric.state({**rows, **beside[bool(grouping.over)]}, code[first], len(keys))
             for same in fills if complete else (fill,):
-                states[names][same] = state if same == fills[0] else _without_clusters(state)
+                states[grouping][same] = state if same == fills[0] else _without_clusters(state)
     return states
 
 
 def _prepared(metric: Metric, table: _Table, rows: np.ndarray) -> Columns:
     names = metric.columns_for(table.table.column_names)
-    return metric.prepare(table.columns(names, rows, _labels(metric, names)))
-
-
-def _labels(metric: Metric, names: Sequence[str]) -> list[str]:
-    return [name for name in names if name in metric.label_columns]
+    return metric.prepare(table.columns(names, rows, metric))
 
 
 def _taken(
@@ -575,7 +630,7 @@ def _taken(
     if fill is None:
         return _reduced(metric, columns, units.unit[scored])
     told = [name for name in metric.fill_columns if name in table.table.column_names]
-    missing = table.columns(told, units.rows[asked & ~scored], _labels(metric, told))
+    missing = table.columns(told, units.rows[asked & ~scored], metric)
     return _reduced(metric, metric.filled(columns, scored[asked], missing, fill), units.unit[asked])
 
 
@@ -636,9 +691,17 @@ def _span(spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     return (spans[0][0], spans[-1][1]) if spans else None
 
 
-def _bound(metric: Metric, state: State | None, values: Values, missing: np.ndarray) -> np.ndarray:
+def _without_targets(groups: Sequence[Key]) -> tuple[list[Key], list[np.ndarray]]:
+    """The groups whatever their targets, and which groups each of them is made of."""
+    members: dict[Key, list[int]] = {}
+    for place, key in enumerate(groups):
+        members.setdefault((None, *key[1:]), []).append(place)
+    return [*members], [np.array(places) for places in members.values()]
+
+
+def _bound(compute: Callable[[State], Values], state: State | None, values: Values, missing: np.ndarray) -> np.ndarray:
     """The value with missing rows filled, or the value itself where nothing is missing."""
-    filled = np.full(len(missing), np.nan) if state is None else metric.compute(state).value
+    filled = np.full(len(missing), np.nan) if state is None else compute(state).value
     return np.where(missing == 0, values.value, filled)
 
 

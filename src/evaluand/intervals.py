@@ -168,6 +168,28 @@ def clustered_wilson(value: np.ndarray, spread: Spread, confidence: float) -> tu
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
+def interval_within(
+    value: np.ndarray, spread: Spread, range: tuple[float, float], confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The interval of a value of a known spread: a proportion's where its range has two ends, else Student's.
+
+    Args:
+        spread: of the value, in its own units.
+        range: the values it can take.
+
+    Returns:
+        Lower and upper ends, NaN below two clusters.
+    """
+    least, most = range
+    if not math.isfinite(most - least):
+        half = t_quantile(confidence, spread.clusters - 1) * np.sqrt(spread.variance)
+        return np.clip(value - half, least, most), np.clip(value + half, least, most)
+    width = most - least
+    share = spread._replace(variance=spread.variance / width**2)
+    low, high = clustered_wilson((value - least) / width, share, confidence)
+    return least + width * low, least + width * high
+
+
 def _score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
     z2 = np.square(z)
     scale = 1 + z2 / n

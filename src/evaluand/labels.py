@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.errors import SpecError, with_article
+from evaluand.errors import DataError, SpecError, with_article
 
 
 def coded(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[list[np.ndarray], np.ndarray]:
@@ -58,6 +58,39 @@ def in_order(labels: np.ndarray) -> np.ndarray:
     """The order in which labels are shown: numbers by size, text by code points, false before true."""
     named = labels.tolist()
     return np.array(sorted(range(len(named)), key=named.__getitem__), np.int64)
+
+
+def label_column(scores: pa.Array, kind: pa.DataType) -> pa.Array:
+    """All labels of a column of scores by label, in the type of the labels they are to be among.
+
+    Args:
+        scores: lists of label (text) and score.
+        kind: the type of other labels.
+
+    Raises:
+        DataError: a label is none of that type.
+    """
+    texts = pc.struct_field(pc.list_flatten(scores), "label")
+    storage = kind.storage_type if isinstance(kind, pa.ExtensionType) else kind
+    if pa.types.is_null(storage) or pa.types.is_string(storage) or pa.types.is_large_string(storage):
+        return texts
+    try:
+        return texts.cast(storage)
+    except pa.ArrowInvalid as error:
+        raise DataError(f"the scores have labels of another type than the truth: {error}") from None
+
+
+def score_matrix(scores: pa.Array, code: np.ndarray, n_labels: int) -> np.ndarray:
+    """Scores by label as rows × labels, NaN where a row has none for a label.
+
+    Args:
+        scores: lists of label and score.
+        code: of all their labels, one after the other.
+    """
+    found = np.full((len(scores), n_labels), np.nan)
+    row = np.asarray(pc.list_parent_indices(scores)).astype(np.int64)
+    found[row, code] = np.asarray(pc.struct_field(pc.list_flatten(scores), "score"))
+    return found
 
 
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:

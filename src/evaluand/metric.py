@@ -49,6 +49,7 @@ Missing = Literal["leave_out", "wrong", "refuse"]
 Fill = Literal["worst", "best", "wrong"]
 """What a missing row is taken for: for the bounds, and for `missing="wrong"`."""
 Reduce = Literal["first", "best", "any", "mean", "all"]
+OverTargets = Literal["pooled", "mean"]
 
 VALUE = "value"
 WEIGHT = "_weight_"
@@ -86,6 +87,8 @@ class Metric(ABC):
             have had, `refuse` stops with the rows' names.
         reduce: how several responses to one example become one row: the `first`, the `best` by direction, `any` (the
             largest: 1 if one of them is 1), their `mean`, or `all`, each response a row of its own.
+        over_targets: where examples have several targets, a value for all of them beside that of each: of the rows of
+            all targets as if they were one (`pooled`), or the `mean` of the targets' values; None for none.
 
     Attributes:
         kind: the registered name.
@@ -106,8 +109,11 @@ class Metric(ABC):
 
     missing: Missing = "leave_out"
     reduce: Reduce = "first"
+    over_targets: OverTargets | None = None
 
     def __post_init__(self) -> None:
+        if self.over_targets is not None:
+            _one_of(self.kind, "over_targets", self.over_targets, get_args(OverTargets))
         _one_of(self.kind, "missing", self.missing, get_args(Missing))
         _one_of(self.kind, "reduce", self.reduce, self.reductions)
         if self.reduce == "best" and self.direction is None:
@@ -171,6 +177,14 @@ class Metric(ABC):
         """
         return ()
 
+    @property
+    def score_columns(self) -> tuple[str, ...]:
+        """Those of its columns that hold scores of labels: they come as a matrix, a column for each of `LABELS`.
+
+        A label that a row has no score for is NaN there.
+        """
+        return ()
+
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         """The columns to read from a table that has these.
 
@@ -189,7 +203,8 @@ class Metric(ABC):
         leaves the columns as they are.
 
         Args:
-            columns: `_index_` and what `columns_for` named. Text and lists come as arrays of Python objects.
+            columns: `_index_` and what `columns_for` named. Text comes as an array of Python objects, and so do lists;
+                those of numbers as a matrix, filled up with NaN.
 
         Raises:
             DataError: rows this metric cannot take, by `_index_`.
@@ -258,6 +273,27 @@ class Metric(ABC):
     @abstractmethod
     def compute(self, state: State) -> Values:
         """The values of a state; NaN with a reason, never 0, where a group has nothing to say."""
+
+    def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
+        """The mean of the values of several groups, such as of targets; rows with one cluster's key belong together.
+
+        The default has no interval.
+
+        Args:
+            state: of all groups.
+            groups: which of them are taken together, for each value.
+        """
+        found = self.compute(state)
+        value = np.array([found.value[members].mean() for members in groups])
+        nothing = np.full(value.shape, np.nan)
+        reason = [
+            next(
+                (found.reason[i] for i in members.tolist() if np.isnan(found.value[i])),
+                "no interval of a mean of these",
+            )
+            for members in groups
+        ]
+        return Values(value, nothing, nothing, reason, [{"targets": len(members)} for members in groups])
 
     @property
     def spec(self) -> dict[str, Any]:

@@ -213,6 +213,8 @@ _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "double": pa.float64(),
     "bool": pa.bool_(),
     "labels": pa.list_(pa.string()),
+    "numbers": pa.list_(pa.float64()),
+    "scores": pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())])),
 }
 
 
@@ -220,8 +222,8 @@ def scores_schema(columns: Mapping[str, str]) -> pa.Schema:
     """The schema of a scorer's table.
 
     Args:
-        columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool`, `json` or `labels` (lists of
-            text).
+        columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool`, `json`, `labels` (lists of
+            text), `numbers` (a list) or `scores` (label → number).
     """
     return pa.schema(
         [

@@ -132,7 +132,10 @@ class Scorer(ABC):
 
     @property
     def columns(self) -> Mapping[str, str]:
-        """Names and types of the columns this scorer adds to its table: string, int64, double, bool, labels or json."""
+        """Names and types of the columns this scorer adds to its table.
+
+        Types: string, int64, double, bool, json, labels, numbers (a list), scores (label → number).
+        """
         return {}
 
     @property

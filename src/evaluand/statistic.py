@@ -16,13 +16,13 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from evaluand.intervals import Spread, clustered_wilson, count_rows, scrambled, t_quantile
+from evaluand.intervals import Spread, count_rows, interval_within, scrambled
 from evaluand.labels import one_vocabulary
 from evaluand.metric import CLUSTER, LABELS, NO_ROWS, WEIGHT, Columns, Metric, State, Values, confidence_of, weights_of
 
@@ -102,6 +102,24 @@ class Statistic(Metric):
         """What else there is to say of a group's rows, JSON-like; `weight` has one entry for each."""
         return {}
 
+    def without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The blocks that hold rows of any weight, and the value without each of them.
+
+        A kind that knows a quicker way than to begin anew for each block takes that.
+
+        Args:
+            rows: what `arranged` gave.
+            block: the block of each row.
+        """
+        weight = rows[WEIGHT]
+        blocks = np.unique(block[weight > 0])
+        step = max(1, _AT_ONCE // max(len(weight), 1))
+        found = [
+            self._values(rows, np.where(block == blocks[i : i + step, None], 0.0, weight))
+            for i in range(0, len(blocks), step)
+        ]
+        return blocks, np.concatenate(found) if found else np.empty(0)
+
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         n = len(group)
         weight = weights_of(columns, self.kind) if self.weighted else np.ones(n)
@@ -122,7 +140,10 @@ class Statistic(Metric):
         tables = []
         for state, code in zip(states, codes, strict=True):
             table = _table(state)
-            tables.append(table | {name: code[table[name]] for name in self.keeps if name in self.label_columns})
+            table |= {name: code[table[name]] for name in self.keeps if name in self.label_columns}
+            scores = [name for name in self.keeps if name in self.score_columns]
+            table |= {name: _placed_columns(table[name], code, len(vocabulary)) for name in scores}
+            tables.append(table)
         table = {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
         if self.counted:
             table = _counted(table, self.keeps, len(vocabulary))
@@ -161,6 +182,43 @@ class Statistic(Metric):
         for group, rows in _by_group(_table(state)):
             yield group, {**rows, LABELS: state[LABELS]}
 
+    def replicates(self, state: State) -> tuple[np.ndarray, np.ndarray]:
+        """The value of each group, and all of them once more without each block (`BLOCKS` × groups).
+
+        A group without rows in a block has its own value there.
+        """
+        n = state["n"]
+        value, without = np.full(n.shape, np.nan), np.full((BLOCKS, *n.shape), np.nan)
+        for group, rows in self.rows_of(state):
+            arranged = self.arranged(rows)
+            value[group] = self._values(arranged, arranged[WEIGHT][None])[0]
+            without[:, group] = value[group]
+            blocks, left = self.without_each(arranged, arranged[BLOCK])
+            without[blocks, group] = left
+        return value, without
+
+    def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
+        """With the jackknife's interval, in which a block is left out of all groups at once."""
+        found = super().mean_over(state, groups)
+        if self.confidence is None:
+            return replace(
+                found, reason=[None if v == v else r for v, r in zip(found.value, found.reason, strict=True)]
+            )
+        table = _table(state)
+        _, without = self.replicates(state)
+        _, effective = _clusters(state)
+        ends = np.full((len(groups), 2), np.nan)
+        for place, members in enumerate(groups):
+            blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
+            means = without[:, members].mean(axis=1)[blocks]
+            if len(means) > 1 and np.isfinite(means).all() and math.isfinite(found.value[place]):
+                ends[place] = self._about(float(found.value[place]), means, float(effective[members].max()))
+        reason = [
+            None if known else why if value != value else _FEW_DECIDE
+            for known, value, why in zip(np.isfinite(ends[:, 0]), found.value, found.reason, strict=True)
+        ]
+        return replace(found, low=ends[:, 0], high=ends[:, 1], reason=reason)
+
     def _why(self, rows: Columns, weight: np.ndarray) -> str:
         if not weight.sum() > 0:
             return "all weights are 0"
@@ -173,32 +231,27 @@ class Statistic(Metric):
 
     def _ends(self, rows: Columns, value: float, n: int, effective: float) -> tuple[float, float]:
         """The interval: that of a proportion where the range is bounded, else Student's."""
-        assert self.confidence is not None
-        blocks, without = self._without_each(rows, rows[BLOCK] if n <= MANY_ROWS else rows[BLOCK] % FEW_BLOCKS)
+        blocks, without = self.without_each(rows, rows[BLOCK] if n <= MANY_ROWS else rows[BLOCK] % FEW_BLOCKS)
         if len(blocks) < 2 or not np.isfinite(without).all():
             return math.nan, math.nan
-        variance = (len(blocks) - 1) / len(blocks) * float(np.square(without - without.mean()).sum())
-        least, most = self.range
-        width = most - least
-        if variance <= (_ROUNDING * (width if math.isfinite(width) else abs(value))) ** 2 * len(blocks):
-            variance = 0.0
-        if not math.isfinite(width):
-            half = float(t_quantile(self.confidence, np.array([len(blocks) - 1]))[0]) * math.sqrt(variance)
-            return max(value - half, least), min(value + half, most)
-        spread = Spread(*(np.array([x]) for x in (variance / width**2, len(blocks), effective)))
-        low, high = clustered_wilson(np.array([(value - least) / width]), spread, self.confidence)
-        return least + width * float(low[0]), least + width * float(high[0])
+        return self._about(value, without, effective)
 
-    def _without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The blocks that hold rows of any weight, and the value without each of them."""
-        weight = rows[WEIGHT]
-        blocks = np.unique(block[weight > 0])
-        step = max(1, _AT_ONCE // max(len(weight), 1))
-        found = [
-            self._values(rows, np.where(block == blocks[i : i + step, None], 0.0, weight))
-            for i in range(0, len(blocks), step)
-        ]
-        return blocks, np.concatenate(found) if found else np.empty(0)
+    def _about(self, value: float, without: np.ndarray, effective: float) -> tuple[float, float]:
+        """The interval about a value, from the values without each block."""
+        assert self.confidence is not None
+        n = len(without)
+        variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
+        width = self.range[1] - self.range[0]
+        if variance <= (_ROUNDING * (width if math.isfinite(width) else abs(value))) ** 2 * n:
+            variance = 0.0
+        spread = Spread(*(np.array([x]) for x in (variance, n, effective)))
+        low, high = interval_within(np.array([value]), spread, self.range, self.confidence)
+        return float(low[0]), float(high[0])
+
+
+def reordered(rows: Columns, order: np.ndarray) -> dict[str, np.ndarray]:
+    """The rows of a group in another order."""
+    return {name: column if name == LABELS else column[order] for name, column in rows.items()}
 
 
 BLOCK: Final = "_block_"
@@ -210,9 +263,12 @@ _AT_ONCE: Final = 1 << 22  # weights held in memory
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
+_FEW_DECIDE: Final = "no interval: a few rows decide whether there is a value at all"
+
+
 def _no_interval(n: int, clusters: int) -> str:
     if clusters > 1:
-        return "no interval: a few rows decide whether there is a value at all"
+        return _FEW_DECIDE
     return "one scored row has no interval" if n == 1 else "one cluster has no interval"
 
 
@@ -272,6 +328,13 @@ def _counted(table: Columns, names: Sequence[str], n_labels: int) -> dict[str, n
     for name, (values, _) in reversed(packed.items()):
         found[name] = values[used % len(values)] - 2 * (name in names) if len(values) else used
         used = used // max(len(values), 1)
+    return found
+
+
+def _placed_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int) -> np.ndarray:
+    """The columns of a matrix of rows × labels at their places in a larger vocabulary, NaN elsewhere."""
+    found = np.full((len(matrix), n_labels), np.nan)
+    found[:, code[: matrix.shape[1]]] = matrix
     return found
 
 

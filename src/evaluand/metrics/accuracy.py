@@ -9,11 +9,38 @@ import numpy as np
 
 from evaluand.intervals import cluster_variance, clustered_wilson, count_rows, wilson
 from evaluand.metric import NO_ROWS, VALUE, Columns, Direction, Reduce, State, Values
-from evaluand.metrics.averaging import Averaging, alone, quotient, unweighable, zeros_and_ones
+from evaluand.metrics.averaging import Averaging, OfColumn, alone, quotient, unweighable, zeros_and_ones
 
 
 @dataclass(frozen=True, kw_only=True)
-class Accuracy(Averaging):
+class Share(Averaging):
+    """The share of rows that are 1 and not 0, with Wilson's score interval."""
+
+    method = "wilson"
+    direction: ClassVar[Direction | None] = "higher"
+    range = (0.0, 1.0)
+    row_range = (0.0, 1.0)
+
+    def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
+        return {"n": count_rows(group, n_groups), "correct": count_rows(group[values == 1], n_groups)}
+
+    def compute(self, state: State) -> Values:
+        n, correct = state["n"], state["correct"]
+        right, of = (state["weight_value"], state["weight"]) if self.weighted else (correct, n)
+        value = quotient(right, of)
+        clusters: list[int | None] = [None] * len(n)
+        if "cluster_key" in state:
+            spread = cluster_variance(state, value)
+            clusters = spread.clusters.tolist()
+            low, high = self.drawn(state, value, *clustered_wilson(value, spread, self.confidence))
+        else:
+            low, high = wilson(correct, n, self.confidence)
+        each = list(zip(n.tolist(), correct.tolist(), of.tolist(), clusters, strict=True))
+        return Values(value, low, high, [_reason(*group) for group in each], [_data(*group) for group in each])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accuracy(Share, OfColumn):
     """The share of rows that are right, with Wilson's score interval.
 
     Reads a column of zeros and ones. Where one class is rare, always answering the other already gives a high
@@ -41,32 +68,11 @@ class Accuracy(Averaging):
     """
 
     kind = "accuracy"
-    method = "wilson"
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "any", "all")
-    direction: ClassVar[Direction | None] = "higher"
-    range = (0.0, 1.0)
-    row_range = (0.0, 1.0)
 
     def prepare(self, columns: Columns) -> Columns:
         remedy = "; make it right or wrong by a threshold, or use the metric mean"
         return {VALUE: zeros_and_ones(columns, self.column, self.kind, remedy)}
-
-    def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
-        return {"n": count_rows(group, n_groups), "correct": count_rows(group[values == 1], n_groups)}
-
-    def compute(self, state: State) -> Values:
-        n, correct = state["n"], state["correct"]
-        right, of = (state["weight_value"], state["weight"]) if self.weighted else (correct, n)
-        value = quotient(right, of)
-        clusters: list[int | None] = [None] * len(n)
-        if "cluster_key" in state:
-            spread = cluster_variance(state, value)
-            clusters = spread.clusters.tolist()
-            low, high = self.drawn(state, value, *clustered_wilson(value, spread, self.confidence))
-        else:
-            low, high = wilson(correct, n, self.confidence)
-        each = list(zip(n.tolist(), correct.tolist(), of.tolist(), clusters, strict=True))
-        return Values(value, low, high, [_reason(*group) for group in each], [_data(*group) for group in each])
 
 
 def _reason(n: int, correct: int, weight: float, clusters: int | None) -> str | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
-from evaluand.intervals import bootstrap, cluster_sums
+from evaluand.intervals import CLUSTER_TABLE, bootstrap, cluster_sums, cluster_variance, interval_within, merge_clusters
 from evaluand.metric import (
     CLUSTER,
     FEWEST_REPLICATES,
@@ -17,6 +18,7 @@ from evaluand.metric import (
     Columns,
     Metric,
     State,
+    Values,
     confidence_of,
     numbers,
     refuse,
@@ -26,11 +28,27 @@ from evaluand.metric import (
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfColumn(Metric):
+    """Reads one column, which can be chosen.
+
+    Args:
+        column: the column to read.
+    """
+
+    column: str = VALUE
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column,)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Averaging(Metric):
     """A mean with an interval, by cluster where rows belong together or count by weights.
 
+    A kind's `prepare` gives the number of each row, in the column `value`.
+
     Args:
-        column: the column to average.
         weighted: each row counts by the weight of its example.
         confidence: of the interval.
         bootstrap: take the interval from so many bootstrap replicates instead, where these differ.
@@ -45,7 +63,6 @@ class Averaging(Metric):
     averages = True
     method: ClassVar[str]
 
-    column: str = VALUE
     weighted: bool = False
     confidence: float = 0.95
     bootstrap: int | None = None
@@ -64,10 +81,6 @@ class Averaging(Metric):
     def by_cluster(self) -> bool:
         return self.weighted or self.bootstrap is not None
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return (self.column,)
-
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         values = columns[VALUE]
         state = dict(self.sums(values, group, n_groups))
@@ -80,6 +93,40 @@ class Averaging(Metric):
     @abstractmethod
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
         """The state of the rows as if each counted once and belonged to no other."""
+
+    def slope(self, value: np.ndarray) -> np.ndarray:
+        """How much the shown value changes with the mean."""
+        return np.ones(value.shape)
+
+    def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
+        """With the interval that the spread between clusters gives, about the values of the groups."""
+        found = super().mean_over(state, groups)
+        if self.bootstrap is not None or "cluster_key" not in state:
+            return found
+        key, of, total, weight = (state[name] for name in CLUSTER_TABLE)
+        n = len(state["n"])
+        whole = np.bincount(of, weight, minlength=n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = np.bincount(of, total, minlength=n) / whole
+            pull = self.slope(self.compute(state).value)[of] * (total - mean[of] * weight) / whole[of]
+        ends = [
+            self._ends(found.value[place : place + 1], members, (key, of, pull, weight))
+            for place, members in enumerate(groups)
+        ]
+        low, high = np.array(ends).reshape(-1, 2).T
+        reason = [None if known else why for known, why in zip(np.isfinite(low).tolist(), found.reason, strict=True)]
+        return replace(found, low=low, high=high, reason=reason)
+
+    def _ends(self, value: np.ndarray, members: np.ndarray, table: tuple[np.ndarray, ...]) -> tuple[float, float]:
+        """The interval of a mean of groups, from what each cluster pulls at it."""
+        key, of, pull, weight = table
+        chosen = np.isin(of, members) & (weight > 0)
+        key, weight = key[chosen], weight[chosen]
+        total = pull[chosen] * weight.sum() / len(members)
+        one = dict(zip(CLUSTER_TABLE, (key, np.zeros(len(key), np.int64), total, weight), strict=True))
+        spread = cluster_variance(merge_clusters([one]), np.zeros(1))
+        low, high = interval_within(value, spread, self.range, self.confidence)
+        return float(low[0]), float(high[0])
 
     def drawn(self, state: State, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
         """The ends of the bootstrap's intervals, where it is asked for and tells them; else these."""

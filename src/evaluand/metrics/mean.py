@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from evaluand.errors import SpecError
 from evaluand.metric import VALUE, Columns, Direction, numbers, refuse
+from evaluand.metrics.averaging import OfColumn
 from evaluand.metrics.student import Student
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mean(Student):
+class Mean(Student, OfColumn):
     """The mean of a column, with Student's t interval.
 
     The interval takes the mean as near normal: for few rows of a skewed score (take the bootstrap) and for 0/1 scores

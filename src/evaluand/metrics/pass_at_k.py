@@ -8,13 +8,13 @@ import numpy as np
 
 from evaluand.errors import SpecError
 from evaluand.metric import VALUE, Columns
-from evaluand.metrics.averaging import zeros_and_ones
+from evaluand.metrics.averaging import OfColumn, zeros_and_ones
 from evaluand.metrics.replications import OverReplications
 from evaluand.metrics.student import Student
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassAtK(OverReplications, Student):
+class PassAtK(OverReplications, Student, OfColumn):
     """The chance that at least one of k answers to an example is right, from n ≥ k replications of each.
 
     For each example with c right answers of n it is 1 − C(n−c, k) / C(n, k), which does not depend on which k were

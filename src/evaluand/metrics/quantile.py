@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -26,7 +27,74 @@ _ROWS = ("row_group", "row_value", "row_cluster")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Quantile(Metric):
+class Positional(Metric):
+    """The value below which a share of the rows lies, with Woodruff's interval; keeps every value.
+
+    Args:
+        confidence: of the interval.
+    """
+
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "confidence", confidence_of(self.kind, self.confidence))
+        super().__post_init__()
+
+    @property
+    @abstractmethod
+    def share(self) -> float:
+        """Below which share of the rows the value lies."""
+
+    @property
+    def interval(self) -> str:
+        return "woodruff"
+
+    def place_of(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
+        """The value of each group, from the sorted values of all; NaN without rows."""
+        return at_share(values, starts, n, np.full(n.shape, self.share))
+
+    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        rows = {"n": count_rows(group, n_groups), "row_group": group, "row_value": columns[VALUE]}
+        return rows | ({"row_cluster": columns[CLUSTER]} if CLUSTER in columns else {})
+
+    def merge(self, states: Sequence[State]) -> State:
+        rows = {name: np.concatenate([state[name] for state in states]) for name in _ROWS if name in states[0]}
+        return rows | dict(super().merge([{"n": state["n"]} for state in states]))
+
+    def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
+        counts = super().place({"n": state["n"]}, positions, n_groups)
+        return {**state, **counts, "row_group": positions[state["row_group"]]}
+
+    def compute(self, state: State) -> Values:
+        n = state["n"]
+        order = np.lexsort((state["row_value"], state["row_group"]))
+        values, starts = state["row_value"][order], np.cumsum(n) - n
+        share = np.full(n.shape, self.share)
+        value = self.place_of(values, starts, n)
+        *ends, clusters = self._shares(state, value, share)
+        low, high = (at_share(values, starts, n, end) for end in ends)
+        reason = [None if rows else NO_ROWS for rows in n.tolist()]
+        data = [{"n": rows} for rows in n.tolist()]
+        if clusters is not None:
+            data = [told | {"clusters": found} for told, found in zip(data, clusters.tolist(), strict=True)]
+        return Values(value, low, high, reason, data)
+
+    def _shares(
+        self, state: State, value: np.ndarray, share: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+        """The interval of the share of rows that the value is not exceeded by, and the number of clusters, if any."""
+        n, group = state["n"], state["row_group"]
+        if "row_cluster" not in state:
+            return *wilson(share * n, n, self.confidence), None
+        below = (state["row_value"] <= value[group]).astype(np.float64)
+        table = cluster_sums(below, np.ones(len(below)), state["row_cluster"], group)
+        mean = np.bincount(group, below, minlength=len(n)) / np.maximum(n, 1)
+        spread = cluster_variance(table, mean)
+        return *clustered_wilson(share, spread, self.confidence), spread.clusters
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantile(Positional):
     """The value below which a given share of the rows lies: the median, a 95th percentile of costs or times.
 
     The smallest value that at least that share does not exceed (Hyndman & Fan's first definition), so it is a value
@@ -61,12 +129,11 @@ class Quantile(Metric):
     def __post_init__(self) -> None:
         if not 0 < self.q < 1:
             raise SpecError(f"quantile: q={self.q!r} must lie between 0 and 1, such as 0.5 for the median")
-        object.__setattr__(self, "confidence", confidence_of(self.kind, self.confidence))
         super().__post_init__()
 
     @property
-    def interval(self) -> str:
-        return "woodruff"
+    def share(self) -> float:
+        return self.q
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -75,47 +142,8 @@ class Quantile(Metric):
     def prepare(self, columns: Columns) -> Columns:
         return {VALUE: numbers(columns, self.column, self.kind)}
 
-    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
-        rows = {"n": count_rows(group, n_groups), "row_group": group, "row_value": columns[VALUE]}
-        return rows | ({"row_cluster": columns[CLUSTER]} if CLUSTER in columns else {})
 
-    def merge(self, states: Sequence[State]) -> State:
-        rows = {name: np.concatenate([state[name] for state in states]) for name in _ROWS if name in states[0]}
-        return rows | dict(super().merge([{"n": state["n"]} for state in states]))
-
-    def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
-        counts = super().place({"n": state["n"]}, positions, n_groups)
-        return {**state, **counts, "row_group": positions[state["row_group"]]}
-
-    def compute(self, state: State) -> Values:
-        n = state["n"]
-        order = np.lexsort((state["row_value"], state["row_group"]))
-        values, starts = state["row_value"][order], np.cumsum(n) - n
-        share = np.full(n.shape, self.q)
-        value = _at(values, starts, n, share)
-        *ends, clusters = self._shares(state, value, share)
-        low, high = (_at(values, starts, n, end) for end in ends)
-        reason = [None if rows else NO_ROWS for rows in n.tolist()]
-        data = [{"n": rows} for rows in n.tolist()]
-        if clusters is not None:
-            data = [told | {"clusters": found} for told, found in zip(data, clusters.tolist(), strict=True)]
-        return Values(value, low, high, reason, data)
-
-    def _shares(
-        self, state: State, value: np.ndarray, share: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-        """The interval of the share of rows that the value is not exceeded by, and the number of clusters, if any."""
-        n, group = state["n"], state["row_group"]
-        if "row_cluster" not in state:
-            return *wilson(share * n, n, self.confidence), None
-        below = (state["row_value"] <= value[group]).astype(np.float64)
-        table = cluster_sums(below, np.ones(len(below)), state["row_cluster"], group)
-        mean = np.bincount(group, below, minlength=len(n)) / np.maximum(n, 1)
-        spread = cluster_variance(table, mean)
-        return *clustered_wilson(share, spread, self.confidence), spread.clusters
-
-
-def _at(values: np.ndarray, starts: np.ndarray, n: np.ndarray, share: np.ndarray) -> np.ndarray:
+def at_share(values: np.ndarray, starts: np.ndarray, n: np.ndarray, share: np.ndarray) -> np.ndarray:
     """The value of each group that a share of its rows does not exceed; NaN without rows or share."""
     known = (n > 0) & np.isfinite(share)
     place = np.ceil(np.where(known, share, 0.0) * n - 1e-9).astype(np.int64) - 1

@@ -8,6 +8,7 @@ integer `1` would be two classes or one, depending on who converted them.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,13 +29,14 @@ from evaluand.scorer import (
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction(Scorer):
-    """Columns `truth`, `prediction`, `confidence` and `weight`; the value is 1 where truth and prediction are the same.
+    """Columns `truth`, `prediction`, `confidence`, `scores` and `weight`; the value is 1 where both are the same.
 
     For numbers the value is left empty, since being the same says nothing there. Abstains where the dataset has no
     truth, and where the prediction is null. Called once for each target, with the output and the truth of that target.
 
     An output that is an object holds the prediction, and perhaps a confidence, under the keys given here. Any other
-    output is the prediction itself.
+    output is the prediction itself. A confidence that is an object label → number are the `scores` of the classes, such
+    as their probabilities; the prediction's own is then the `confidence`.
 
     Attributes:
         type: what truth and prediction are: `text`, `integer` (64 bits), `number` (finite), `boolean`, or `json` for
@@ -48,7 +50,9 @@ class Prediction(Scorer):
 
     Example:
         >>> Prediction().score({"prediction": "cat", "confidence": 0.9}, "dog").columns
-        {'truth': 'dog', 'prediction': 'cat', 'confidence': 0.9, 'weight': None}
+        {'truth': 'dog', 'prediction': 'cat', 'confidence': 0.9, 'scores': None, 'weight': None}
+        >>> Prediction().score({"prediction": "cat", "confidence": {"cat": 0.9, "dog": 0.1}}, "dog").columns["scores"]
+        {'cat': 0.9, 'dog': 0.1}
         >>> Prediction(type="labels").score(["sad", "calm"], ["calm", "sad"]).value
         1.0
     """
@@ -70,7 +74,7 @@ class Prediction(Scorer):
     @property
     def columns(self) -> Mapping[str, str]:
         column = _TYPES[self.type][0]
-        return {"truth": column, "prediction": column, "confidence": "double", "weight": "double"}
+        return {"truth": column, "prediction": column, "confidence": "double", "scores": "scores", "weight": "double"}
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -92,10 +96,15 @@ class Prediction(Scorer):
         if predicted is None:
             return NO_ANSWER._replace(columns=self.unanswered(expected))
         truth, prediction = self._typed("truth", expected), self._typed("prediction", predicted)
+        scores = None
+        if isinstance(confidence, Mapping):
+            scores = self._scores(confidence)
+            confidence = scores.get(self._label(prediction))
         columns = {
             "truth": truth,
             "prediction": prediction,
             "confidence": None if confidence is None else _number("confidence", confidence),
+            "scores": scores,
             "weight": None if weight is None else _weight(weight),
         }
         return Score(self._agreement(truth, prediction), columns=columns)
@@ -120,6 +129,24 @@ class Prediction(Scorer):
             )
         confidence = None if self.confidence_key is None else output.get(self.confidence_key)
         return output[self.prediction_key], confidence
+
+    def _scores(self, given: Mapping[str, Any]) -> dict[str, float]:
+        """The score of each class, by its label's text."""
+        if self.type == "number":
+            raise DataError("the confidence is an object, but numbers are no classes; give a number")
+        return {self._label_of(text): _number(f"score of {text!r}", score) for text, score in given.items()}
+
+    def _label_of(self, text: str) -> str:
+        """The text of a label from the key of an object, which is always text."""
+        if self.type == "integer" and not _INTEGER.fullmatch(text):
+            raise DataError(f"the scores have the label {text!r}, which is no integer; set the scorer's type to text")
+        if self.type == "boolean" and text not in ("true", "false"):
+            raise DataError(f"the scores have the label {text!r}, which is neither 'true' nor 'false'")
+        return _encoded("label", text).decode() if self.type == "json" else text
+
+    def _label(self, value: Any) -> str:
+        """The text of a label."""
+        return value if self.type == "text" else _encoded("prediction", value).decode()
 
     def _agreement(self, truth: Any, prediction: Any) -> float | None:
         if self.type == "number":
@@ -194,9 +221,15 @@ def _weight(value: Any) -> float:
 
 
 def _wrong_type(name: str, value: Any, wanted: str) -> DataError:
-    remedy = "" if name in ("confidence", "weight") else "; set the scorer's type to what the data are, or convert them"
+    remedy = (
+        ""
+        if name in ("confidence", "weight") or name.startswith("score of")
+        else "; set the scorer's type to what the data are, or convert them"
+    )
     return DataError(f"the {name} is {described(value)}, not {wanted}{remedy}")
 
+
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 _TYPES: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "text": ("string", _text),

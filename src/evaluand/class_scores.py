@@ -1,0 +1,149 @@
+"""Scores of classes: how sure a system was of each label, from whatever it gave.
+
+Metrics read them in one form, a matrix of rows × labels beside the codes of the truths, whether the system gave a score
+for each class, one confidence, or labels alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal, get_args
+
+import numpy as np
+
+from evaluand.counts import PREDICTION, TRUTH
+from evaluand.errors import SpecError
+from evaluand.metric import LABELS, Columns, Metric, numbers, refuse
+
+SCORES, CONFIDENCE = "scores", "confidence"
+
+ScoredBy = Literal["classes", "positive", "predicted", "labels"]
+Label = str | int | bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfScores(Metric):
+    """A metric of the scores of classes; reads the table of the scorer `prediction`.
+
+    Args:
+        scored_by: what the scores are: the `scores` of all `classes`; the `confidence`, taken for the score of the
+            `positive` class, whatever was predicted; the `confidence`, taken for the probability of the `predicted`
+            class, of two; or, without any score, 1 for the label that was predicted and 0 for the others (`labels`).
+        positive: the one class that is looked at; each of the classes if not given.
+        absent: what a class without a score in a row had; None if that is not known.
+
+    Attributes:
+        of_one: for what scores one class has to be named.
+
+    Raises:
+        SpecError: the parameters contradict each other.
+    """
+
+    of_one: ClassVar[tuple[ScoredBy, ...]] = ("positive", "predicted")
+
+    scored_by: ScoredBy = "classes"
+    positive: Label | None = None
+    absent: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.scored_by not in get_args(ScoredBy):
+            raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} must be one of {', '.join(get_args(ScoredBy))}")
+        if self.positive is None and self.scored_by in self.of_one:
+            raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} needs positive, the class that is looked at")
+        super().__post_init__()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return {
+            "classes": (TRUTH, SCORES),
+            "positive": (TRUTH, CONFIDENCE),
+            "predicted": (TRUTH, PREDICTION, CONFIDENCE),
+            "labels": (TRUTH, PREDICTION),
+        }[self.scored_by]
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        return (TRUTH, PREDICTION)
+
+    @property
+    def score_columns(self) -> tuple[str, ...]:
+        return (SCORES,)
+
+    @property
+    def otherwise(self) -> float:
+        """What a class without a score in a row had, NaN if unknown."""
+        if self.scored_by == "labels":
+            return 0.0
+        return np.nan if self.absent is None else self.absent
+
+    def scored(self, columns: Columns) -> dict[str, np.ndarray]:
+        """Codes of truths, a matrix of scores and the labels of its columns; NaN where a row has no score for one.
+
+        With `positive` that is the only label, and other truths are -1.
+
+        Raises:
+            DataError: a row has no truth or no confidence.
+            SpecError: three classes where the confidence of one is to tell that of the other.
+        """
+        truth, labels = columns[TRUTH], columns[LABELS]
+        refuse(columns, truth < 0, lambda row: "is scored but has no truth; such rows abstain")
+        if self.positive is None:
+            matrix = columns[SCORES] if self.scored_by == "classes" else _one_hot(columns[PREDICTION], len(labels))
+            return {TRUTH: truth, SCORES: matrix, LABELS: labels}
+        places = [place for place, label in enumerate(labels.tolist()) if label == self.positive]
+        code = places[0] if places else -2
+        if self.scored_by == "classes":
+            score = columns[SCORES][:, code] if places else np.full(len(truth), np.nan)
+        elif self.scored_by == "labels":
+            score = (columns[PREDICTION] == code).astype(np.float64)
+        else:
+            score = numbers(columns, CONFIDENCE, self.kind)
+            if self.scored_by == "predicted":
+                self._refuse_many(labels)
+                score = np.where(columns[PREDICTION] == code, score, 1 - score)
+        positive = np.fromiter([self.positive], np.object_, 1)
+        return {TRUTH: np.where(truth == code, 0, -1), SCORES: score[:, None], LABELS: positive}
+
+    def _refuse_many(self, labels: np.ndarray) -> None:
+        others = [label for label in labels.tolist() if label != self.positive]
+        if len(others) > 1:
+            raise SpecError(
+                f"{self.kind}: with the classes {self.positive!r}, {others[0]!r} and {others[1]!r} the confidence of "
+                "one does not tell that of the others; give the scores of all, or scored_by='positive'"
+            )
+
+
+def probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whole: bool) -> None:
+    """Refuses scores that are no probabilities.
+
+    Args:
+        columns: their `_index_` names the rows.
+        scores: rows × labels, NaN for none.
+        whole: those of a row add up to 1, and not to less.
+
+    Raises:
+        DataError: a score lies outside 0 and 1, or those of a row add up to something else than 1.
+    """
+    outside = np.asarray(((scores < 0) | (scores > 1)).any(axis=1))
+    refuse(columns, outside, lambda row: f"a score lies outside 0 and 1; {kind} needs probabilities")
+    if scores.shape[1] > 1:
+        total = np.nansum(scores, axis=1)
+        least = np.where(np.isnan(scores).all(axis=1) | (not whole), 0.0, 1 - _ROUNDED)
+        wrong = np.asarray((total > 1 + _ROUNDED) | (total < least))
+        refuse(columns, wrong, _sums(total, kind))
+
+
+def _sums(total: np.ndarray, kind: str) -> Callable[[int], str]:
+    return lambda row: f"the scores add up to {total[row]:.6g}; {kind} needs probabilities, which add up to 1"
+
+
+def _one_hot(code: np.ndarray, n: int) -> np.ndarray:
+    """1 for the label of each row, and nothing (see `otherwise`) for the others."""
+    found = np.full((len(code), n), np.nan)
+    known = code >= 0
+    found[known, code[known]] = 1.0
+    return found
+
+
+_ROUNDED: Final = 1e-4  # probabilities of many classes as 32-bit floats

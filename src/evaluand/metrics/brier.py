@@ -1,0 +1,68 @@
+"""The Brier score of probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from evaluand.class_scores import SCORES, OfScores, probabilities
+from evaluand.errors import SpecError
+from evaluand.metric import VALUE, Columns, Reduce
+from evaluand.metrics.errors import PartlyDefined
+from evaluand.metrics.log_loss import of_truth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Brier(OfScores, PartlyDefined):
+    """The mean squared error of probabilities: Σ (probability − 1 for the truth, else 0)² over classes, 0 to 2.
+
+    With `positive` it is that of the one class, from 0 to 1, as with `halved` (for two classes both are the same).
+    Source: G. Brier, "Verification of forecasts expressed in terms of probability" (Monthly Weather Review 78, 1950).
+
+    Args:
+        scored_by: what the probabilities are, see `OfScores`.
+        positive: with two classes, the one whose probability is looked at.
+        absent: what a class without a probability in a row had: 0, or nothing that is known.
+        halved: half of the sum over classes.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead.
+
+    Raises:
+        SpecError: `absent` is something else than 0.
+
+    Example:
+        >>> Brier().range, Brier(positive="cat").range
+        ((0.0, 2.0), (0.0, 1.0))
+    """
+
+    kind = "brier"
+    direction = "lower"
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
+    unfit: ClassVar[str] = "no probability for the truth; absent=0 takes it for 0"
+
+    halved: bool = False
+
+    def __post_init__(self) -> None:
+        if self.absent not in (None, 0):
+            raise SpecError(f"brier: absent={self.absent!r} must be 0, or not given")
+        super().__post_init__()
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return (0.0, 1.0 if self.halved or self.positive is not None else 2.0)
+
+    @property
+    def row_range(self) -> tuple[float, float]:
+        return self.range
+
+    def prepare(self, columns: Columns) -> Columns:
+        rows = self.scored(columns)
+        probabilities(columns, rows[SCORES], self.kind, whole=self.absent is None)
+        truth = of_truth(rows, self.otherwise)
+        if self.positive is not None:
+            return {VALUE: np.square(1 - truth)}
+        values = np.nansum(np.square(rows[SCORES]), axis=1) - 2 * truth + 1
+        return {VALUE: np.maximum(values, 0.0) / (2 if self.halved else 1)}

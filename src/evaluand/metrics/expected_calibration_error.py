@@ -1,0 +1,117 @@
+"""How far confidences are from how often they are right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal
+
+import numpy as np
+
+from evaluand.class_scores import CONFIDENCE, SCORES, OfScores, ScoredBy, probabilities
+from evaluand.counts import PREDICTION, TRUTH
+from evaluand.errors import SpecError
+from evaluand.metric import Columns, numbers, refuse, whole_of
+from evaluand.statistic import Statistic
+
+Binning = Literal["width", "mass"]
+Norm = Literal["l1", "max"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExpectedCalibrationError(OfScores, Statistic):
+    """The difference between mean confidence and share of right rows, over bins of rows of like confidence.
+
+    Without `positive`, a row is right where prediction and truth are one, and its confidence that of the prediction;
+    with it, where the truth is that class, and its confidence the probability of the class. The value depends on the
+    bins, and with few rows in a bin even perfect confidences have one well above 0: compare only what has the same
+    bins and about as many rows.
+    Source: C. Guo et al., "On calibration of modern neural networks" (ICML 2017), section 2.
+
+    Args:
+        scored_by: what the confidences are, see `OfScores`; `predicted` without `positive`.
+        positive: the one class whose probabilities are looked at.
+        bins: how many.
+        binning: bins of equal `width` of confidence, each with its upper end, or of equal `mass`, of as many rows each,
+            none of which parts equal confidences.
+        norm: the mean of the differences by how many rows are in the bin (`l1`), or the largest (`max`).
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+
+    Raises:
+        SpecError: the parameters contradict each other.
+
+    Example:
+        >>> ExpectedCalibrationError(bins=15, confidence=None).signature
+        'expected_calibration_error v1 missing=leave_out reduce=first scored_by=predicted bins=15 binning=width norm=l1'
+    """
+
+    kind = "expected_calibration_error"
+    direction = "lower"
+    range = (0.0, 1.0)
+    keeps: ClassVar[tuple[str, ...]] = ("sure", "right")
+    of_one: ClassVar[tuple[ScoredBy, ...]] = ("classes", "positive", "labels")
+
+    scored_by: ScoredBy = "predicted"
+    bins: int = 10
+    binning: Binning = "width"
+    norm: Norm = "l1"
+
+    def __post_init__(self) -> None:
+        whole_of(self.kind, "bins", self.bins, 1)
+        for name, choices in (("binning", ("width", "mass")), ("norm", ("l1", "max"))):
+            if getattr(self, name) not in choices:
+                raise SpecError(f"{self.kind}: {name}={getattr(self, name)!r} must be one of {', '.join(choices)}")
+        super().__post_init__()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (TRUTH, PREDICTION, CONFIDENCE) if self.positive is None else super().columns
+
+    def prepare(self, columns: Columns) -> Columns:
+        if self.positive is None:
+            truth, prediction = columns[TRUTH], columns[PREDICTION]
+            refuse(columns, truth < 0, lambda row: "is scored but has no truth; such rows abstain")
+            sure, right = numbers(columns, CONFIDENCE, self.kind), truth == prediction
+        else:
+            rows = self.scored(columns)
+            sure, right = np.where(np.isnan(rows[SCORES]), self.otherwise, rows[SCORES])[:, 0], rows[TRUTH] == 0
+            refuse(columns, np.isnan(sure), lambda row: f"has no score for {self.positive!r}; absent=0 takes it for 0")
+        probabilities(columns, sure[:, None], self.kind, whole=False)
+        return {"sure": sure, "right": right.astype(np.float64)}
+
+    def arranged(self, rows: Columns) -> Columns:
+        return {**rows, _BIN: binned(rows["sure"], self.bins, self.binning)}
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        share, apart = self._bins(rows, weight)
+        return np.asarray((share * apart).sum(axis=1) if self.norm == "l1" else apart.max(axis=1))
+
+    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """How many bins have rows."""
+        return {"bins": len(np.unique(rows[_BIN]))}
+
+    def _bins(self, rows: Columns, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The share of the weight in each bin, and how far confidence and being right are apart there; 0 if empty."""
+        total, sure, right = (
+            np.stack([np.bincount(rows[_BIN], each * values, minlength=self.bins) for each in weight])
+            for values in (1.0, rows["sure"], rows["right"])
+        )
+        return total / total.sum(axis=1, keepdims=True), np.abs(sure - right) / np.where(total > 0, total, np.inf)
+
+
+def binned(sure: np.ndarray, bins: int, binning: Binning) -> np.ndarray:
+    """The bin of each confidence, from 0 on.
+
+    Example:
+        >>> binned(np.array([0.0, 0.5, 0.6, 1.0]), 2, "width").tolist()
+        [0, 0, 1, 1]
+        >>> binned(np.array([0.1, 0.9, 0.9, 0.9]), 2, "mass").tolist()
+        [0, 0, 0, 0]
+    """
+    if binning == "width":
+        return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], sure)
+    ordered = np.sort(sure)
+    return np.searchsorted(ordered, sure) * bins // max(len(sure), 1)
+
+
+_BIN: Final = "_bin_"

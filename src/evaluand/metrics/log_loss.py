@@ -1,0 +1,67 @@
+"""The logarithmic loss of probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from evaluand.class_scores import SCORES, OfScores, probabilities
+from evaluand.counts import TRUTH
+from evaluand.errors import SpecError
+from evaluand.metric import LABELS, VALUE, Columns, Reduce
+from evaluand.metrics.errors import PartlyDefined
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogLoss(OfScores, PartlyDefined):
+    """The mean of −log of the probability of the truth (natural logarithm): 0 for certain and right.
+
+    A truth of probability 0 has an infinite loss, and so the mean is undefined, unless probabilities are clipped.
+
+    Args:
+        scored_by: what the probabilities are, see `OfScores`.
+        positive: with two classes, the one whose probability is given.
+        absent: what a class without a probability in a row had.
+        clip: the least probability that is taken for any truth; scikit-learn takes 2.220446049250313e-16.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead.
+
+    Raises:
+        SpecError: `clip` does not lie between 0 and a half.
+
+    Example:
+        >>> LogLoss(scored_by="positive", positive=True, clip=1e-15).clip
+        1e-15
+    """
+
+    kind = "log_loss"
+    direction = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    row_range: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
+    unfit: ClassVar[str] = "no probability, or 0, for the truth, whose loss is infinite; set clip, or absent"
+
+    clip: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.clip < 0.5:
+            raise SpecError(f"log_loss: clip={self.clip!r} must be at least 0 and below 0.5")
+        object.__setattr__(self, "clip", float(self.clip))
+        super().__post_init__()
+
+    def prepare(self, columns: Columns) -> Columns:
+        rows = self.scored(columns)
+        probabilities(columns, rows[SCORES], self.kind, whole=self.absent is None)
+        chance = np.clip(of_truth(rows, self.otherwise), self.clip, 1 - self.clip)
+        return {VALUE: -np.log(np.where(chance > 0, chance, np.nan))}
+
+
+def of_truth(rows: Columns, otherwise: float) -> np.ndarray:
+    """The probability of each row's truth, NaN where it has none."""
+    scores, truth = rows[SCORES], rows[TRUTH]
+    found = scores[np.arange(len(truth)), np.maximum(truth, 0)] if len(rows[LABELS]) else np.full(len(truth), np.nan)
+    found = np.where(np.isnan(found), otherwise, found)
+    return np.asarray(np.where(truth < 0, 1 - found, found))

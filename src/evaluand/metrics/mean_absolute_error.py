@@ -1,0 +1,53 @@
+"""Means of absolute errors, in units of the truth and as shares of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluand.metrics.errors import MeanError
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanAbsoluteError(MeanError):
+    """The mean of |prediction − truth|, in units of the truth.
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead.
+
+    Example:
+        >>> MeanAbsoluteError().error(np.array([1.0, 2.0]), np.array([1.5, 0.0]))
+        array([0.5, 2. ])
+    """
+
+    kind = "mean_absolute_error"
+
+    def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        return np.asarray(np.abs(prediction - truth))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanAbsolutePercentageError(MeanError):
+    """The mean of |prediction − truth| / |truth|, as a share: 0.1 is ten percent.
+
+    Undefined where a truth is 0, of which no error is a share (others divide by a tiny number there and give a huge
+    value). Take it where all truths are well above 0; it favours predictions that are too low.
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead.
+
+    Example:
+        >>> MeanAbsolutePercentageError().error(np.array([2.0, 0.0]), np.array([1.0, 1.0]))
+        array([0.5, nan])
+    """
+
+    kind = "mean_absolute_percentage_error"
+    unfit = "the truth 0, of which no error is a share; take mean_absolute_error"
+
+    def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        return np.asarray(np.abs(prediction - truth) / np.where(truth == 0, np.nan, np.abs(truth)))

@@ -1,0 +1,194 @@
+"""Classes against the rest: statistics of the order that scores put rows into, for one class or averaged over all."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Final, Literal, NamedTuple
+
+import numpy as np
+
+from evaluand.class_scores import SCORES, OfScores
+from evaluand.counts import TRUTH
+from evaluand.errors import SpecError
+from evaluand.labels import in_order
+from evaluand.metric import LABELS, WEIGHT, Columns
+from evaluand.statistic import Statistic
+
+Average = Literal["macro", "weighted", "micro"]
+
+
+class Ordered(NamedTuple):
+    """Rows by their score for one class, lowest first; rows with equal scores are one tie."""
+
+    row: np.ndarray
+    positive: np.ndarray
+    starts: np.ndarray  # where each tie begins
+    known: bool  # whether each row has a score
+
+
+class Ties(NamedTuple):
+    """The weight of each tie, replicates × ties."""
+
+    positive: np.ndarray
+    negative: np.ndarray
+
+
+@dataclass(frozen=True, kw_only=True)
+class OneVsRest(OfScores, Statistic):
+    """A statistic of each class against the rest.
+
+    Args:
+        average: over classes: their mean (`macro`), their mean by how often they are the truth (`weighted`), or one
+            value of all pairs of a row and a class (`micro`). With `positive` there is only one.
+
+    Raises:
+        SpecError: there is no such average.
+    """
+
+    keeps: ClassVar[tuple[str, ...]] = (TRUTH, SCORES)
+    direction = "higher"
+    range = (0.0, 1.0)
+
+    average: Average = "macro"
+
+    def __post_init__(self) -> None:
+        if self.average not in ("macro", "weighted", "micro"):
+            raise SpecError(f"{self.kind}: average={self.average!r} must be one of macro, weighted, micro")
+        super().__post_init__()
+
+    def prepare(self, columns: Columns) -> Columns:
+        return self.scored(columns)
+
+    @abstractmethod
+    def of_ties(self, ties: Ties) -> np.ndarray:
+        """The value of each replicate, NaN where all rows that have weight are of one kind."""
+
+    def arranged(self, rows: Columns) -> Columns:
+        return {**rows, ORDERED: _held([*self._ordered(rows)])}
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        values = np.array([self._of_class(one, weight) for one in rows[ORDERED]])
+        return self.averaged(values, np.array([weight @ _positives_of(one, weight.shape[1]) for one in rows[ORDERED]]))
+
+    def _of_class(self, one: Ordered, weight: np.ndarray) -> np.ndarray:
+        return self.of_ties(_ties(one, weight)) if one.known else np.full(len(weight), np.nan)
+
+    def without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """A block's rows are taken from the ties they are in, and nothing is ordered again."""
+        weight = rows[WEIGHT]
+        blocks, code = np.unique(block, return_inverse=True)
+        used = np.bincount(code, weight, minlength=len(blocks)) > 0
+        values, positives = [], []
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for one in rows[ORDERED]:
+                values.append([self.of_ties(ties)[0] if one.known else np.nan for ties in _left(one, weight, code)])
+                mine = np.bincount(code, weight * _positives_of(one, len(weight)), minlength=len(blocks))
+                positives.append(mine.sum() - mine)
+            return blocks[used], self.averaged(np.array(values)[:, used], np.array(positives)[:, used])
+
+    def averaged(self, values: np.ndarray, positives: np.ndarray) -> np.ndarray:
+        """The average of the values of classes × replicates, and of the weight of their positives."""
+        if self.average == "weighted":
+            share = positives / positives.sum(axis=0)
+            return np.asarray(np.where(positives > 0, values * share, 0.0).sum(axis=0))
+        return np.asarray(values.mean(axis=0))
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        for place in _classes(rows):
+            label, mine = rows[LABELS][place], rows[TRUTH] == place
+            lacking = int(np.isnan(rows[SCORES][:, place]).sum())
+            if lacking and np.isnan(self.otherwise):
+                told = f"{lacking} {'row has' if lacking == 1 else 'rows have'} no score for {label!r}"
+                return f"{told}; absent=0 takes it for 0"
+            if not weight[mine].sum() > 0:
+                return f"no truth is {label!r}"
+            if not weight[~mine].sum() > 0:
+                return f"all truths are {label!r}"
+        return "undefined for these rows"
+
+    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """The value of each class."""
+        classes = _classes(rows)
+        if self.average == "micro" or len(classes) < 2:
+            return {}
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = [float(self._of_class(one, weight[None])[0]) for one in rows[ORDERED]]
+        by_label = dict(zip(classes, found, strict=True))
+        order = [place for place in in_order(rows[LABELS]).tolist() if place in by_label]
+        named = [(rows[LABELS][place], by_label[place]) for place in order]
+        return {"classes": [{"label": label, "value": None if v != v else v} for label, v in named]}
+
+    def _ordered(self, rows: Columns) -> Iterator[Ordered]:
+        classes = _classes(rows)
+        scores = np.where(np.isnan(rows[SCORES]), self.otherwise, rows[SCORES])[:, classes]
+        if self.average == "micro" and len(classes) > 1:
+            order = np.argsort(scores.ravel())
+            row, of = np.divmod(order, len(classes))
+            positive = np.asarray(rows[TRUTH][row] == np.array(classes)[of])
+            yield Ordered(row, positive, _starts_of(scores.ravel()[order]), not np.isnan(scores).any())
+            return
+        for column, place in enumerate(classes):
+            order = np.argsort(scores[:, column])
+            ordered = scores[order, column]
+            yield Ordered(order, rows[TRUTH][order] == place, _starts_of(ordered), not np.isnan(ordered[-1]))
+
+
+def _classes(rows: Columns) -> list[int]:
+    """The labels that are the truth of a row, or that one has a score for."""
+    known = np.array((~np.isnan(rows[SCORES])).any(axis=0))
+    known[np.unique(rows[TRUTH][rows[TRUTH] >= 0])] = True
+    if not known.any():
+        known[:] = True
+    return [int(place) for place in np.flatnonzero(known)]
+
+
+def _held(ordered: list[Ordered]) -> np.ndarray:
+    found = np.empty(len(ordered), np.object_)
+    for place, one in enumerate(ordered):
+        found[place] = one
+    return found
+
+
+def _starts_of(ordered: np.ndarray) -> np.ndarray:
+    """Where a new value begins."""
+    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+
+
+def _ties(one: Ordered, weight: np.ndarray) -> Ties:
+    by_row = weight[:, one.row]
+    positive = np.add.reduceat(by_row * one.positive, one.starts, axis=1)
+    return Ties(positive, np.add.reduceat(by_row, one.starts, axis=1) - positive)
+
+
+def _left(one: Ordered, weight: np.ndarray, block: np.ndarray) -> Iterator[Ties]:
+    """The ties without each block."""
+    whole = _ties(one, weight[None])
+    tie = np.repeat(np.arange(len(one.starts)), np.diff(one.starts, append=len(one.row)))
+    order = np.argsort(block[one.row].astype(np.int16), kind="stable")
+    row, positive, tie = one.row[order], one.positive[order], tie[order]
+    starts = _starts_of(block[row] * len(one.starts) + tie)
+    own = _ties(Ordered(row, positive, starts, True), weight[None])
+    bounds = np.searchsorted(block[row][starts], np.arange(int(block.max()) + 2))
+    for start, stop in pairwise(bounds.tolist()):
+        place = tie[starts[start:stop]]
+        yield Ties(*(_less(all_[0], place, mine[0, start:stop]) for all_, mine in zip(whole, own, strict=True)))
+
+
+def _less(weight: np.ndarray, place: np.ndarray, without: np.ndarray) -> np.ndarray:
+    """The weight of ties, less of some of them; what is left by rounding is 0."""
+    found = weight.copy()
+    rest = found[place] - without
+    found[place] = np.where(rest > _ROUNDING * without, rest, 0.0)
+    return found[None]
+
+
+def _positives_of(one: Ordered, n_rows: int) -> np.ndarray:
+    """How often each row is positive: with micro averages it is once, of all its classes."""
+    return np.bincount(one.row, one.positive, minlength=n_rows)
+
+
+ORDERED: Final = "_ordered_"
+_ROUNDING: Final = 1e-13

@@ -1,0 +1,106 @@
+"""Correlations of predictions with the truth: of the numbers, and of their ranks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from evaluand.metric import Columns
+from evaluand.metrics.errors import PREDICTION, TRUTH
+from evaluand.metrics.linear import OfNumbers, centred, sums
+from evaluand.statistic import reordered
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pearson(OfNumbers):
+    """Pearson's correlation of predictions and truths: how near they are to one straight line, whichever it is.
+
+    Undefined where all truths or all predictions are one value.
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+
+    Example:
+        >>> Pearson().signature
+        'pearson v1 missing=leave_out reduce=first interval=jackknife 95%'
+    """
+
+    kind = "pearson"
+    direction = "higher"
+    range = (-1.0, 1.0)
+
+    def arranged(self, rows: Columns) -> Columns:
+        return centred(rows)
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        found = sums(rows, weight)
+        return np.asarray(np.clip(found.product / np.sqrt(found.truth) / np.sqrt(found.prediction), -1, 1))
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        for name, what in ((TRUTH, "truths"), (PREDICTION, "predictions")):
+            values = rows[name][weight > 0]
+            if (values == values[0]).all():
+                return f"all {what} are one value, which correlates with nothing"
+        return "the numbers are too large for their squares"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spearman(Pearson):
+    """Spearman's correlation: Pearson's correlation of ranks, equal values sharing the mean of their ranks.
+
+    A row of weight w counts as w rows that are alike.
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+
+    Example:
+        >>> metric = Spearman(confidence=None)
+        >>> columns = {"truth": np.array([1.0, 2.0, 3.0]), "prediction": np.array([1.0, 20.0, 300.0])}
+        >>> metric.compute(metric.state(columns, np.zeros(3, int), n_groups=1)).value
+        array([1.])
+    """
+
+    kind = "spearman"
+
+    def arranged(self, rows: Columns) -> Columns:
+        """By truth; where each row's value stands among those of the predictions is kept beside it."""
+        order = np.argsort(rows[TRUTH], kind="stable")
+        found = reordered(rows, order)
+        by_prediction = np.argsort(found[PREDICTION], kind="stable")
+        starts = [_starts(found[TRUTH]), _starts(found[PREDICTION][by_prediction])]
+        return {**found, _ORDER: by_prediction, **dict(zip((_TRUTH, _PREDICTION), starts, strict=True))}
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        total = weight.sum(axis=1)
+        truth = _ranks(weight, rows[_TRUTH]) - total[:, None] / 2
+        order = rows[_ORDER]
+        prediction = np.empty_like(truth)
+        prediction[:, order] = _ranks(weight[:, order], rows[_PREDICTION]) - total[:, None] / 2
+        product, left, right = (
+            np.einsum("rn,rn,rn->r", weight, one, other) / total**3
+            for one, other in ((truth, prediction), (truth, truth), (prediction, prediction))
+        )
+        flat = np.minimum(left, right) < _FLAT
+        return np.where(flat, np.nan, np.clip(product / np.sqrt(left) / np.sqrt(right), -1, 1))
+
+
+def _starts(ordered: np.ndarray) -> np.ndarray:
+    """Where a new value begins."""
+    return np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+
+
+def _ranks(weight: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The weight before each row's value and half of that of the value itself; rows are sorted by their values."""
+    tied = np.add.reduceat(weight, starts, axis=1)
+    middle = np.cumsum(tied, axis=1) - tied / 2
+    return np.repeat(middle, np.diff(starts, append=weight.shape[1]), axis=1)
+
+
+_FLAT: Final = 1e-14  # rounding's variance of ranks that are all one, as shares of the rows
+_ORDER: Final = "_order_"
+_TRUTH: Final = "_truth_"
+_PREDICTION: Final = "_prediction_"

@@ -1,0 +1,88 @@
+"""How much of the truth's variance predictions explain."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from evaluand.errors import SpecError
+from evaluand.metric import Columns
+from evaluand.metrics.linear import OfNumbers, Sums, centred, sums
+
+Constant = Literal["undefined", "zero_or_one"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RSquared(OfNumbers):
+    """R², the coefficient of determination: 1 − Σ(truth − prediction)² / Σ(truth − mean of the truth)².
+
+    1 where all predictions are right, 0 for always predicting the mean, below 0 for what is worse than that; not the
+    square of a correlation. Undefined where all truths are one value.
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+        constant: what truths that are all one value come to: `undefined`, or as with scikit-learn and D3M 1 where all
+            predictions are right and else 0 (`zero_or_one`).
+
+    Raises:
+        SpecError: `constant` is something else.
+
+    Example:
+        >>> metric = RSquared(confidence=None)
+        >>> columns = {"truth": np.array([1.0, 2.0, 3.0]), "prediction": np.array([1.0, 2.0, 2.0])}
+        >>> metric.compute(metric.state(columns, np.zeros(3, int), n_groups=1)).value
+        array([0.5])
+    """
+
+    kind = "r_squared"
+    direction = "higher"
+    range = (-np.inf, 1.0)
+
+    constant: Constant = "undefined"
+
+    def __post_init__(self) -> None:
+        if self.constant not in ("undefined", "zero_or_one"):
+            raise SpecError(f"{self.kind}: constant={self.constant!r} must be undefined or zero_or_one")
+        super().__post_init__()
+
+    def arranged(self, rows: Columns) -> Columns:
+        return centred(rows)
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        found = sums(rows, weight)
+        left = self.left(found)
+        of_constant = np.full(left.shape, np.nan)
+        if self.constant == "zero_or_one":
+            of_constant = np.where((weight > 0).sum(axis=1) > 1, np.where(left == 0, 1.0, 0.0), np.nan)
+        return np.where(found.truth > 0, 1 - left / found.truth, of_constant)
+
+    def left(self, found: Sums) -> np.ndarray:
+        """What the predictions leave unexplained."""
+        return found.error
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return "all truths are one value, which has no variance to be explained"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplainedVariance(RSquared):
+    """1 − variance of (truth − prediction) / variance of the truth: R² that forgives an error common to all rows.
+
+    Args:
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+        constant: what truths that are all one value come to: `undefined`, or as with scikit-learn 1 where all errors
+            are alike and else 0 (`zero_or_one`).
+
+    Example:
+        >>> ExplainedVariance().signature
+        'explained_variance v1 missing=leave_out reduce=first constant=undefined interval=jackknife 95%'
+    """
+
+    kind = "explained_variance"
+
+    def left(self, found: Sums) -> np.ndarray:
+        return found.residual

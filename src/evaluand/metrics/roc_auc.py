@@ -1,0 +1,40 @@
+"""The area under the ROC curve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evaluand.metrics.one_vs_rest import OneVsRest, Ties
+
+
+@dataclass(frozen=True, kw_only=True)
+class RocAuc(OneVsRest):
+    """The area under the ROC curve: how often a positive row has a higher score than a negative one, half for ties.
+
+    0.5 for scores by chance. Of several classes each is taken against the rest. It tells of the order of scores alone;
+    where positives are rare, a high value may still come with many false alarms, see `average_precision`.
+    Source: J. Hanley & B. McNeil, "The meaning and use of the area under a receiver operating characteristic (ROC)
+    curve" (Radiology 143, 1982).
+
+    Args:
+        scored_by: what the scores are, see `OfScores`.
+        positive: the one class that is looked at; each of the classes if not given.
+        absent: what a class without a score in a row had; without it the value is undefined where one lacks.
+        average: over classes: `macro`, `weighted` by how often they are the truth, or `micro`.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval; None for a value without one.
+
+    Example:
+        >>> metric = RocAuc(scored_by="positive", positive="cat", confidence=None)
+        >>> metric.signature
+        'roc_auc v1 missing=leave_out reduce=first scored_by=positive positive=cat average=macro'
+    """
+
+    kind = "roc_auc"
+
+    def of_ties(self, ties: Ties) -> np.ndarray:
+        below = np.cumsum(ties.negative, axis=1) - ties.negative / 2
+        pairs = ties.positive.sum(axis=1) * ties.negative.sum(axis=1)
+        return np.asarray(np.einsum("rt,rt->r", ties.positive, below) / pairs)
