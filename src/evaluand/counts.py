@@ -73,8 +73,8 @@ class ByClass(Confusion):
     """A function of what each class comes to, with bounds for rows without a score whose truth is known.
 
     `best` takes a missing prediction as right. `worst` takes it, for each class by itself, as wrong about that class:
-    no single prediction can be so wrong for several classes, so the value lies within the bounds, and may be unable to
-    reach them. Where the truth of a missing row is not known, the bounds are those of the range. With
+    no single prediction can be so wrong for several of the classes there are, so the value lies within the bounds, and
+    may be unable to reach them. Where the truth of a missing row is not known, the bounds are those of the range. With
     `missing="wrong"` a missing prediction is none of the classes.
     """
 

@@ -6,7 +6,8 @@ apart, so the same rows give the same interval on any machine and in any shards.
 other weights, so one function serves for both.
 
 Rows that consist of labels alone are counted: what is kept is a table of how often each combination occurred in each
-block, which does not grow with the rows. Other rows are kept as they are.
+block, which does not grow with the rows; only an interval needs a key of each row besides, to count the clusters. Other
+rows are kept as they are.
 
     prepare ──▶ rows by group, block and weight ── merge ──▶ arranged once per group ── value(weights) ──▶ Values
 """
