@@ -16,6 +16,7 @@ from typing import Any, Final
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv
 
 from evaluand.cells import typed, written_as_real
 from evaluand.dataset import Dataset
@@ -560,6 +561,15 @@ def _written_column(column: Column) -> dict[str, Any]:
         by = {"columnIndex": found} if isinstance(found, int) else {"columnName": found}
         made["refersTo"] = {"resID": column.refers_to.resource, "resObject": found if found in _OBJECTS else by}
     return made
+
+
+def write_csv(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    """Writes a table as CSV, without quotes where no text needs them."""
+    texts = [column for column in table.columns if pa.types.is_string(column.type)]
+    quoted = any(pc.any(pc.match_substring_regex(text, r'^$|[",\r\n]')).as_py() for text in texts)
+    headed = any(character in name for name in table.column_names for character in ',"\r\n')
+    styles = {True: "needed", False: "none"}
+    csv.write_csv(table, path, csv.WriteOptions(quoting_style=styles[quoted], quoting_header=styles[headed]))
 
 
 def described(schema: pa.Schema) -> Iterator[tuple[str, str]]:

@@ -126,16 +126,16 @@ class Node:
         value = self.text(key, required=required)
         return None if value is None else self._allowed(key, value, allowed)
 
-    def words(self, key: str, allowed: Sequence[str], *, required: bool = False) -> list[str]:
-        """A list of such texts."""
-        found = []
+    def words(self, key: str, allowed: Sequence[str], *, required: bool = False) -> dict[int, str]:
+        """A list of such texts, each by its place."""
+        found: dict[int, str] = {}
         for i, value in enumerate(self._list(key, required)):
             if isinstance(value, str):
                 word = self._allowed(f"{key}[{i}]", value, allowed)
-                if word in found:
+                if word in found.values():
                     self.note(f"{key}[{i}]", "twice", f"{word!r} is there twice")
                 elif word is not None:
-                    found.append(word)
+                    found[i] = word
             else:
                 self._wrong(f"{key}[{i}]", value, "a text")
         return found
