@@ -6,6 +6,7 @@ import copy
 import datetime as dt
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -550,11 +551,26 @@ def test_a_folder_that_is_written_is_read_again(tmp_path: Path, version: str) ->
     assert [note.code for note in folder.notes] == ["no_name"]
 
 
+def test_texts_of_any_arrow_type_are_written_and_nested_columns_are_refused(tmp_path: Path) -> None:
+    texts = pa.array(["007", "x"])
+    columns = {"y": [1.5, 2.5], "large": texts.cast(pa.large_string()), "coded": texts.dictionary_encode()}
+    problem = replace(WRITTEN, division=None)
+    folder = write_folder(tmp_path / "w", problem, Dataset.from_arrow(pa.table(columns), expected="y"))
+    assert [e.input for e in folder.dataset()] == [{"large": t, "coded": t} for t in ("007", "x")]
+    nested = Dataset.from_arrow(pa.table({"y": [1.0], "x": [[["a"]]]}), expected="y")
+    with pytest.raises(SpecError, match=r"column 'x' of the type .* has no form in a CSV file"):
+        write_folder(tmp_path / "n", problem, nested)
+
+
 def test_a_folder_is_not_written_over_another(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
     data = Dataset.from_rows([{"x": 1, "y": 2}], input="x", expected="y")
     with pytest.raises(SpecError, match="is not empty; give a new folder"):
         write_folder(tmp_path, WRITTEN, data)
+    ranked = replace(WRITTEN, criteria=(Criterion(metric="hits_at_k"),))
+    with pytest.raises(DataError, match="schema 3 has no hits_at_k"):
+        write_folder(tmp_path / "new", ranked, data.from_rows([{"x": i, "y": i} for i in range(3)]), version="3.1.1")
+    assert not (tmp_path / "new").exists()
     with pytest.raises(SpecError, match="the dataset has no column 'y'"):
         write_folder(tmp_path / "new", WRITTEN, Dataset.from_rows([{"x": 1}], input="x"))
 

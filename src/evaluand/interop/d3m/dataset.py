@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
@@ -22,7 +21,7 @@ from evaluand.cells import typed, written_as_real
 from evaluand.dataset import Dataset
 from evaluand.errors import DataError, SpecError
 from evaluand.interop.d3m.names import COLUMN_TYPES
-from evaluand.interop.d3m.reading import Findings, Node, load, version_of
+from evaluand.interop.d3m.reading import Findings, Node, dump, load, version_of
 from evaluand.problem import TargetDataset
 from evaluand.registry import nearest
 from evaluand.source import Source, open_texts
@@ -534,7 +533,7 @@ def dataset_document(document: DatasetDocument, version: str = "4.1.1") -> dict[
 
 def write_dataset(document: DatasetDocument, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
     """Writes a datasetDoc.json, without the files it describes."""
-    Path(path).write_bytes(orjson.dumps(dataset_document(document, version), option=orjson.OPT_INDENT_2) + b"\n")
+    dump(dataset_document(document, version), path)
 
 
 def _written_resource(resource: Resource, old: bool) -> dict[str, Any]:

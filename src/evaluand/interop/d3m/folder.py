@@ -34,8 +34,8 @@ from evaluand.interop.d3m.dataset import (
     write_csv,
     write_dataset,
 )
-from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem, write_problem
-from evaluand.interop.d3m.reading import Findings
+from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem, problem_document
+from evaluand.interop.d3m.reading import Findings, dump
 from evaluand.interop.d3m.splits import Keys, examine_splits, write_splits
 from evaluand.problem import Problem, TargetDataset
 from evaluand.registry import nearest
@@ -572,11 +572,12 @@ def write_folder(
         columns=tuple(_with_target_role(column, placed) for column in columns),
     )
     document = DatasetDocument(id=placed.datasets[0].id, name=dataset.name, resources=(resource,))
+    told = problem_document(placed, version)
     places = {part: root / f"{root.name}_{part}" for part in ("dataset", "problem", "solution")}
     (places["dataset"] / "tables").mkdir(parents=True)
     for part in ("problem", "solution"):
         places[part].mkdir()
-    write_problem(placed, places["problem"] / PROBLEM, version)
+    dump(told, places["problem"] / PROBLEM)
     write_dataset(document, places["dataset"] / DATASET, version)
     write_csv(table, places["dataset"] / resource.path)
     if folds is not None:
@@ -600,10 +601,17 @@ def _learning_table(dataset: Dataset) -> tuple[pa.Table, list[Column]]:
         elif kinds[name] == "string" and rows.is_json(source.schema.field(name)):
             kinds[name] = "json"
         elif kinds[name] == "string" and not pa.types.is_string(values.type):
-            raise SpecError(f"column {name!r} of the type {values.type} has no form in a CSV file; leave it out")
+            values = _as_text(name, values)
         table[name] = values
         columns.append(Column(index=i, name=name, type=kinds[name], roles=("attribute",)))
     return pa.table(table), columns
+
+
+def _as_text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowException:
+        raise SpecError(f"column {name!r} of the type {values.type} has no form in a CSV file; leave it out") from None
 
 
 def _with_target_role(column: Column, problem: Problem) -> Column:

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import orjson
-
 from evaluand import registry
 from evaluand.errors import DataError, Doubt, Fault, SpecError
 from evaluand.interop.d3m.names import (
@@ -30,7 +28,7 @@ from evaluand.interop.d3m.names import (
     takes_k,
     takes_label,
 )
-from evaluand.interop.d3m.reading import Findings, Node, load, parsed, version_of
+from evaluand.interop.d3m.reading import Findings, Node, dump, load, parsed, version_of
 from evaluand.problem import (
     ColumnPlace,
     Criterion,
@@ -338,7 +336,7 @@ def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]
 
 def write_problem(problem: Problem, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
     """Writes a problemDoc.json; see `problem_document`."""
-    Path(path).write_bytes(orjson.dumps(problem_document(problem, version), option=orjson.OPT_INDENT_2) + b"\n")
+    dump(problem_document(problem, version), path)
 
 
 def _unsayable(problem: Problem, version: Version) -> Iterator[Fault]:

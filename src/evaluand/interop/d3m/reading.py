@@ -5,6 +5,7 @@ A document that deviates mildly, as real ones do, is read, and a note says what 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,6 +62,11 @@ def load(path: Path) -> Any:
         raise DataError(
             Fault(f"{path}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}", code="not_json")
         ) from None
+
+
+def dump(document: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Writes a document as JSON for people."""
+    Path(path).write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 class Node:
