@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.model_selection import StratifiedKFold, StratifiedShuffleSplit
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, StratifiedShuffleSplit
 
 from evaluand.dataset import Dataset
 from evaluand.errors import SpecError
@@ -230,3 +231,157 @@ def test_without_one_expected_value_the_column_must_be_named() -> None:
         Split(folds=2, stratified=True).assign(several)
     with pytest.raises(SpecError, match="has no expected value"):
         Split(folds=2, stratified=True).assign(Dataset.from_rows([{"x": 1}] * 4))
+
+
+# Groups
+
+
+def grouped(groups: list[Any], labels: list[Any] | None = None) -> Dataset:
+    labels = ["x"] * len(groups) if labels is None else labels
+    rows = [{"input": i, "expected": y, "group": g} for i, (y, g) in enumerate(zip(labels, groups, strict=True))]
+    return Dataset.from_rows(rows, input="input", attributes=["group"])
+
+
+GROUPS = st.lists(st.one_of(st.none(), st.integers(0, 8)), min_size=2, max_size=40)
+GROUPED = st.one_of(
+    st.builds(
+        Split, folds=st.integers(2, 4), groups=st.just("group"), repeats=st.integers(1, 2), seed=st.integers(0, 9)
+    ),
+    st.builds(
+        Split, test=st.floats(0.1, 0.9), groups=st.just("group"), repeats=st.integers(1, 2), seed=st.integers(0, 9)
+    ),
+)
+
+
+def largest(groups: list[Any]) -> int:
+    return max((groups.count(group) for group in set(groups) - {None}), default=1)
+
+
+@given(GROUPS, GROUPED, st.booleans(), st.data())
+def test_rows_of_a_group_are_tested_together_and_learnt_from_together(
+    groups: list[Any], split: Split, stratified: bool, draw: st.DataObject
+) -> None:
+    labels = draw.draw(st.lists(st.sampled_from("ab"), min_size=len(groups), max_size=len(groups)))
+    folds = assigned(replace(split, stratified=stratified), grouped(groups, labels))
+    if folds is None:
+        return
+    for numbers in folds.numbers:
+        for group in set(groups) - {None}:
+            assert len({numbers[i] for i, other in enumerate(groups) if other == group}) == 1
+        assert (numbers >= 0).any()
+        assert split.folds is None or set(numbers) == set(range(split.folds))
+        assert split.folds is not None or (numbers < 0).any()
+
+
+@given(GROUPS, GROUPED)
+def test_sizes_differ_by_at_most_the_largest_group(groups: list[Any], split: Split) -> None:
+    folds = assigned(split, grouped(groups))
+    if folds is None:
+        return
+    for numbers in folds.numbers:
+        if split.folds:
+            sizes = np.bincount(numbers, minlength=split.folds)
+            assert sizes.max() - sizes.min() <= largest(groups)
+        else:
+            asked = np.floor((split.test or 0) * len(groups) + 0.5)
+            assert abs((numbers == 0).sum() - asked) <= largest(groups)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5)), min_size=4, max_size=14), st.integers(2, 3))
+def test_where_each_group_lies_in_one_stratum_strata_are_as_even_as_groups_are_large(
+    sized: list[tuple[int, int]], k: int
+) -> None:
+    groups = [number for number, (_, size) in enumerate(sized) for _ in range(size)]
+    labels = ["ab"[label % 2] for label, size in sized for _ in range(size)]
+    folds = assigned(Split(folds=k, groups="group", stratified=True), grouped(groups, labels))
+    if folds is None:
+        return
+    for label in set(labels):
+        within = [i for i, other in enumerate(labels) if other == label]
+        sizes = np.bincount(folds.numbers[0, within], minlength=k)
+        assert sizes.max() - sizes.min() <= largest([groups[i] for i in within])
+
+
+@given(GROUPS, GROUPED, st.randoms(use_true_random=False))
+def test_shuffled_groups_are_tested_in_the_same_folds(groups: list[Any], split: Split, random: Any) -> None:
+    order = random.sample(range(len(groups)), len(groups))
+    rows = [{"input": i, "expected": "x", "group": group} for i, group in enumerate(groups)]
+    data, shuffled = (
+        Dataset.from_rows(some, input="input", attributes=["group"]) for some in (rows, [rows[i] for i in order])
+    )
+    folds, others = assigned(split, data), assigned(split, shuffled)
+    if folds is None or others is None:
+        assert folds is others
+        return
+    assert by_example(data, folds) == by_example(shuffled, others)
+
+
+def test_groups_differ_by_seed_and_repeat() -> None:
+    data = grouped([i // 2 for i in range(40)])
+    first, other = (Split(folds=4, repeats=2, groups="group", seed=seed).assign(data).numbers for seed in (1, 2))
+    assert (first[0] != first[1]).any()
+    assert (first[0] != other[0]).any()
+
+
+def test_groups_that_mix_strata_are_about_as_even_as_those_of_scikit_learn() -> None:
+    random = np.random.default_rng(3)
+    groups = random.integers(0, 60, 600).tolist()
+    labels = random.choice(["a", "b", "c"], 600, p=[0.6, 0.3, 0.1]).tolist()
+    folds = Split(folds=5, groups="group", stratified=True).assign(grouped(groups, labels))
+    theirs = StratifiedGroupKFold(5, shuffle=True, random_state=0).split(labels, labels, groups)
+
+    def spread(tests: Any) -> float:
+        shares = [[np.mean([labels[i] == label for i in test]) for label in "abc"] for test in tests]
+        return float(np.std(shares, axis=0).max())
+
+    assert spread(folds.test(0, fold) for fold in range(5)) < 3 * spread(test for _, test in theirs) + 0.01
+
+
+def test_groups_may_be_the_datasets_clusters() -> None:
+    rows = [{"input": i, "expected": "x", "patient": i // 3} for i in range(12)]
+    data = Dataset.from_rows(rows, input="input", cluster="patient")
+    numbers = Split(folds=2, groups=True).assign(data).numbers[0].reshape(4, 3)
+    assert (numbers == numbers[:, :1]).all()
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        (Split(folds=2, groups=True), "groups: the dataset has no cluster; give the name of a column"),
+        (Split(folds=2, groups="grop"), r"groups: no column with a role is called 'grop' \(did you mean 'group'\?\)"),
+        (Split(folds=4, groups="group"), "groups: 'group' has 3 groups, too few for 4 folds"),
+        (Split(test=1, groups="group"), "test: 1 cannot be held out without parting a group of 'group'"),
+        (
+            Split(folds=3, groups="group", stratified=True),
+            r"too few groups of 'group' for 3 folds have the values \"a\" \(2\), \"b\" \(2\); each needs at least 3",
+        ),
+    ],
+)
+def test_groups_that_cannot_be_kept_together_are_refused(split: Split, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        split.assign(grouped([0, 0, 0, 1, 1, 1, 2, 2, 2], list("aaaabbbbb")))
+
+
+def test_groups_are_a_name_or_a_truth() -> None:
+    with pytest.raises(SpecError, match=r"groups is 1.5; give true, false or the name of a column"):
+        Split(folds=2, groups=1.5)  # type: ignore[arg-type]
+
+
+# Lists of rows
+
+
+@given(LABELS, SPLITS)
+def test_folds_that_are_listed_are_the_same_folds(labels: list[str], split: Split) -> None:
+    folds = assigned(split, dataset(labels))
+    if folds is None:
+        return
+    told: list[Any] = []
+    again = Folds.listed(len(labels), *folds.rows(), lambda *fault: told.append(fault))
+    assert told == []
+    assert again.numbers.tolist() == folds.numbers.tolist()
+    assert again.count == folds.count
+
+
+def test_a_list_of_what_is_tested_learns_from_the_rest() -> None:
+    listed = [np.array(column) for column in ([1, 0, 2], [True] * 3, [0] * 3, [0, 1, 1])]
+    assert Folds.listed(4, *listed, lambda *fault: pytest.fail(str(fault))).numbers.tolist() == [[1, 0, 1, -1]]

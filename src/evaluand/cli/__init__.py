@@ -37,6 +37,7 @@ _COMMANDS = {
     "resume": "Continue what was interrupted.",
     "verify": "Check that what is stored still is what was written.",
     "gc": "Remove what nobody needs.",
+    "problem": "Show or check a problem document with its data.",
     "schema": "Print the form of experiment files and tables.",
     "completion": "Print what makes a shell complete commands and names.",
 }

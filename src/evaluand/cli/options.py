@@ -35,6 +35,17 @@ def variable(command: str, option: click.Option) -> str:
     return f"EVALUAND_{command}_{flag}".upper().replace("-", "_")
 
 
+class Group(click.Group):
+    """A command with commands below it, whose options have variables too."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        found = super().get_command(ctx, cmd_name)
+        for option in found.params if found else ():
+            if isinstance(option, click.Option) and option.envvar is None:
+                option.envvar = variable(f"{self.name}_{cmd_name}", option)
+        return found
+
+
 class _Line(StringParamType):
     """Text of which a variable holds one on each line, where the option may be given several times."""
 

@@ -10,7 +10,7 @@ import click
 import orjson
 from click.exceptions import Exit
 
-from evaluand.cli.options import json_option, variable
+from evaluand.cli.options import Group, json_option
 from evaluand.cli.output import print_json, show
 from evaluand.errors import DataError, SpecError
 
@@ -31,16 +31,7 @@ Examples:
 """
 
 
-class _Group(click.Group):
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = super().get_command(ctx, cmd_name)
-        for option in found.params if found else ():
-            if isinstance(option, click.Option) and option.envvar is None:
-                option.envvar = variable(f"schema_{cmd_name}", option)
-        return found
-
-
-@click.group("schema", cls=_Group, invoke_without_command=True, epilog=_EXAMPLES)
+@click.group("schema", cls=Group, invoke_without_command=True, epilog=_EXAMPLES)
 @json_option
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:

@@ -42,7 +42,8 @@ class EstimatorTask(Task[Any, Any]):
     With a split, the estimator is fitted once for each fold of each repeat, on a fresh copy; the repeats of the split
     are the replications of the run. Examples that a hold-out only learns from are skipped. A fit that fails makes the
     rows of its fold failed, and is not tried again for each of them. Without a split the estimator is used as it is.
-    A split does not heed the dataset's clusters: where it parts one, a `PartedClusters` warning says so.
+    A split keeps together what its `groups` name; where it parts a cluster of the dataset, a `PartedClusters` warning
+    says so.
 
     The features are the dataset's input:
 
@@ -268,7 +269,7 @@ def _tell_parted(folds: Folds, dataset: Dataset, cluster: str) -> None:
     parted = len(folds.parts(np.asarray(codes.indices.fill_null(-1))))
     if parted:
         told = f"rows of one {cluster!r} lie in training and in test rows, for {parted:,} of {len(codes.dictionary):,}"
-        why = "the split does not keep together what the dataset's cluster binds, so values are optimistic"
+        why = "values are optimistic; say groups: true in the split to keep them together"
         warnings.warn(f"{told}: {why}", PartedClusters, stacklevel=1)
 
 

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv
 
 from evaluand.cells import typed, written_as_real
 from evaluand.dataset import Dataset
 from evaluand.errors import DataError, SpecError
 from evaluand.interop.d3m.names import COLUMN_TYPES
-from evaluand.interop.d3m.reading import Findings, Node, load, version_of
+from evaluand.interop.d3m.reading import Findings, Node, dump, load, version_of
 from evaluand.problem import TargetDataset
 from evaluand.registry import nearest
 from evaluand.source import Source, open_texts
@@ -533,7 +533,7 @@ def dataset_document(document: DatasetDocument, version: str = "4.1.1") -> dict[
 
 def write_dataset(document: DatasetDocument, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
     """Writes a datasetDoc.json, without the files it describes."""
-    Path(path).write_bytes(orjson.dumps(dataset_document(document, version), option=orjson.OPT_INDENT_2) + b"\n")
+    dump(dataset_document(document, version), path)
 
 
 def _written_resource(resource: Resource, old: bool) -> dict[str, Any]:
@@ -560,6 +560,15 @@ def _written_column(column: Column) -> dict[str, Any]:
         by = {"columnIndex": found} if isinstance(found, int) else {"columnName": found}
         made["refersTo"] = {"resID": column.refers_to.resource, "resObject": found if found in _OBJECTS else by}
     return made
+
+
+def write_csv(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    """Writes a table as CSV, without quotes where no text needs them."""
+    texts = [column for column in table.columns if pa.types.is_string(column.type)]
+    quoted = any(pc.any(pc.match_substring_regex(text, r'^$|[",\r\n]')).as_py() for text in texts)
+    headed = any(character in name for name in table.column_names for character in ',"\r\n')
+    styles = {True: "needed", False: "none"}
+    csv.write_csv(table, path, csv.WriteOptions(quoting_style=styles[quoted], quoting_header=styles[headed]))
 
 
 def described(schema: pa.Schema) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,6 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
 
 from evaluand import rows
 from evaluand.dataset import Dataset
@@ -32,14 +31,16 @@ from evaluand.interop.d3m.dataset import (
     examples,
     gathered_positions,
     read_table,
+    write_csv,
     write_dataset,
 )
-from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem, write_problem
-from evaluand.interop.d3m.reading import Findings
+from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem, problem_document
+from evaluand.interop.d3m.reading import Findings, dump
 from evaluand.interop.d3m.splits import Keys, examine_splits, write_splits
 from evaluand.problem import Problem, TargetDataset
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
+from evaluand.source import open_texts
 from evaluand.split import Folds
 from evaluand.store import check_name
 
@@ -224,8 +225,8 @@ def _document(path: Path, part: str | None) -> Path:
         found = [one for one in found if any(name.upper().endswith(wanted) for name in _names(one, path))]
     least = min((len(one.parts) for one in found), default=0)
     nearest_ = [one for one in found if len(one.parts) == least]
-    whole = [one for one in nearest_ if not one.parent.name.upper().endswith(_PARTS)]
-    nearest_ = whole or nearest_
+    if len({one.parent.parent for one in nearest_}) == 1:  # parts beside the whole
+        nearest_ = [one for one in nearest_ if not one.parent.name.upper().endswith(_PARTS)] or nearest_
     if len(nearest_) == 1:
         return nearest_[0]
     of = f" of the part {part}" if part else ""
@@ -509,7 +510,7 @@ def _with_truth(table: pa.Table, resource: Resource, targets: TargetDataset, pat
         columns=tuple(replace(c, index=i, roles=()) for i, c in enumerate([index, *wanted])),
     )
     findings = Findings()
-    header = csv.open_csv(path).schema.names if path.stat().st_size else []
+    header = open_texts(path).schema.names
     placed = [replace(c, index=header.index(c.name)) for c in described_.columns if c.name in header]
     read = read_table(path.parent, replace(described_, columns=tuple(placed)), findings)
     findings.check()
@@ -571,14 +572,14 @@ def write_folder(
         columns=tuple(_with_target_role(column, placed) for column in columns),
     )
     document = DatasetDocument(id=placed.datasets[0].id, name=dataset.name, resources=(resource,))
+    told = problem_document(placed, version)
     places = {part: root / f"{root.name}_{part}" for part in ("dataset", "problem", "solution")}
     (places["dataset"] / "tables").mkdir(parents=True)
     for part in ("problem", "solution"):
         places[part].mkdir()
-    write_problem(placed, places["problem"] / PROBLEM, version)
+    dump(told, places["problem"] / PROBLEM)
     write_dataset(document, places["dataset"] / DATASET, version)
-    options = csv.WriteOptions(quoting_style="needed", quoting_header="needed")
-    csv.write_csv(table, places["dataset"] / resource.path, options)
+    write_csv(table, places["dataset"] / resource.path)
     if folds is not None:
         file = (placed.division.file if placed.division else None) or SPLITS_FILE
         keys = Keys({"d3mIndex": table.column("d3mIndex").combine_chunks()}, np.arange(len(table)))
@@ -600,10 +601,17 @@ def _learning_table(dataset: Dataset) -> tuple[pa.Table, list[Column]]:
         elif kinds[name] == "string" and rows.is_json(source.schema.field(name)):
             kinds[name] = "json"
         elif kinds[name] == "string" and not pa.types.is_string(values.type):
-            raise SpecError(f"column {name!r} of the type {values.type} has no form in a CSV file; leave it out")
+            values = _as_text(name, values)
         table[name] = values
         columns.append(Column(index=i, name=name, type=kinds[name], roles=("attribute",)))
     return pa.table(table), columns
+
+
+def _as_text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowException:
+        raise SpecError(f"column {name!r} of the type {values.type} has no form in a CSV file; leave it out") from None
 
 
 def _with_target_role(column: Column, problem: Problem) -> Column:

@@ -12,8 +12,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-import orjson
-
 from evaluand import registry
 from evaluand.errors import DataError, Doubt, Fault, SpecError
 from evaluand.interop.d3m.names import (
@@ -30,7 +28,7 @@ from evaluand.interop.d3m.names import (
     takes_k,
     takes_label,
 )
-from evaluand.interop.d3m.reading import Findings, Node, load, parsed, version_of
+from evaluand.interop.d3m.reading import Findings, Node, dump, load, parsed, version_of
 from evaluand.problem import (
     ColumnPlace,
     Criterion,
@@ -134,13 +132,13 @@ def _types(about: Node) -> dict[str, Any]:
 def _keywords(about: Node, version: Version) -> dict[str, Any]:
     """The keywords of versions 4.x, parted into types, sub-types and the rest."""
     about.other(["taskType", "taskSubType"], "belongs to schema 3 and is not read; schema 4 has taskKeywords")
-    words = about.words("taskKeywords", [*TASK_TYPES, *SUB_TYPES, *KEYWORDS], required=True)
-    listed = about.value.get("taskKeywords")
+    placed = about.words("taskKeywords", [*TASK_TYPES, *SUB_TYPES, *KEYWORDS], required=True)
+    words = [*placed.values()]
     types = tuple(dict.fromkeys(TASK_TYPES[word] for word in words if word in TASK_TYPES))
-    for i, word in enumerate(listed if isinstance(listed, list) else []):
+    for i, word in placed.items():
         if word in ONLY_3:
             about.note(f"taskKeywords[{i}]", "other_version", f"{word!r} belongs to schema 3")
-        elif isinstance(word, str) and word in SUB_TYPES:
+        elif word in SUB_TYPES:
             _check_applies(about, f"taskKeywords[{i}]", SUB_TYPES[word], types)
     if words and not types:
         about.note("taskKeywords", "no_task_type", "no keyword tells the type of the task")
@@ -156,14 +154,15 @@ def _check_applies(about: Node, key: str, sub_type: SubType, types: tuple[TaskTy
 
 def _inputs(inputs: Node, version: Version, types: tuple[TaskType, ...]) -> dict[str, Any]:
     datasets = tuple(_dataset(node, types) for node in inputs.nodes("data", required=True))
-    division = inputs.node("dataSplits")
+    splits = inputs.node("dataSplits")
+    division = _division(splits) if splits else None
     criteria = tuple(_criterion(node, version) for node in inputs.nodes("performanceMetrics", required=True))
     inputs.done()
     if not criteria and isinstance(inputs.value.get("performanceMetrics"), list):
         inputs.note("performanceMetrics", "no_metric", "is empty; nothing tells how predictions are judged")
     return {
         "datasets": datasets,
-        "division": _division(division) if division else None,
+        "division": division,
         "criteria": tuple(criterion for criterion in criteria if criterion is not None),
     }
 
@@ -337,7 +336,7 @@ def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]
 
 def write_problem(problem: Problem, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
     """Writes a problemDoc.json; see `problem_document`."""
-    Path(path).write_bytes(orjson.dumps(problem_document(problem, version), option=orjson.OPT_INDENT_2) + b"\n")
+    dump(problem_document(problem, version), path)
 
 
 def _unsayable(problem: Problem, version: Version) -> Iterator[Fault]:

@@ -5,6 +5,7 @@ A document that deviates mildly, as real ones do, is read, and a note says what 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,6 +62,11 @@ def load(path: Path) -> Any:
         raise DataError(
             Fault(f"{path}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}", code="not_json")
         ) from None
+
+
+def dump(document: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+    """Writes a document as JSON for people."""
+    Path(path).write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
 
 
 class Node:
@@ -126,16 +132,16 @@ class Node:
         value = self.text(key, required=required)
         return None if value is None else self._allowed(key, value, allowed)
 
-    def words(self, key: str, allowed: Sequence[str], *, required: bool = False) -> list[str]:
-        """A list of such texts."""
-        found = []
+    def words(self, key: str, allowed: Sequence[str], *, required: bool = False) -> dict[int, str]:
+        """A list of such texts, each by its place."""
+        found: dict[int, str] = {}
         for i, value in enumerate(self._list(key, required)):
             if isinstance(value, str):
                 word = self._allowed(f"{key}[{i}]", value, allowed)
-                if word in found:
+                if word in found.values():
                     self.note(f"{key}[{i}]", "twice", f"{word!r} is there twice")
                 elif word is not None:
-                    found.append(word)
+                    found[i] = word
             else:
                 self._wrong(f"{key}[{i}]", value, "a text")
         return found

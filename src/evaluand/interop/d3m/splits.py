@@ -14,11 +14,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
 
 from evaluand.cells import typed
 from evaluand.errors import DataError, SpecError
-from evaluand.interop.d3m.dataset import SHOWN
+from evaluand.interop.d3m.dataset import SHOWN, write_csv
 from evaluand.interop.d3m.reading import Findings
 from evaluand.registry import nearest
 from evaluand.source import open_texts
@@ -130,7 +129,7 @@ def write_splits(path: str | os.PathLike[str], folds: Folds, keys: Keys) -> None
     columns: dict[str, Any] = {name: values.take(taken) for name, values in keys.columns.items()}
     columns["type"] = pa.array(np.where(tested, TESTED, LEARNT))
     columns |= {"repeat": pa.array(repeats), "fold": pa.array(numbers)}
-    csv.write_csv(pa.table(columns), path, csv.WriteOptions(quoting_style="needed", quoting_header="needed"))
+    write_csv(pa.table(columns), path)
 
 
 class _Told:
