@@ -580,6 +580,14 @@ def test_an_estimator_is_named_by_file_and_cross_validated(tmp_path: Path) -> No
     assert groups == [[], [("target", "no")], [("target", "yes")]]  # a scorer may have a column of that name too
 
 
+def test_a_split_by_groups_is_written_in_the_file(tmp_path: Path) -> None:
+    task = "{kind: estimator, model: 'models.py:logistic', split: {folds: 3, groups: b}}"
+    results = Experiment.from_file(estimator(tmp_path, task)).run()
+    folds = [response.fold for response in results.tasks[0].run]
+    assert all(folds[i] == folds[i % 5] for i in range(40))
+    assert set(folds) == {0, 1, 2}
+
+
 @pytest.mark.parametrize(
     ("task", "message"),
     [
