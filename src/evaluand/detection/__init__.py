@@ -20,6 +20,7 @@ from evaluand.detection.precision import (
     curve,
     mean_over_recall,
     steps,
+    steps_up,
 )
 
 __all__ = [
@@ -37,4 +38,5 @@ __all__ = [
     "match",
     "mean_over_recall",
     "steps",
+    "steps_up",
 ]

@@ -101,7 +101,8 @@ def _by_label(
         rows = np.flatnonzero(matching.label == code)
         last = steps(confidence[matching.order[rows]], definition)
         total = np.array([np.count_nonzero(matching.truth_label == code)], np.float64)
-        recall, precision = curve(matching.found[0, rows], np.ones((1, len(rows))), total, last, definition)
+        weight, seen = np.ones((1, len(rows))), np.arange(1.0, len(rows) + 1)[None]
+        recall, precision = curve(matching.found[0, rows], weight, seen, total, last, definition)
         ap = float(mean_over_recall(recall, precision, definition)[0]) if total[0] else math.nan
         yield matching.labels[code], AveragePrecision(recall[0], precision[0], ap)
 
@@ -125,27 +126,39 @@ def steps(confidence: np.ndarray, definition: Definition) -> np.ndarray:
     return np.flatnonzero(ends)
 
 
+def steps_up(last: np.ndarray, found: np.ndarray) -> np.ndarray:
+    """Where those steps end in which something is right: the others lower precision and leave recall as it is.
+
+    Args:
+        last: where steps end.
+        found: whether each detection is right.
+    """
+    return last[np.unique(np.searchsorted(last, np.flatnonzero(found), "left"))]
+
+
 def curve(
-    found: np.ndarray, weight: np.ndarray, total: np.ndarray, last: np.ndarray, definition: Definition
+    found: np.ndarray, weight: np.ndarray, seen: np.ndarray, total: np.ndarray, ends: np.ndarray, definition: Definition
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Recall and precision after each step, under several weightings.
+    """Recall and precision at the ends of steps, under several weightings.
 
     Args:
         found: whether each detection is right, from the surest down.
         weight: replicates × detections.
+        seen: its cumulative sum.
         total: the weight of all true boxes, by replicate.
-        last: where steps end.
+        ends: the detections that end a step.
 
     Returns:
-        Replicates × steps each; recall is NaN where there are no true boxes.
+        Replicates × ends each; recall is NaN where there are no true boxes.
     """
-    right = np.cumsum(weight * found, axis=1)[:, last]
-    all_ = np.cumsum(weight, axis=1)[:, last]
+    hits = np.flatnonzero(found)
+    right = np.cumsum(np.pad(weight[:, hits], ((0, 0), (1, 0))), axis=1)[:, np.searchsorted(hits, ends, "right")]
+    tried = seen[:, ends]
     if definition.ties == "image":
-        all_ = all_ + np.spacing(1)
+        tried = tried + np.spacing(1)
     with np.errstate(divide="ignore", invalid="ignore"):
         recall = right / np.where(total > 0, total, np.nan)[:, None]
-        return recall, np.where(all_ > 0, right / all_, 0.0)
+        return recall, np.where(tried > 0, right / tried, 0.0)
 
 
 def mean_over_recall(recall: np.ndarray, precision: np.ndarray, definition: Definition) -> np.ndarray:

@@ -22,6 +22,7 @@ from evaluand.detection import (
     match,
     mean_over_recall,
     steps,
+    steps_up,
 )
 from evaluand.errors import DataError, SpecError
 from evaluand.intervals import count_rows
@@ -46,6 +47,21 @@ class Curve(NamedTuple):
     recall: np.ndarray
     precision: np.ndarray
     confidence: np.ndarray
+
+
+class _Label(NamedTuple):
+    """The detections of one label, from the surest down, under several weightings."""
+
+    name: str | int | None
+    confidence: np.ndarray
+    found: np.ndarray  # detections × thresholds
+    weight: np.ndarray  # replicates × detections
+    seen: np.ndarray  # its cumulative sum
+    total: np.ndarray  # of the true boxes, by replicate
+    last: np.ndarray  # where steps end
+
+    def curve(self, level: int, ends: np.ndarray, rules: Definition) -> tuple[np.ndarray, np.ndarray]:
+        return curve(self.found[:, level], self.weight, self.seen, self.total, ends, rules)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,35 +217,37 @@ class MeanAveragePrecision(Statistic):
     def curves(self, state: State) -> list[dict[tuple[str | int | None, float], Curve]]:
         """For each group of a state the curve of each label at each threshold."""
         found: list[dict[tuple[str | int | None, float], Curve]] = [{} for _ in state["n"]]
-        for group, rows in self.rows_of(state):
-            arranged = self.arranged(rows)
-            for label, level, (recall, precision), confidence in self._curves(arranged, arranged[WEIGHT][None]):
-                found[group][label, self.thresholds[level]] = Curve(recall[0], precision[0], confidence)
+        for group, each in self.rows_of(state):
+            rows = self.arranged(each)
+            for label in self._labels(rows, rows[WEIGHT][None]):
+                for level, iou in enumerate(self.thresholds):
+                    recall, precision = label.curve(level, label.last, self._rules)
+                    found[group][label.name, iou] = Curve(recall[0], precision[0], label.confidence[label.last])
         return found
 
     def _by_label(self, rows: Columns, weight: np.ndarray) -> Iterator[tuple[str | int | None, np.ndarray]]:
         """The average precision of each label by replicate, NaN without true boxes."""
-        values: list[np.ndarray] = []
-        for label, level, (recall, precision), _ in self._curves(rows, weight):
-            ap = mean_over_recall(recall, precision, self._rules)
-            values.append(ap)
-            if level == len(self.thresholds) - 1:
-                yield label, np.asarray(np.mean(values, axis=0))
-                values = []
+        for label in self._labels(rows, weight):
+            each = [self._average(label, level) for level in np.arange(len(self.thresholds)).tolist()]
+            yield label.name, np.asarray(np.mean(each, axis=0))
 
-    def _curves(
-        self, rows: Columns, weight: np.ndarray
-    ) -> Iterator[tuple[str | int | None, int, tuple[np.ndarray, np.ndarray], np.ndarray]]:
-        """Recall and precision of each label at each threshold, replicates × steps."""
-        rules = self._rules
+    def _average(self, label: _Label, level: int) -> np.ndarray:
+        recall, precision = label.curve(level, steps_up(label.last, label.found[:, level]), self._rules)
+        return np.where(label.total > 0, mean_over_recall(recall, precision, self._rules), np.nan)
+
+    def _labels(self, rows: Columns, weight: np.ndarray) -> Iterator[_Label]:
         for code in self._codes(rows):
             truths, found = (np.flatnonzero((rows["label"] == code) & (rows["sort"] == s)) for s in (_TRUTH, _DETECTED))
-            total, some = weight[:, truths].sum(axis=1), weight[:, found]
-            confidence = rows["confidence"][found]
-            last = steps(np.nan_to_num(confidence, posinf=np.inf), rules)
-            for level in np.arange(len(self.thresholds)).tolist():
-                made = curve(rows["found"][found, level], some, total, last, rules)
-                yield rows[LABELS][code], level, made, confidence[last]
+            confidence, some = rows["confidence"][found], weight[:, found]
+            yield _Label(
+                rows[LABELS][code],
+                confidence,
+                rows["found"][found],
+                some,
+                np.cumsum(some, axis=1),
+                weight[:, truths].sum(axis=1),
+                steps(np.nan_to_num(confidence, posinf=np.inf), self._rules),
+            )
 
     def _codes(self, rows: Columns) -> list[int]:
         used = set(np.unique(rows["label"]).tolist())
