@@ -255,6 +255,7 @@ VALUES = {
     "integer": st.integers(-(2**63), 2**63 - 1),
     "boolean": st.booleans(),
     "json": st.lists(st.integers(0, 3), max_size=2),
+    "labels": st.lists(st.text(st.characters(codec="utf-8"), max_size=2), max_size=3),
 }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluand import Aggregator, DataError, Dataset, Evaluator, Measure, Runner, SpecError, evaluate, registry, task
@@ -114,6 +114,7 @@ def test_metrics_of_labels_agree_with_scikit_learn(kind: str, parameters: Any, r
 CLUSTERS = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=30)
 
 
+@settings(max_examples=25)  # of each every metric
 @given(pairs=CLUSTERS)
 def test_metrics_of_clusters_agree_with_scikit_learn(pairs: list[tuple[int, int]]) -> None:
     truth, prediction = zip(*pairs, strict=True)
@@ -329,6 +330,7 @@ def within(known: pa.Table, unknown: pa.Table) -> None:
         assert low - 1e-12 <= full.value <= high + 1e-12, row.signature
 
 
+@settings(max_examples=25)  # of each every metric
 @given(
     scored=st.lists(st.tuples(LETTERS, LETTERS), min_size=1, max_size=4),
     missing=st.lists(st.tuples(LETTERS, LETTERS), min_size=1, max_size=2),
@@ -422,3 +424,7 @@ def test_arrays_take_kinds_by_name() -> None:
 def test_lists_in_which_something_occurs_twice_are_no_sets() -> None:
     assert evaluate([["a", "b"]], [["b", "a"]])["accuracy"].value == 1
     assert evaluate([["a", "b", "a"]], [["b", "a", "a"]])["accuracy"].value == 0
+
+
+def test_sets_may_all_be_missing_on_one_side() -> None:
+    assert evaluate([None, None], [[], ["a"]])["accuracy"].n_abstained == 2

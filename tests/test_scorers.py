@@ -1020,7 +1020,7 @@ def test_a_weight_that_is_none_is_refused(weight: Any) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"type": "float"}, "type is the text 'float'; give one of text, integer, number, boolean, json"),
+        ({"type": "float"}, "type is the text 'float'; give one of text, integer, number, boolean, labels, json"),
         ({"prediction_key": ""}, "prediction_key is the text ''"),
         ({"confidence_key": 1}, "confidence_key is the integer 1"),
     ],

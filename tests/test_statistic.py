@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluand.groups import MetricRow, merge, summarise, summarise_shard
@@ -58,6 +58,7 @@ def numbers(row: MetricRow) -> list[float]:
 # Merging
 
 
+@settings(max_examples=25)  # of each every metric, whole and in parts
 @given(
     n=st.integers(1, 40),
     seed=st.integers(0, 99),
@@ -97,6 +98,7 @@ def test_merging_two_by_two_in_order_is_bit_for_bit_merging_all() -> None:
     assert str(folded.rows()) == str(summarise([shard.slice(start, 50) for start in range(0, 300, 50)], metrics))
 
 
+@settings(max_examples=20)
 @given(seed=st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(seed: int) -> None:
     truth, prediction = noisy(60, seed)
