@@ -149,8 +149,8 @@ class Ndcg(AtK, Student):
 
     Answers with equal scores have the mean gain of their orders, as with scikit-learn.
     Source: K. Järvelin & J. Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (ACM TOIS 20, 2002), with
-    the discount of C. Burges et al., "Learning to rank using gradient descent" (ICML 2005), and for ties F. McSherry & M.
-    Najork, "Computing information retrieval performance measures efficiently in the presence of tied scores" (2008).
+    the discount of C. Burges et al., "Learning to rank using gradient descent" (ICML 2005), and for ties F. McSherry &
+    M. Najork, "Computing information retrieval performance measures efficiently in the presence of tied scores" (2008).
 
     Args:
         k: how many answers are looked at; all if not given.
