@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
+import fairlearn.metrics as fairlearn
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from evaluand import evaluate
 from evaluand.aggregation import Aggregator, Measure
 from evaluand.dataset import Dataset
 from evaluand.disparity import DisparityRow, disparities, kinds_of
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluator
+from evaluand.experiment import Experiment
 from evaluand.groups import Summary, merge, summarise_shard
 from evaluand.intervals import wilson
 from evaluand.metric import Metric
@@ -72,7 +77,6 @@ def test_every_disparity_is_what_it_says() -> None:
 
 
 def test_differences_and_ratios_are_those_of_fairlearn() -> None:
-    fairlearn = pytest.importorskip("fairlearn.metrics")
     rng = np.random.default_rng(3)
     truth, guess, group = rng.integers(0, 2, 400), rng.integers(0, 2, 400), rng.choice(list("abcd"), 400)
     from sklearn.metrics import accuracy_score
@@ -206,3 +210,70 @@ def test_the_measures_of_one_criterion_have_one_disparity() -> None:
 def test_disparities_without_groups_are_refused() -> None:
     with pytest.raises(SpecError, match="accuracy: disparities are between groups; name attributes under by"):
         Measure("same", Accuracy(), disparities="difference")
+
+
+@pytest.fixture(scope="module")
+def decisions() -> dict[str, Any]:
+    rng = np.random.default_rng(7)
+    group = rng.choice(["a", "b", "c"], 900, p=[0.6, 0.3, 0.1])
+    truth = rng.random(900) < np.select([group == "a", group == "b"], [0.5, 0.4], 0.3)
+    guess = np.where(rng.random(900) < np.select([group == "a", group == "b"], [0.8, 0.7], 0.6), truth, ~truth)
+    return {"truth": truth, "guess": guess, "group": group}
+
+
+def test_criteria_of_fairness_are_those_of_fairlearn(decisions: dict[str, Any]) -> None:
+    truth, guess, group = decisions.values()
+    criteria = ("demographic_parity", "equalized_odds", "equal_opportunity")
+    result = evaluate(truth, guess, by={"group": group}, fairness=criteria)
+    got = {(row.metric, row.disparity): row.value for row in result.disparities}
+    for criterion in criteria:
+        for kind in ("difference", "ratio"):
+            expected = getattr(fairlearn, f"{criterion}_{kind}")(truth, guess, sensitive_features=group)
+            assert got[criterion, kind] == pytest.approx(expected, abs=1e-12), (criterion, kind)
+
+
+def test_the_rates_behind_a_criterion_stand_beside_it(decisions: dict[str, Any]) -> None:
+    truth, guess, group = decisions.values()
+    result = evaluate(truth, guess, by={"group": group}, fairness="equalized_odds")
+    rates = {(row.metric, row.by.get("group")): row.value for row in result.rows}
+    found = [rates["false_positive_rate", name] for name in "abc"], [rates["recall", name] for name in "abc"]
+    [difference, _] = result.disparities
+    assert difference.value == pytest.approx(max(max(each) - min(each) for each in found))
+    assert "equalized_odds: difference by group" in str(result)
+
+
+def test_predictive_parity_and_calibration_have_intervals(decisions: dict[str, Any]) -> None:
+    truth, guess, group = decisions.values()
+    confidence = np.random.default_rng(1).random(900)
+    criteria = ("predictive_parity", "calibration_by_group")
+    result = evaluate(truth, guess, by={"group": group}, confidence=confidence, fairness=criteria)
+    assert {row.metric for row in result.disparities} == set(criteria)
+    assert all(row.low <= row.value <= row.high for row in result.disparities)
+
+
+def test_an_experiment_file_asks_for_criteria(tmp_path: Path, decisions: dict[str, Any]) -> None:
+    truth, guess, group = decisions.values()
+    rows = [{"x": str(g), "y": str(t), "group": str(of)} for t, g, of in zip(truth, guess, group, strict=True)]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "tasks.py").write_text("def same(x):\n    return x\n")
+    (tmp_path / "fair.yaml").write_text(
+        "name: fair\n"
+        "dataset: {path: rows.jsonl, input: x, expected: y, attributes: [group]}\n"
+        "tasks: {same: {function: tasks.py:same}}\n"
+        "scorers: {decision: prediction}\n"
+        "metrics: [accuracy]\n"
+        "fairness: [{criterion: equalized_odds, by: group, label: 'True'}]\n"
+    )
+    results = Experiment.from_file(tmp_path / "fair.yaml").run()
+    rows = results.aggregation.disparities().to_pylist()
+    assert [(row["metric"], row["disparity"]) for row in rows] == [
+        ("equalized_odds", "difference"),
+        ("equalized_odds", "ratio"),
+    ]
+    expected = evaluate(truth, guess, by={"group": group}, fairness="equalized_odds")
+    assert rows[0]["value"] == expected.disparities[0].value
+
+
+def test_an_unknown_criterion_is_refused_with_the_nearest() -> None:
+    with pytest.raises(SpecError, match=r"no criterion is called 'equalised_odds' \(did you mean 'equalized_odds'\?\)"):
+        evaluate([True], [True], by={"g": ["a"]}, fairness="equalised_odds")  # type: ignore[arg-type]

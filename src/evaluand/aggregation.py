@@ -8,9 +8,10 @@ batched, the values are the same to the last bit.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -277,44 +278,71 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
 def _measured(
     number: int, evaluation: Evaluation, measures: Sequence[Measure]
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The values of every measure, in order, and the disparities; measures that group the same table alike share one
-    pass over it.
+    """The values of every measure, in order, and the disparities, as rows of tables."""
+    dataset = dataset_of(evaluation)
+    values, apart = measured(measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation))
+    beside = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
+    return (
+        [beside | {"scorer": scorer} | _metric_row(row) for scorer, row in values],
+        [beside | {"scorer": scorer} | _disparity_row(row) for scorer, row in apart],
+    )
+
+
+def measured(
+    measures: Sequence[Measure],
+    tables: Callable[[str, Sequence[str]], Iterable[pa.Table]],
+    *,
+    repeated: bool = False,
+) -> tuple[list[tuple[str, MetricRow]], list[tuple[str, DisparityRow]]]:
+    """The values of every measure, in order, and the disparities, each beside its scorer.
+
+    Measures that group the same table alike share one pass over it.
+
+    Args:
+        tables: gives the table of a scorer in shards, with attributes beside its columns (`held_as`).
+        repeated: examples have several replications.
     """
-    dataset, repeated = dataset_of(evaluation), is_repeated(evaluation)
     alike: dict[tuple[str, Any, Any], list[int]] = {}
     for position, measure in enumerate(measures):
         alike.setdefault((measure.scorer, measure.by, measure.metric.over_targets), []).append(position)
-    found: dict[int, list[dict[str, Any]]] = {}
-    apart: dict[int, list[dict[str, Any]]] = {}
+    found: dict[int, list[tuple[str, MetricRow]]] = {}
+    apart: dict[int, list[tuple[str, DisparityRow]]] = {}
     for (scorer, by, _), positions in alike.items():
-        cut = shards(evaluation, scorer, dataset, tuple(dict.fromkeys(a for names in by for a in names)))
         metrics = [measures[position].metric for position in positions]
         groupings = [held_as(names) for names in by if names]
         with _told(scorer, metrics):
+            cut = tables(scorer, tuple(dict.fromkeys(a for names in by for a in names)))
             summary = summary_of_shards(cut, metrics, [(), *groupings], repeated=repeated)
-            values = [_metric_row(number, evaluation, scorer, row) for row in summary.rows()]
+            values = [(scorer, row._replace(by=told_as(row.by))) for row in summary.rows()]
         each = len(values) // len(positions)
         for i, position in enumerate(positions):
             found[position] = values[i * each : (i + 1) * each]
-        for first, together in _together([measures[position] for position in positions]):
-            measure = measures[positions[first]]
-            rows = [
-                row
-                for names in groupings
-                for row in disparities(summary, together, names, measure.disparities, name=measure.criterion)
-            ]
-            apart[positions[first]] = [_disparity_row(number, evaluation, scorer, row) for row in rows]
+        for together in _together([measures[position] for position in positions]):
+            first = positions[together[0]]
+            kinds, name = measures[first].disparities, measures[first].criterion
+            rows = (row for names in groupings for row in disparities(summary, together, names, kinds, name=name))
+            apart[first] = [(scorer, _told_disparity(row)) for row in rows]
     return [row for i in sorted(found) for row in found[i]], [row for i in sorted(apart) for row in apart[i]]
 
 
-def _together(measures: Sequence[Measure]) -> Iterator[tuple[int, list[int]]]:
-    """The measures whose disparities are asked for, those of one criterion together; the first of each names it."""
+def _together(measures: Sequence[Measure]) -> Iterable[list[int]]:
+    """The measures whose disparities are asked for, those of one criterion together."""
     of: dict[Any, list[int]] = {}
     for position, measure in enumerate(measures):
         if measure.disparities:
             key = position if measure.criterion is None else (measure.criterion, tuple(measure.disparities))
             of.setdefault(key, []).append(position)
-    yield from ((positions[0], positions) for positions in of.values())
+    return of.values()
+
+
+def _told_disparity(row: DisparityRow) -> DisparityRow:
+    return row._replace(
+        over=tuple(told_as(dict.fromkeys(row.over))),
+        lowest=row.lowest and told_as(row.lowest),
+        highest=row.highest and told_as(row.highest),
+        small=tuple(map(told_as, row.small)),
+        undefined=tuple(map(told_as, row.undefined)),
+    )
 
 
 @contextmanager
@@ -343,8 +371,8 @@ def dataset_of(evaluation: Evaluation) -> Dataset:
 
 def shards(
     evaluation: Evaluation,
-    scorer: str,
     dataset: Dataset,
+    scorer: str,
     attributes: Sequence[str] = (),
     read: list[str] | None = None,
 ) -> Iterator[pa.Table]:
@@ -423,45 +451,22 @@ def _column(dataset: Dataset, name: str) -> pa.ChunkedArray:
     return pa.chunked_array([b.column(0) for b in dataset.columns([name])], type=dataset.schema.field(name).type)
 
 
-def _metric_row(number: int, evaluation: Evaluation, scorer: str, row: MetricRow) -> dict[str, Any]:
+def _metric_row(row: MetricRow) -> dict[str, Any]:
     numbers = {name: getattr(row, name) for name in ("value", "low", "high", "worst", "best")}
-    return {
-        "evaluation": number,
-        "scorer": scorer,
-        "metric": row.metric,
-        "signature": row.signature,
-        "run_digest": evaluation.manifest["spec"]["run"],
-        "target": row.target,
-        "by": list(told_as(row.by).items()),
-        **{name: None if value != value else float(value) for name, value in numbers.items()},
+    return row._asdict() | {
+        "by": list(row.by.items()),
         "data": None if row.data is None else ids.encode(row.data).decode(),
-        "reason": row.reason,
-        "n": row.n,
-        "n_scored": row.n_scored,
-        "n_failed": row.n_failed,
-        "n_abstained": row.n_abstained,
-        "n_skipped": row.n_skipped,
+        **{name: None if value != value else float(value) for name, value in numbers.items()},
     }
 
 
-def _disparity_row(number: int, evaluation: Evaluation, scorer: str, row: DisparityRow) -> dict[str, Any]:
+def _disparity_row(row: DisparityRow) -> dict[str, Any]:
     numbers = {name: getattr(row, name) for name in ("value", "low", "high")}
-    groups = {name: getattr(row, name) for name in ("lowest", "highest")}
-    lists = {name: [list(told_as(group).items()) for group in getattr(row, name)] for name in ("small", "undefined")}
-    return {
-        "evaluation": number,
-        "scorer": scorer,
-        "metric": row.metric,
-        "signature": row.signature,
-        "run_digest": evaluation.manifest["spec"]["run"],
-        "target": row.target,
-        "over": list(told_as(dict.fromkeys(row.over))),
-        "disparity": row.disparity,
+    ends = {name: getattr(row, name) for name in ("lowest", "highest")}
+    return row._asdict() | {
         **{name: None if value != value else value for name, value in numbers.items()},
-        "reason": row.reason,
-        **{name: None if group is None else list(told_as(group).items()) for name, group in groups.items()},
-        "n_groups": row.n_groups,
-        **lists,
+        **{name: None if group is None else list(group.items()) for name, group in ends.items()},
+        **{name: [list(group.items()) for group in getattr(row, name)] for name in ("small", "undefined")},
     }
 
 

@@ -17,12 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids, registry
-from evaluand.aggregation import Measure, check_measures, cluster_keys, held_as, told_as
+from evaluand.aggregation import Measure, check_measures, cluster_keys, held_as, measured
 from evaluand.dataset import Dataset
+from evaluand.disparity import DisparityRow, Kind, kinds_of
 from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.experiment import Experiment, Results
+from evaluand.fairness import Criterion, measures_of
 from evaluand.fingerprint import Identity
-from evaluand.groups import MetricRow, summarise
+from evaluand.groups import MetricRow
 from evaluand.labels import coded
 from evaluand.metric import CLUSTER, VALUE, WEIGHT, Metric
 from evaluand.report.facts import Facts
@@ -52,6 +54,9 @@ def evaluate(
     confidence: Any = None,
     scores: Any = None,
     cluster: Any = None,
+    disparities: Kind | Sequence[Kind] = (),
+    fairness: Criterion | Sequence[Criterion] = (),
+    label: str | int | bool | None = None,
 ) -> ArrayEvaluation:
     """What predictions are worth, with intervals, bounds and counts, overall and by groups.
 
@@ -73,6 +78,10 @@ def evaluate(
         scores: the scores of all classes, such as their probabilities: a mapping label → n numbers, or a pandas frame
             with a column for each label. The prediction's own is then its confidence.
         cluster: n values; rows with the same one are not independent of each other.
+        disparities: how far the groups of each metric lie apart, such as `difference` and `ratio`; see `disparity.py`.
+        fairness: criteria such as `equalized_odds`, whose rates are then given too, with their differences and ratios;
+            see `fairness.py`.
+        label: the class that is decided for, for criteria of fairness.
 
     Raises:
         SpecError: types that are never equal, or a metric that does not fit.
@@ -87,12 +96,15 @@ def evaluate(
     """
     columns = _Columns.of(truth, predictions, by, weight, confidence, scores, cluster)
     chosen = tuple(_metric(metric, columns.kind, weighted=weight is not None) for metric in _listed(metrics))
-    measures = tuple(Measure(SCORER, metric, tuple(columns.by)) for metric in chosen)
+    kinds = kinds_of(disparities)
+    measures = [Measure(SCORER, metric, tuple(columns.by), kinds) for metric in chosen]
+    for criterion in (fairness,) if isinstance(fairness, str) else fairness:
+        measures += measures_of(criterion, tuple(columns.by), scorer=SCORER, label=label)
     check_measures(measures, {SCORER: columns.scorer.readable}, columns.roles)
     table = columns.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
-    rows = summarise(shards, chosen, [(), *(held_as((name,)) for name in columns.by)])
-    return ArrayEvaluation(tuple(row._replace(by=told_as(row.by)) for row in rows), measures, columns)
+    values, apart = measured(measures, lambda _, __: shards)
+    return ArrayEvaluation(tuple(row for _, row in values), tuple(row for _, row in apart), tuple(measures), columns)
 
 
 @dataclass(frozen=True)
@@ -101,10 +113,12 @@ class ArrayEvaluation:
 
     Attributes:
         rows: each metric's value overall, then by group.
+        disparities: how far the groups lie apart, where that was asked for.
         measures: what was asked for.
     """
 
     rows: tuple[MetricRow, ...]
+    disparities: tuple[DisparityRow, ...]
     measures: tuple[Measure, ...]
     columns: _Columns
 
@@ -172,11 +186,14 @@ class ArrayEvaluation:
     def __str__(self) -> str:
         from rich.console import Console
 
-        from evaluand.report.terminal import metrics_table
+        from evaluand.report.terminal import disparities_table, metrics_table
 
         console = Console(width=100, no_color=True)
         with console.capture() as capture:
             console.print(metrics_table(self._facts()))
+            if self.disparities:
+                console.print()
+                console.print(disparities_table([{"task": TASK} | row._asdict() for row in self.disparities]))
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     __repr__ = __str__

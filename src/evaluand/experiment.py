@@ -29,7 +29,19 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StrictBool,
+    StrictInt,
+    StrictStr,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from evaluand import registry
@@ -41,6 +53,7 @@ from evaluand.document import Document, Place
 from evaluand.engine import TRANSIENT, Policy
 from evaluand.errors import DataError, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.fairness import Criterion, measures_of
 from evaluand.gradable import check_gradable
 from evaluand.ids import encode
 from evaluand.metric import Metric
@@ -188,6 +201,20 @@ def _branch(entry: Any) -> str | None:
     return "a kind" if "kind" in entry else "code"
 
 
+class FairnessSpec(BaseModel):
+    """A fairness criterion: which groups are to be treated alike, and for which label."""
+
+    model_config = _STRICT
+    criterion: Criterion
+    by: str | list[str | list[str]] = Field(description="attributes whose groups are compared; a list crosses several")
+    scorer: str | None = Field(
+        None, description="one of the kind prediction; may be left out where there is one scorer"
+    )
+    label: StrictBool | StrictInt | StrictStr | None = Field(None, description="the class decided for")
+    disparities: str | list[str] = Field(default=["difference", "ratio"])
+    confidence: float = Field(0.95, gt=0, lt=1)
+
+
 _TaskEntry = Annotated[
     Annotated[TaskCodeSpec, Tag("code")] | Annotated[TaskKindSpec, Tag("a kind")], Discriminator(_branch)
 ]
@@ -205,6 +232,7 @@ class ExperimentSpec(BaseModel):
     tasks: dict[str, _TaskEntry] = Field(min_length=1)
     scorers: dict[str, _ScorerEntry] = Field(min_length=1)
     metrics: list[MetricSpec] = Field(min_length=1)
+    fairness: list[FairnessSpec] = []
     run: RunSpec = RunSpec()
 
 
@@ -216,6 +244,7 @@ class _Sound:
         dataset: without its faulty keys; None where there is no path.
         whole: whether the dataset has no faulty keys.
         metrics: by their place in the list.
+        fairness: likewise.
         n_tasks: how many there are with the faulty ones.
         scorer_names: those of the faulty ones too.
     """
@@ -226,6 +255,7 @@ class _Sound:
     tasks: dict[str, TaskCodeSpec | TaskKindSpec]
     scorers: dict[str, ScorerCodeSpec | ScorerKindSpec]
     metrics: dict[int, MetricSpec]
+    fairness: dict[int, FairnessSpec]
     run: RunSpec
     n_tasks: int
     scorer_names: list[str]
@@ -304,7 +334,7 @@ class Experiment:
         tasks: dict[str, Task[Any, Any]] = {}
         views: dict[str, Pipeline] = {}
         scorers: dict[str, Scorer] = {}
-        measures: dict[int, Measure] = {}
+        measures: dict[Place, list[Measure]] = {}
         for name, task in spec.tasks.items():
             with document.at("tasks", name):
                 tasks[check_name(name)] = _task(task, folder)
@@ -316,7 +346,10 @@ class Experiment:
                 scorers[check_name(name)] = _scorer(scorer, folder)
         for i, metric in spec.metrics.items():
             with document.at("metrics", i):
-                measures[i] = _measure(metric, spec.scorer_names)
+                measures["metrics", i] = [_measure(metric, spec.scorer_names)]
+        for i, rule in spec.fairness.items():
+            with document.at("fairness", i):
+                measures["fairness", i] = _fairness(rule, spec.scorer_names)
         any_name = len(tasks) < spec.n_tasks or any(task.names_errors for task in tasks.values())
         transient = _transient(spec.run, folder, document, any_name)
         with document.at("run", "rate"):
@@ -331,7 +364,7 @@ class Experiment:
             dataset,
             tasks,
             scorers,
-            list(measures.values()),
+            [measure for those in measures.values() for measure in those],
             policy,
             spec.run.replications,
             spec.run.seed,
@@ -506,7 +539,7 @@ def _read(path: Path) -> tuple[_Sound, Document]:
 
 def _sound(value: Mapping[str, Any]) -> _Sound:
     tasks, scorers = (value[g] if isinstance(value.get(g), dict) else {} for g in ("tasks", "scorers"))
-    metrics = value["metrics"] if isinstance(value.get("metrics"), list) else []
+    metrics, fairness = (value[g] if isinstance(value.get(g), list) else [] for g in ("metrics", "fairness"))
     dataset, whole = _sound_keys(DatasetSpec, value.get("dataset"))
     run, _ = _sound_keys(RunSpec, value.get("run"))
     return _Sound(
@@ -516,6 +549,7 @@ def _sound(value: Mapping[str, Any]) -> _Sound:
         _sound_entries(_TaskEntry, tasks.items()),
         _sound_entries(_ScorerEntry, scorers.items()),
         _sound_entries(MetricSpec, enumerate(metrics)),
+        _sound_entries(FairnessSpec, enumerate(fairness)),
         run or RunSpec(),
         len(tasks),
         list(scorers),
@@ -583,7 +617,7 @@ def _check_fit(
     tasks: Mapping[str, Task[Any, Any]],
     views: Mapping[str, Pipeline],
     scorers: Mapping[str, Scorer],
-    measures: Mapping[int, Measure],
+    measures: Mapping[Place, Sequence[Measure]],
 ) -> None:
     """Notes files that are missing and, where there is a dataset, what does not fit it, before anything is called.
 
@@ -604,12 +638,13 @@ def _check_fit(
             scorer.identify()
             if dataset is not None:
                 check_gradable(scorer, dataset, prepared, spec.run.replications)
-    for i, measure in measures.items():
-        with document.at("metrics", i):
-            _check_answers(measure.metric, tasks, spec.run.replications)
-        if dataset is not None and measure.scorer in scorers:
-            with document.at("metrics", i):
-                check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
+    for place, those in measures.items():
+        for measure in those:
+            with document.at(*place):
+                _check_answers(measure.metric, tasks, spec.run.replications)
+            if dataset is not None and measure.scorer in scorers:
+                with document.at(*place):
+                    check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
 
 
 def _view(given: Any, dataset: DatasetSpec | None) -> Pipeline:
@@ -711,6 +746,14 @@ def _measure(spec: MetricSpec, scorers: Sequence[str]) -> Measure:
     groupings = [spec.by] if isinstance(spec.by, str) else spec.by
     by = tuple((names,) if isinstance(names, str) else tuple(names) for names in groupings)
     return Measure(scorer, metric, by, kinds_of(spec.disparities))
+
+
+def _fairness(spec: FairnessSpec, scorers: Sequence[str]) -> list[Measure]:
+    scorer = _scorer_read(spec.scorer, scorers) if scorers else ""
+    kinds = kinds_of(spec.disparities)
+    return measures_of(
+        spec.criterion, spec.by, scorer=scorer, label=spec.label, disparities=kinds, confidence=spec.confidence
+    )
 
 
 def _scorer_read(name: str | None, scorers: Sequence[str]) -> str:

@@ -232,7 +232,7 @@ def _values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> 
     if gate.level is not None:
         metric = _at(gate, metric)
     found = summarise(
-        shards(evaluation, scorer, dataset, by), [metric], [held_as(by)], repeated=is_repeated(evaluation)
+        shards(evaluation, dataset, scorer, by), [metric], [held_as(by)], repeated=is_repeated(evaluation)
     )
     rows = [row for row in found if [*row.by.values()] == [value for _, value in gate.where]]
     for row in rows:

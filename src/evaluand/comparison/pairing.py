@@ -219,7 +219,7 @@ def _units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tupl
         )
     key = [INDEX, "replication", "_response_index_", "target", "status"]
     read = [*key, *metric.columns_for(evaluation.columns(scorer))]
-    cut = shards(evaluation, scorer, dataset, attributes, read)
+    cut = shards(evaluation, dataset, scorer, attributes, read)
     parts = [units_of(shard, metric, held_as(attributes)) for shard in cut]
     keys = list(dict.fromkeys(key for part in parts for key in part.keys))
     places = {key: place for place, key in enumerate(keys)}
