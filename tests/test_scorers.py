@@ -924,7 +924,13 @@ def test_truth_and_prediction_stand_side_by_side_with_their_type(
 ) -> None:
     kind = Prediction(type=type)
     score = kind.score(prediction, truth, None)
-    assert kind.columns == {"truth": column, "prediction": column, "confidence": "double", "weight": "double"}
+    assert kind.columns == {
+        "truth": column,
+        "prediction": column,
+        "confidence": "double",
+        "scores": "scores",
+        "weight": "double",
+    }
     assert score == Score(
         value, columns={"truth": truth, "prediction": prediction, "confidence": None, "scores": None, "weight": None}
     )
