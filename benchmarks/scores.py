@@ -31,7 +31,7 @@ def scores(rows: int) -> Iterator[Case]:
     status = pa.array(["scored"]).take(pa.array(np.zeros(rows, np.int64)))
     table = pa.table({"_index_": np.arange(rows), "status": status, "truth": truth, "confidence": score})
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, rows, SHARD_ROWS)]
-    given: dict[str, Any] = {"scored_by": "positive", "positive": True}
+    given: dict[str, Any] = {"scored_by": "positive", "label": True}
     for kind, reference in ((RocAuc, roc_auc_score), (AveragePrecision, average_precision_score)):
         yield f"{kind.kind} of scikit-learn", lambda reference=reference: reference(truth, score)
         yield f"{kind.kind}", lambda kind=kind: summarise(shards, [kind(**given, confidence=None)])

@@ -79,7 +79,7 @@ CASES: dict[str, tuple[str, dict[str, Any], Any]] = {
     "auc micro": ("roc_auc", {"average": "micro"}, auc("micro")),
     "auc of one": (
         "roc_auc",
-        {"positive": "b"},
+        {"label": "b"},
         lambda t, s, w: sk.roc_auc_score(t == "b", s[:, 1], sample_weight=w),
     ),
     "ap macro": ("average_precision", {}, ap("macro")),
@@ -87,20 +87,20 @@ CASES: dict[str, tuple[str, dict[str, Any], Any]] = {
     "ap micro": ("average_precision", {"average": "micro"}, ap("micro")),
     "ap of one": (
         "average_precision",
-        {"positive": "c"},
+        {"label": "c"},
         lambda t, s, w: sk.average_precision_score(t == "c", s[:, 2], sample_weight=w),
     ),
     "log loss": ("log_loss", {}, lambda t, s, w: sk.log_loss(t, s, sample_weight=w)),
     "log loss of one": (
         "log_loss",
-        {"positive": "a"},
+        {"label": "a"},
         lambda t, s, w: sk.log_loss(t == "a", s[:, 0], sample_weight=w),
     ),
     "brier": ("brier", {}, weighted_brier),
     "brier halved": ("brier", {"halved": True}, lambda t, s, w: weighted_brier(t, s, w) / 2),
     "brier of one": (
         "brier",
-        {"positive": "a"},
+        {"label": "a"},
         lambda t, s, w: sk.brier_score_loss(t == "a", s[:, 0], sample_weight=w),
     ),
 }
@@ -164,11 +164,11 @@ def test_the_confidence_may_be_that_of_the_positive_or_of_the_predicted_class() 
     of_predicted = np.array([0.9, 0.8, 0.6, 0.55, 0.7])
     of_cat = np.where(np.array(prediction) == "cat", of_predicted, 1 - of_predicted)
     expected = sk.roc_auc_score(np.array(truth) == "cat", of_cat)
-    metric = RocAuc(scored_by="predicted", positive="cat")
+    metric = RocAuc(scored_by="predicted", label="cat")
     assert evaluate(truth, prediction, confidence=of_predicted, metrics=metric)["roc_auc"].value == pytest.approx(
         expected
     )
-    metric = RocAuc(scored_by="positive", positive="cat")
+    metric = RocAuc(scored_by="positive", label="cat")
     assert evaluate(truth, prediction, confidence=of_cat, metrics=metric)["roc_auc"].value == pytest.approx(expected)
 
 
@@ -183,7 +183,7 @@ def test_labels_alone_have_the_area_of_their_one_threshold() -> None:
 
 def test_the_confidence_of_one_of_three_classes_does_not_tell_the_others() -> None:
     with pytest.raises(SpecError, match=r"with the classes 'a', 'b' and 'c' the confidence of one does not tell"):
-        evaluate(LABELS, LABELS, confidence=[0.5] * 3, metrics=RocAuc(scored_by="predicted", positive="a"))
+        evaluate(LABELS, LABELS, confidence=[0.5] * 3, metrics=RocAuc(scored_by="predicted", label="a"))
 
 
 def test_a_class_without_a_score_is_told_and_may_be_taken_for_zero() -> None:
@@ -192,16 +192,16 @@ def test_a_class_without_a_score_is_told_and_may_be_taken_for_zero() -> None:
     row = one(table(truth, scores), RocAuc())
     assert (math.isnan(row.value), row.reason) == (True, "1 row has no score for 'b'; absent=0 takes it for 0")
     expected = sk.roc_auc_score(truth == "b", np.nan_to_num(scores[:, 1]))
-    assert one(table(truth, scores), RocAuc(absent=0, positive="b")).value == pytest.approx(expected)
+    assert one(table(truth, scores), RocAuc(absent=0, label="b")).value == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     ("truth", "metric", "why"),
     [
         (["a", "a", "b"], RocAuc(), "no truth is 'c'"),
-        (["a", "a", "a"], RocAuc(positive="a"), "all truths are 'a'"),
-        (["a", "a", "a"], AveragePrecision(positive="x", absent=0), "no truth is 'x'"),
-        (["a", "b", "c"], RocAuc(positive="x"), "3 rows have no score for 'x'"),
+        (["a", "a", "a"], RocAuc(label="a"), "all truths are 'a'"),
+        (["a", "a", "a"], AveragePrecision(label="x", absent=0), "no truth is 'x'"),
+        (["a", "b", "c"], RocAuc(label="x"), "3 rows have no score for 'x'"),
     ],
 )
 def test_what_is_undefined_has_a_reason_and_no_value(truth: list[str], metric: Metric, why: str) -> None:
@@ -251,7 +251,7 @@ def test_calibration_error_is_the_mean_or_the_largest_of_its_bins() -> None:
     assert one(shard, ExpectedCalibrationError()).value == pytest.approx(mean)
     assert one(shard, ExpectedCalibrationError(norm="max")).value == pytest.approx(largest)
     of_one, _ = reference_ece(scores[:, 1], truth == "b", 5)
-    metric = ExpectedCalibrationError(scored_by="classes", positive="b", bins=5)
+    metric = ExpectedCalibrationError(scored_by="classes", label="b", bins=5)
     assert one(shard, metric).value == pytest.approx(of_one)
 
 
@@ -260,7 +260,7 @@ def test_bins_of_equal_mass_have_as_many_rows() -> None:
     right = np.arange(100) % 2 == 0
     shard = table(["a"] * 100, np.stack([sure, 1 - sure, 0 * sure], axis=1))
     shard = shard.set_column(2, "truth", pa.array(np.where(right, "a", "b")))
-    metric = ExpectedCalibrationError(scored_by="classes", positive="a", bins=4, binning="mass")
+    metric = ExpectedCalibrationError(scored_by="classes", label="a", bins=4, binning="mass")
     parts = [slice(25 * i, 25 * i + 25) for i in range(4)]
     expected = np.mean([abs(sure[p].mean() - right[p].mean()) for p in parts])
     assert one(shard, metric).value == pytest.approx(expected)
@@ -269,14 +269,14 @@ def test_bins_of_equal_mass_have_as_many_rows() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (lambda: RocAuc(scored_by="positive"), "needs positive"),
+        (lambda: RocAuc(scored_by="positive"), "needs label"),
         (lambda: RocAuc(scored_by="guess"), "scored_by='guess' must be one of classes"),  # type: ignore[arg-type]
         (lambda: RocAuc(average="both"), "average='both' must be one of macro"),  # type: ignore[arg-type]
         (lambda: LogLoss(clip=0.7), "clip=0.7"),
         (lambda: Brier(absent=0.5), "absent=0.5 must be 0"),
         (lambda: ExpectedCalibrationError(bins=0), "bins=0"),
         (lambda: ExpectedCalibrationError(norm="l3"), "norm='l3'"),  # type: ignore[arg-type]
-        (lambda: ExpectedCalibrationError(scored_by="classes"), "needs positive"),
+        (lambda: ExpectedCalibrationError(scored_by="classes"), "needs label"),
     ],
 )
 def test_parameters_that_contradict_are_refused(wrong: Any, why: str) -> None:
@@ -300,7 +300,7 @@ def test_scores_go_the_whole_path(type: str, labels: list[Any]) -> None:
     run = Runner(MemoryStore()).run(lambda i: outputs[i], data)
     evaluation = Evaluator().evaluate(run, {"it": Prediction(type=type)})
     assert evaluation.table("it")["confidence"].to_pylist() == [0.9, 0.6, 0.7, 0.8, 0.95]
-    table = Aggregator().aggregate([evaluation], [Measure("it", RocAuc(positive=labels[0]))]).table()
+    table = Aggregator().aggregate([evaluation], [Measure("it", RocAuc(label=labels[0]))]).table()
     expected = sk.roc_auc_score([t == labels[0] for t in truth], scores)
     assert table["value"].to_pylist() == [expected]
     by_class = {labels[0]: scores, labels[1]: 1 - np.array(scores)}

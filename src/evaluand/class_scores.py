@@ -28,9 +28,9 @@ class OfScores(Metric):
 
     Args:
         scored_by: what the scores are: the `scores` of all `classes`; the `confidence`, taken for the score of the
-            `positive` class, whatever was predicted; the `confidence`, taken for the probability of the `predicted`
+            class `label`, whatever was predicted; the `confidence`, taken for the probability of the `predicted`
             class, of two; or, without any score, 1 for the label that was predicted and 0 for the others (`labels`).
-        positive: the one class that is looked at; each of the classes if not given.
+        label: the one class that is looked at; each of the classes if not given.
         absent: what a class without a score in a row had; None if that is not known.
 
     Attributes:
@@ -43,14 +43,14 @@ class OfScores(Metric):
     of_one: ClassVar[tuple[ScoredBy, ...]] = ("positive", "predicted")
 
     scored_by: ScoredBy = "classes"
-    positive: Label | None = None
+    label: Label | None = None
     absent: float | None = None
 
     def __post_init__(self) -> None:
         if self.scored_by not in get_args(ScoredBy):
             raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} must be one of {', '.join(get_args(ScoredBy))}")
-        if self.positive is None and self.scored_by in self.of_one:
-            raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} needs positive, the class that is looked at")
+        if self.label is None and self.scored_by in self.of_one:
+            raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} needs label, the class that is looked at")
         super().__post_init__()
 
     @property
@@ -80,7 +80,7 @@ class OfScores(Metric):
     def scored(self, columns: Columns) -> dict[str, np.ndarray]:
         """Codes of truths, a matrix of scores and the labels of its columns; NaN where a row has no score for one.
 
-        With `positive` that is the only label, and other truths are -1.
+        With `label` that is the only label, and other truths are -1.
 
         Raises:
             DataError: a row has no truth or no confidence.
@@ -88,10 +88,10 @@ class OfScores(Metric):
         """
         truth, labels = columns[TRUTH], columns[LABELS]
         refuse(columns, truth < 0, lambda row: "is scored but has no truth; such rows abstain")
-        if self.positive is None:
+        if self.label is None:
             matrix = columns[SCORES] if self.scored_by == "classes" else _one_hot(columns[PREDICTION], len(labels))
             return {TRUTH: truth, SCORES: matrix, LABELS: labels}
-        places = [place for place, label in enumerate(labels.tolist()) if label == self.positive]
+        places = [place for place, label in enumerate(labels.tolist()) if label == self.label]
         code = places[0] if places else -2
         if self.scored_by == "classes":
             score = columns[SCORES][:, code] if places else np.full(len(truth), np.nan)
@@ -102,14 +102,14 @@ class OfScores(Metric):
             if self.scored_by == "predicted":
                 self._refuse_many(labels)
                 score = np.where(columns[PREDICTION] == code, score, 1 - score)
-        positive = np.fromiter([self.positive], np.object_, 1)
+        positive = np.fromiter([self.label], np.object_, 1)
         return {TRUTH: np.where(truth == code, 0, -1), SCORES: score[:, None], LABELS: positive}
 
     def _refuse_many(self, labels: np.ndarray) -> None:
-        others = [label for label in labels.tolist() if label != self.positive]
+        others = [label for label in labels.tolist() if label != self.label]
         if len(others) > 1:
             raise SpecError(
-                f"{self.kind}: with the classes {self.positive!r}, {others[0]!r} and {others[1]!r} the confidence of "
+                f"{self.kind}: with the classes {self.label!r}, {others[0]!r} and {others[1]!r} the confidence of "
                 "one does not tell that of the others; give the scores of all, or scored_by='positive'"
             )
 

@@ -17,7 +17,7 @@ class AveragePrecision(OneVsRest):
 
     Args:
         scored_by: what the scores are, see `OfScores`.
-        positive: the one class that is looked at; each of the classes if not given.
+        label: the one class that is looked at; each of the classes if not given.
         absent: what a class without a score in a row had; without it the value is undefined where one lacks.
         average: over classes: `macro`, `weighted` by how often they are the truth, or `micro`.
         weighted: each row counts by the weight of its example.

@@ -18,12 +18,12 @@ from evaluand.metrics.log_loss import of_truth
 class Brier(OfScores, PartlyDefined):
     """The mean squared error of probabilities: Σ (probability − 1 for the truth, else 0)² over classes, 0 to 2.
 
-    With `positive` it is that of the one class, from 0 to 1, as with `halved` (for two classes both are the same).
+    With `label` it is that of the one class, from 0 to 1, as with `halved` (for two classes both are the same).
     Source: G. Brier, "Verification of forecasts expressed in terms of probability" (Monthly Weather Review 78, 1950).
 
     Args:
         scored_by: what the probabilities are, see `OfScores`.
-        positive: with two classes, the one whose probability is looked at.
+        label: with two classes, the one whose probability is looked at.
         absent: what a class without a probability in a row had: 0, or nothing that is known.
         halved: half of the sum over classes.
         weighted: each row counts by the weight of its example.
@@ -34,7 +34,7 @@ class Brier(OfScores, PartlyDefined):
         SpecError: `absent` is something else than 0.
 
     Example:
-        >>> Brier().range, Brier(positive="cat").range
+        >>> Brier().range, Brier(label="cat").range
         ((0.0, 2.0), (0.0, 1.0))
     """
 
@@ -52,7 +52,7 @@ class Brier(OfScores, PartlyDefined):
 
     @property
     def range(self) -> tuple[float, float]:
-        return (0.0, 1.0 if self.halved or self.positive is not None else 2.0)
+        return (0.0, 1.0 if self.halved or self.label is not None else 2.0)
 
     @property
     def row_range(self) -> tuple[float, float]:
@@ -62,7 +62,7 @@ class Brier(OfScores, PartlyDefined):
         rows = self.scored(columns)
         probabilities(columns, rows[SCORES], self.kind, whole=self.absent is None)
         truth = of_truth(rows, self.otherwise)
-        if self.positive is not None:
+        if self.label is not None:
             return {VALUE: np.square(1 - truth)}
         values = np.nansum(np.square(rows[SCORES]), axis=1) - 2 * truth + 1
         return {VALUE: np.maximum(values, 0.0) / (2 if self.halved else 1)}

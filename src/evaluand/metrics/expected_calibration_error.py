@@ -21,15 +21,15 @@ Norm = Literal["l1", "max"]
 class ExpectedCalibrationError(OfScores, Statistic):
     """The difference between mean confidence and share of right rows, over bins of rows of like confidence.
 
-    Without `positive`, a row is right where prediction and truth are one, and its confidence that of the prediction;
+    Without `label`, a row is right where prediction and truth are one, and its confidence that of the prediction;
     with it, where the truth is that class, and its confidence the probability of the class. The value depends on the
     bins, and with few rows in a bin even perfect confidences have one well above 0: compare only what has the same
     bins and about as many rows.
     Source: C. Guo et al., "On calibration of modern neural networks" (ICML 2017), section 2.
 
     Args:
-        scored_by: what the confidences are, see `OfScores`; `predicted` without `positive`.
-        positive: the one class whose probabilities are looked at.
+        scored_by: what the confidences are, see `OfScores`; `predicted` without `label`.
+        label: the one class whose probabilities are looked at.
         bins: how many.
         binning: bins of equal `width` of confidence, each with its upper end, or of equal `mass`, of as many rows each,
             none of which parts equal confidences.
@@ -65,17 +65,17 @@ class ExpectedCalibrationError(OfScores, Statistic):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (TRUTH, PREDICTION, CONFIDENCE) if self.positive is None else super().columns
+        return (TRUTH, PREDICTION, CONFIDENCE) if self.label is None else super().columns
 
     def prepare(self, columns: Columns) -> Columns:
-        if self.positive is None:
+        if self.label is None:
             truth, prediction = columns[TRUTH], columns[PREDICTION]
             refuse(columns, truth < 0, lambda row: "is scored but has no truth; such rows abstain")
             sure, right = numbers(columns, CONFIDENCE, self.kind), truth == prediction
         else:
             rows = self.scored(columns)
             sure, right = np.where(np.isnan(rows[SCORES]), self.otherwise, rows[SCORES])[:, 0], rows[TRUTH] == 0
-            refuse(columns, np.isnan(sure), lambda row: f"has no score for {self.positive!r}; absent=0 takes it for 0")
+            refuse(columns, np.isnan(sure), lambda row: f"has no score for {self.label!r}; absent=0 takes it for 0")
         probabilities(columns, sure[:, None], self.kind, whole=False)
         return {"sure": sure, "right": right.astype(np.float64)}
 

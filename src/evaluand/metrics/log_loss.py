@@ -22,7 +22,7 @@ class LogLoss(OfScores, PartlyDefined):
 
     Args:
         scored_by: what the probabilities are, see `OfScores`.
-        positive: with two classes, the one whose probability is given.
+        label: with two classes, the one whose probability is given.
         absent: what a class without a probability in a row had.
         clip: the least probability that is taken for any truth; scikit-learn takes 2.220446049250313e-16.
         weighted: each row counts by the weight of its example.
@@ -33,7 +33,7 @@ class LogLoss(OfScores, PartlyDefined):
         SpecError: `clip` does not lie between 0 and a half.
 
     Example:
-        >>> LogLoss(scored_by="positive", positive=True, clip=1e-15).clip
+        >>> LogLoss(scored_by="positive", label=True, clip=1e-15).clip
         1e-15
     """
 

@@ -42,7 +42,7 @@ class OneVsRest(OfScores, Statistic):
 
     Args:
         average: over classes: their mean (`macro`), their mean by how often they are the truth (`weighted`), or one
-            value of all pairs of a row and a class (`micro`). With `positive` there is only one.
+            value of all pairs of a row and a class (`micro`). With `label` there is only one.
 
     Raises:
         SpecError: there is no such average.

@@ -20,16 +20,16 @@ class RocAuc(OneVsRest):
 
     Args:
         scored_by: what the scores are, see `OfScores`.
-        positive: the one class that is looked at; each of the classes if not given.
+        label: the one class that is looked at; each of the classes if not given.
         absent: what a class without a score in a row had; without it the value is undefined where one lacks.
         average: over classes: `macro`, `weighted` by how often they are the truth, or `micro`.
         weighted: each row counts by the weight of its example.
         confidence: of the interval; None for a value without one.
 
     Example:
-        >>> metric = RocAuc(scored_by="positive", positive="cat", confidence=None)
+        >>> metric = RocAuc(scored_by="positive", label="cat", confidence=None)
         >>> metric.signature
-        'roc_auc v1 missing=leave_out reduce=first scored_by=positive positive=cat average=macro'
+        'roc_auc v1 missing=leave_out reduce=first scored_by=positive label=cat average=macro'
     """
 
     kind = "roc_auc"
