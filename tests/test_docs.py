@@ -42,7 +42,7 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
     "document",
     [
         f"docs/howto/{name}.md"
-        for name in ("adapters", "d3m", "detection", "estimator", "labels", "schemas", "service", "tagging")
+        for name in ("adapters", "d3m", "detection", "estimator", "fairness", "labels", "schemas", "service", "tagging")
     ],
 )
 def test_a_how_to_prints_what_it_says(document: str) -> None:
