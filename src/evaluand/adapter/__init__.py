@@ -150,8 +150,9 @@ class Pipeline:
         """Whether what it makes is no row any more."""
         return any(adapter.last for adapter in self.adapters)
 
-    def __call__(self, stream: Iterable[Row]) -> Adapted:
-        return Adapted(self, stream)
+    def __call__(self, stream: Iterable[Row], counts: Counts | None = None) -> Adapted:
+        """The rows made of a stream; `counts` are those of streams before, which go on."""
+        return Adapted(self, stream, Counts() if counts is None else counts)
 
     def adapt(self, row: Row, place: int = 0) -> Sequence[Row]:
         """The rows made of one; `place` says which row of the stream it is, for messages.
@@ -217,8 +218,8 @@ class Counts:
 class Adapted(Iterator[Row]):
     """The rows that a pipeline makes of a stream, with counts of what became of them so far."""
 
-    def __init__(self, pipeline: Pipeline, stream: Iterable[Row]) -> None:
-        self.counts = Counts()
+    def __init__(self, pipeline: Pipeline, stream: Iterable[Row], counts: Counts) -> None:
+        self.counts = counts
         self._rows = chain.from_iterable(self._made(pipeline, stream))
 
     def __iter__(self) -> Iterator[Row]:
