@@ -301,11 +301,25 @@ def test_a_path_must_lead_to_one_value(path: str, message: str) -> None:
         ([{"$scalar": "$.x"}, {"$func": "list"}], ["a", "1", "b", "2", "2"]),
         ([{"$list": "$.l[*]"}, {"$func": "join", "separator": "-"}], "p-q"),
         ([{"$list": "$.n[*]"}, {"$func": "reduce"}], 6),
+        ([{"$list": "$.l[*]"}, {"$func": "reduce"}], "pq"),
+        ([{"$list": "$['l','n']"}, {"$func": "reduce"}], ["p", "q", 1, 2, 3]),
         ([{"$func": "list"}], ["x", "l", "n", "o"]),
     ],
 )
 def test_a_computation_gives_what_python_gives(steps: Any, value: Any) -> None:
     assert computed(steps, {"x": "a1b22", "l": ["p", "q"], "n": [1, 2, 3], "o": {"k": "v"}}) == value
+
+
+def test_reduce_does_not_copy_what_it_has_added_up_for_each_list() -> None:
+    class Part(list[int]):
+        def __add__(self, other: Any) -> Any:
+            copied.append(len(self))
+            return Part(super().__add__(other))
+
+    copied: list[int] = []
+    parts = [Part([i]) for i in range(1000)]
+    assert computed([{"$list": "$.p[*]"}, {"$func": "reduce"}], {"p": parts}) == list(range(1000))
+    assert sum(copied) <= 1000
 
 
 @pytest.mark.parametrize(
@@ -314,6 +328,7 @@ def test_a_computation_gives_what_python_gives(steps: Any, value: Any) -> None:
         ([{"$scalar": "$.n"}, {"$func": "search", "pattern": "a"}], "made: search of an int: it works on text"),
         ([{"$scalar": "$.z"}, {"$func": "split", "pattern": "a"}], "made: split of null: it works on text"),
         ([{"$list": "$.e[*]"}, {"$func": "reduce"}], "made: reduce of a list: it works on a list of numbers, "),
+        ([{"$list": "$.m[*]"}, {"$func": "reduce"}], "made: reduce of a list: it works on a list of numbers, "),
         (
             [{"$list": "$.m[*]"}, {"$func": "join"}],
             "made: join of a list: it works on a list of texts (sequence item 0: ",
