@@ -296,6 +296,8 @@ def test_a_path_must_lead_to_one_value(path: str, message: str) -> None:
         ([{"$scalar": "$.x"}, {"$func": "search", "pattern": "(?P<n>\\d+)$", "group": "n"}], "22"),
         ([{"$scalar": "$.x"}, {"$func": "search", "pattern": "q"}], None),
         ([{"$scalar": "$.x"}, {"$func": "search", "pattern": "q", "default": "none"}], "none"),
+        ([{"$scalar": "$.x"}, {"$func": "search", "pattern": "a|(q)", "group": 1, "default": "none"}], "none"),
+        ([{"$scalar": "$.x"}, {"$func": "search", "pattern": "q*", "default": "none"}], ""),
         ([{"$scalar": "$.x"}, {"$func": "split", "pattern": "(\\d)", "maxsplit": 1}], ["a", "1", "b22"]),
         ([{"$scalar": "$.x"}, {"$func": "sub", "pattern": "([ab])", "repl": "<\\1>", "count": 1}], "<a>1b22"),
         ([{"$scalar": "$.x"}, {"$func": "list"}], ["a", "1", "b", "2", "2"]),

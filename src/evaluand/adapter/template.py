@@ -290,7 +290,8 @@ def _search(pattern: str, flags: int = 0, group: int | str = 0, default: Any = N
 
     def first(text: Any) -> Any:
         found = search(text)
-        return instead(text) if found is None else found.group(group)
+        value = None if found is None else found.group(group)  # None too where the group took no part
+        return instead(text) if value is None else value
 
     return first
 
