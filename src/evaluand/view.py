@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from evaluand import rows
 from evaluand.adapter import Counts, Pipeline
+from evaluand.adapter.columns import rows_of
 from evaluand.adapter.faults import AdapterError
 from evaluand.errors import SpecError
 from evaluand.roles import Roles
 from evaluand.rows import INDEX
-from evaluand.source import Faults, Source, values_of
+from evaluand.source import Faults, Source
 
 
 class View:
@@ -52,11 +52,10 @@ class View:
             AdapterError: a row cannot be transformed, or becomes none or several.
         """
         part = batch.select(list(self.columns))
-        plain = not any(rows.is_json(field) for field in part.schema)
-        made = self.pipeline.columns(part) if plain else None
+        made = self.pipeline.columns(part)
         if made is not None and made.num_rows == part.num_rows:
-            return map(_input, made.to_pylist())
-        return (self._one(row) for row in _rows(part))
+            return map(_input, rows_of(made))
+        return (self._one(row) for row in rows_of(part))
 
     def check(self, source: Source) -> None:
         """Transforms all rows once, so that what cannot be is known before anything is called.
@@ -66,7 +65,7 @@ class View:
         """
         faults, position = Faults(), 0
         for batch in source.batches():
-            for place, row in enumerate(_rows(batch.select(list(self.columns)))):
+            for place, row in enumerate(rows_of(batch.select(list(self.columns)))):
                 try:
                     self._one(row, self.counts)
                 except AdapterError as error:
@@ -86,12 +85,6 @@ class View:
                 "give that another name"
             )
         return _input(made[0])
-
-
-def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    names = batch.schema.names
-    columns = [values_of(batch, name) for name in names]
-    return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
 
 
 def _input(row: Any) -> Any:

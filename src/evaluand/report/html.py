@@ -175,8 +175,8 @@ def _plain_words(entry: Facts) -> Iterator[str]:
             lacking.append(f"{_name(scorer)} failed on {own - failed:,} of {total:,} answers")
         if graded.get("abstained"):
             lacking.append(f"{_name(scorer)} found nothing to grade in {graded['abstained']:,} of {total:,}")
-    if told := defaulted_text(entry["run"]["provenance"]):
-        yield f"{task}: asked with {_text(told)}."
+    if defaulted := defaulted_text(entry["run"]["provenance"]):
+        yield f"{task}: asked with {_text(defaulted)}."
     if lacking:
         yield f"{task}: {'; '.join(lacking)}."
     elif entry["evaluation"] is None:
