@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from evaluand.adapter.faults import AdapterSpecError
 from evaluand.comparison import compare
@@ -17,6 +20,10 @@ from evaluand.evaluation import Evaluator
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.output_view import OutputView
+from evaluand.report.examples import Examples
+from evaluand.report.facts import Part, report_facts, run_facts
+from evaluand.report.html import write_report
+from evaluand.report.terminal import artifact_table
 from evaluand.run import Runner
 from evaluand.scorers.exact_match import ExactMatch
 from evaluand.scorers.includes import Includes
@@ -128,6 +135,57 @@ def test_a_row_that_fails_may_have_another_put_in_its_place_but_not_be_left_out(
     assert [e.input for e in seen] == [{"x": None}] * 2
     with pytest.raises(SpecError, match="a view keeps every example"):
         data().view({"adapters": adapters, "onError": "skip"})
+
+
+def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() -> None:
+    rows = [*ROWS, {**ROWS[0], "id": "c", "lang": None}]
+    explode = [{"kind": "ExplodeCollections", "configuration": {"collections": ["lang"]}}]
+    default = {"prompt": "1 + 1"}
+    plain = Runner().run(completes, data().view(PROMPT))
+    made = Runner().run(completes, data(rows).view({"adapters": explode, "onError": "default", "default": default}))
+    told = made.manifest["provenance"]["defaulted"]
+    assert told == {
+        "rows": 3,
+        "of": 3,
+        "reasons": {
+            "ExplodeCollections: lang is a str, not a list": 2,
+            "ExplodeCollections: lang is null, not a list": 1,
+        },
+    }
+    assert "defaulted" not in plain.manifest["provenance"]
+    shown = "the view's default in the place of 3 of 3 rows: 2 × ExplodeCollections: lang is a str, not a list; 1 × "
+    parts = [Part("t", made, None)]
+    page = io.BytesIO()
+    write_report(report_facts("r", parts, []), Examples(parts, [], limit=0), page)
+    assert f"asked with {escape(shown)}" in page.getvalue().decode()
+    console = Console(file=io.StringIO(), width=400)
+    about = {"kind": "runs", "id": made.id, "names": [], "status": "sealed", "manifest": made.manifest}
+    console.print(artifact_table(about | run_facts(made)))
+    assert shown in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_view_writes_no_other_index() -> None:
+    with pytest.raises(DataError) as raised:
+        data().view([{"kind": "Rename", "configuration": {"_index_": "n", "text": "_index_"}}])
+    assert str(raised.value.faults[0]).endswith(
+        "_index_ 0: the view writes '2 + 2' to _index_, which no task sees; give that another name"
+    )
+
+
+UPLOAD = [{"kind": "FileUpload", "configuration": {"field": "$.text", "encoding": "utf-8"}}]
+
+
+def test_no_view_makes_uploads() -> None:
+    with pytest.raises(SpecError, match="FileUpload makes requests: it belongs to the task's input_pipeline"):
+        data().view(UPLOAD)
+    with pytest.raises(SpecError, match="FileUpload makes requests; it has no place in a view of outputs"):
+        OutputView(ExactMatch(), UPLOAD)
+
+
+@pytest.mark.parametrize("more", [{"onError": "skip"}, {"onError": "default", "default": {"text": ""}}])
+def test_a_view_of_outputs_has_no_other_way_with_what_it_cannot_transform(more: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match="costs its grade: leave onError out"):
+        OutputView(ExactMatch(), {"adapters": ANSWER, **more})
 
 
 def test_columns_and_rows_give_the_same_inputs() -> None:

@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from evaluand import rows
-from evaluand.adapter import Pipeline
+from evaluand.adapter import Counts, Pipeline
+from evaluand.adapter.columns import rows_of
 from evaluand.adapter.faults import AdapterError
 from evaluand.errors import SpecError
 from evaluand.roles import Roles
 from evaluand.rows import INDEX
-from evaluand.source import Faults, Source, values_of
+from evaluand.source import Faults, Source
 
 
 class View:
@@ -27,12 +27,20 @@ class View:
     Args:
         pipeline: the adapters; each row must become exactly one.
         roles: those of the dataset.
+
+    Attributes:
+        counts: what became of the dataset's rows when they were checked.
+
+    Raises:
+        SpecError: the pipeline leaves rows out, or makes requests.
     """
 
     def __init__(self, pipeline: Pipeline, roles: Roles) -> None:
         if pipeline.on_error == "skip":
             raise SpecError("a view keeps every example: give onError default with a row, not skip")
-        self.pipeline = pipeline
+        if pipeline.last:
+            raise SpecError("FileUpload makes requests: it belongs to the task's input_pipeline, not to a view")
+        self.pipeline, self.counts = pipeline, Counts()
         own = (roles.input, roles.id, roles.attributes, roles.metadata)
         names = [name for role in own if role for name in ([role] if isinstance(role, str) else role)]
         self.columns = tuple(dict.fromkeys([INDEX, *names]))
@@ -44,11 +52,10 @@ class View:
             AdapterError: a row cannot be transformed, or becomes none or several.
         """
         part = batch.select(list(self.columns))
-        plain = not any(rows.is_json(field) for field in part.schema)
-        made = self.pipeline.columns(part) if plain else None
+        made = self.pipeline.columns(part)
         if made is not None and made.num_rows == part.num_rows:
-            return map(_input, made.to_pylist())
-        return (self._one(row) for row in _rows(part))
+            return map(_input, rows_of(made))
+        return (self._one(row) for row in rows_of(part))
 
     def check(self, source: Source) -> None:
         """Transforms all rows once, so that what cannot be is known before anything is called.
@@ -58,27 +65,26 @@ class View:
         """
         faults, position = Faults(), 0
         for batch in source.batches():
-            for place, row in enumerate(_rows(batch.select(list(self.columns)))):
+            for place, row in enumerate(rows_of(batch.select(list(self.columns)))):
                 try:
-                    self._one(row)
+                    self._one(row, self.counts)
                 except AdapterError as error:
                     faults.add(source.where(position + place), str(error))
             position += batch.num_rows
         faults.check()
 
-    def _one(self, row: dict[str, Any]) -> Any:
-        made: Sequence[Any] = list(self.pipeline([row]))
+    def _one(self, row: dict[str, Any], counts: Counts | None = None) -> Any:
+        made: Sequence[Any] = list(self.pipeline([row], counts))
         if len(made) != 1:
             raise AdapterError(
                 f"{INDEX} {row[INDEX]}: the view makes {len(made)} inputs of it; make one of each example"
             )
+        if isinstance(made[0], dict) and made[0].get(INDEX, row[INDEX]) != row[INDEX]:
+            raise AdapterError(
+                f"{INDEX} {row[INDEX]}: the view writes {made[0][INDEX]!r} to {INDEX}, which no task sees; "
+                "give that another name"
+            )
         return _input(made[0])
-
-
-def _rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    names = batch.schema.names
-    columns = [values_of(batch, name) for name in names]
-    return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
 
 
 def _input(row: Any) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 SHORT_ID = 12
 LABEL = 60
 _HUGE = 1e15
+_REASONS = 5
 _JOINERS = "\u200c\u200d"
 
 
@@ -115,6 +116,16 @@ def _apart(words: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> Ite
         held = Counter(other.get(name) for other in others)
         if None in held or held[word] * 2 <= len(others):
             yield word
+
+
+def defaulted_text(provenance: Mapping[str, Any] | None) -> str:
+    """How many rows of the dataset a view's default took the place of, with the first reasons; empty if none."""
+    told = (provenance or {}).get("defaulted")
+    if not told:
+        return ""
+    reasons = [f"{times:,} × {why}" for why, times in list(told["reasons"].items())[:_REASONS]]
+    more = ["…"] if len(told["reasons"]) > _REASONS else []
+    return f"the view's default in the place of {told['rows']:,} of {told['of']:,} rows: " + "; ".join(reasons + more)
 
 
 def clusters_text(rows: Iterable[Mapping[str, Any]]) -> str:
