@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import logging
 import os
@@ -901,6 +902,32 @@ def test_an_answer_that_is_no_batch_fails_every_row_of_it(serve: Any, answer: An
     server = serve(lambda rows: answer)
     run = Runner().run(ServiceTask(server.url, batch=2), data("a", "b"))
     assert outcomes(run) == [("BadAnswer", "form")] * 2
+
+
+class Uncopied(Exception):
+    """An error that is not made of its message."""
+
+    def __init__(self, place: str, told: str) -> None:
+        super().__init__(f"{place}: {told}")
+
+
+@pytest.mark.parametrize("error", [ParameterError([(("headers",), "is not set")]), Uncopied("headers", "is not set")])
+def test_any_error_of_a_batch_is_that_of_each_of_its_rows(error: Exception) -> None:
+    async def send(rows: Any) -> Any:
+        raise error
+
+    async def ask_both() -> list[Any]:
+        batches = Batches(2, send, "deduplicate", "fail", "ignore")
+        asked = [batches.ask(Asked(index, 0, {"text": "a"})) for index in (0, 1)]
+        return await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), PATIENCE)
+
+    told = asyncio.run(ask_both())
+    assert [(type(each), str(each)) for each in told] == [(type(error), "headers: is not set")] * 2
+
+
+def test_a_copy_of_wrong_parameters_tells_the_same() -> None:
+    error = ParameterError([(("headers", "X"), "cannot be sent")])
+    assert (str(copy.copy(error)), copy.copy(error).faults) == (str(error), error.faults)
 
 
 def test_a_batch_that_fails_is_tried_again_row_by_row_count(serve: Any) -> None:

@@ -167,6 +167,14 @@ def _give(answer: asyncio.Future[Any], output: Any) -> None:
     if isinstance(output, asyncio.CancelledError):
         answer.cancel()
     elif isinstance(output, BaseException):
-        answer.set_exception(copy.copy(output))  # each call raises one of its own
+        answer.set_exception(_copied(output))
     else:
         answer.set_result(output)
+
+
+def _copied(error: BaseException) -> BaseException:
+    """Each call raises an error of its own, unless it is one that cannot be copied."""
+    try:
+        return copy.copy(error)
+    except Exception:
+        return error
