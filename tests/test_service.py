@@ -770,6 +770,25 @@ def test_services_are_the_same_where_model_version_and_pipelines_are() -> None:
     assert "example" not in json.dumps(same)
 
 
+@pytest.mark.parametrize("http", [True, False])
+def test_a_service_stays_what_it_was_made_of(serve: Any, http: bool) -> None:
+    steps: list[Any] = [{"kind": "Rename", "configuration": {"text": "prompt"}}]
+    headers = {"X-A": "1"}
+    schema: dict[str, Any] = {"type": "object", "properties": {"prompt": {"type": "string"}}, "required": ["prompt"]}
+    server, given = serve(lambda asked: asked), {"input_pipeline": steps, "output_schema": schema}
+    task = ServiceTask(server.url, headers=headers, **given) if http else LocalServiceTask(lambda row: row, **given)
+    steps[0]["configuration"]["text"] = "other"
+    steps.append({"kind": "Drop", "configuration": {"fields": ["prompt"]}})
+    headers["Authorization"] = "Bearer sk-live"
+    schema["properties"]["prompt"] = {"type": "integer"}
+    before = task.identify()
+    task.input_pipeline[0]["configuration"]["text"] = "other"  # type: ignore[index]
+    assert outcomes(Runner().run(task, data("a"))) == [[{"prompt": "a"}]]
+    assert task.identify() == before
+    assert all("authorization" not in head for head in server.heads)
+    assert "sk-live" not in repr(task)
+
+
 def test_a_service_without_a_version_is_asked_every_time_and_says_why(serve: Any) -> None:
     server = serve(lambda asked: asked)
     runner = Runner()

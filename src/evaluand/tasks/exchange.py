@@ -71,7 +71,7 @@ class Exchange:
     """
 
     def __init__(self, url: str, method: str, headers: Mapping[str, str]) -> None:
-        self.url, self.method, self.headers = url, method, headers
+        self.url, self.method, self.headers = url, method, dict(headers)
         faults: list[tuple[tuple[str, ...], str]] = [(("url",), told) for told in _faults_of_url(url)]
         faults += [(("headers", name), told) for name, value in headers.items() for told in _faults_of(name, value)]
         if faults:

@@ -58,6 +58,8 @@ class _Service(Task[Any, Any]):
         faults = list(self._faults())
         if faults:
             raise ParameterError(faults)
+        for name, pipeline in self._pipelines.items():  # what is called later is what was given now
+            object.__setattr__(self, name, pipeline.spec)
 
     @property
     def name(self) -> str:
@@ -269,6 +271,10 @@ class ServiceTask(_Service):
 
     transient = ("TaskTimeout",)
     __pydantic_config__ = {"coerce_numbers_to_str": True}  # noqa: RUF012 - in YAML, `3` is a number
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "headers", dict(self.headers))
 
     def prepare(self, dataset: Dataset) -> None:
         """Raises a SpecError where the service cannot be asked: a variable is not set, no HTTP client is installed."""
