@@ -28,6 +28,7 @@ from evaluand.engine import Aborted, Policy
 from evaluand.errors import ParameterError, SpecError
 from evaluand.evaluation import Evaluator
 from evaluand.experiment import Experiment
+from evaluand.pace import Pace
 from evaluand.run import Run, Runner
 from evaluand.store import MemoryStore
 from evaluand.stores.directory import DirectoryStore
@@ -853,7 +854,77 @@ def test_a_bad_row_costs_its_batch_nothing(serve: Any) -> None:
     server = serve(in_batches())
     run = Runner(policy=QUICK).run(ServiceTask(server.url, batch=3), data("a", "bad", "c"))
     assert outcomes(run) == [[{"said": "a"}], ("BadRequest", "400"), [{"said": "c"}]]
-    assert sorted(len(rows) for rows in server.rows) == [1, 1, 1, 3]
+    assert [len(rows) for rows in server.rows] == [3, 1, 2, 1, 1]
+
+
+def test_a_refused_batch_is_halved_until_the_bad_row_is_found(serve: Any) -> None:
+    server = serve(in_batches())
+    texts = ["bad" if n == 37 else str(n) for n in range(64)]
+    run = Runner(policy=Policy(concurrency=64)).run(ServiceTask(server.url, batch=64), data(*texts))
+    assert run.counts == {"completed": 63, "failed": 1}
+    assert [len(rows) for rows in server.rows] == [64, 32, 32, 16, 8, 4, 4, 2, 1, 1, 2, 8, 16]
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 405])
+def test_a_refusal_that_has_nothing_to_do_with_the_rows_is_asked_for_once(serve: Any, status: int) -> None:
+    server = serve(lambda rows: Reply(status))
+    run = Runner(policy=Policy(concurrency=8)).run(ServiceTask(server.url, batch=8), data(*range(8)))
+    assert outcomes(run) == [("BadRequest", str(status))] * 8
+    assert len(server.asked) == 1
+
+
+def test_the_first_bad_row_of_a_batch_stops_the_run_and_all_requests(serve: Any) -> None:
+    server = serve(in_batches())
+    asked = ServiceTask(server.url, batch=4, on_bad_request="abort", model="m", version="1")
+    runner = Runner(MemoryStore(), Policy(concurrency=4))
+    with pytest.raises(Aborted, match="_index_ 1, replication 0: BadRequest: 400"):
+        runner.run(asked, data("a", "bad", "bad", "d"))
+    assert [len(rows) for rows in server.rows] == [4, 2, 1, 1]
+
+
+def test_the_requests_that_a_refused_batch_becomes_keep_the_rate(serve: Any) -> None:
+    server, period = serve(lambda rows: Reply(400)), 0.5
+    policy = Policy(concurrency=8, rate=Pace(8, period))
+    run = Runner(policy=policy).run(ServiceTask(server.url, batch=8), data(*range(8)))
+    assert run.counts == {"failed": 8}
+    assert len(server.times) == 15
+    assert server.times[-1] - server.times[0] >= period  # 8 turns of the first period are those of the rows
+
+
+@pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer ${API_TOKEN}"}])
+def test_in_a_batch_a_row_costs_only_itself(
+    serve: Any, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]
+) -> None:
+    monkeypatch.setenv("API_TOKEN", SECRET)
+    alone = {"half": json.loads('"\\ud800"'), "secret": SECRET, "list": []}
+
+    def answer(rows: Any) -> Any:
+        several = rows if isinstance(rows, list) else [rows]
+        made = [{"_index_": row["_index_"], "said": alone.get(row["text"], "a")} for row in several]
+        return made if isinstance(rows, list) else made[0]
+
+    server, examples = serve(answer), data("good", "half", "secret", float("nan"))
+    with_index = [{"kind": "Select", "configuration": {"fields": ["_index_", "text"]}}]
+    service: dict[str, Any] = {"input_pipeline": with_index, "headers": headers}
+    runs = [
+        Runner(policy=Policy(concurrency=4)).run(ServiceTask(server.url, batch=batch, **service), examples)
+        for batch in (None, 3)
+    ]
+    assert outcomes(runs[0]) == outcomes(runs[1])
+    assert messages(runs[0]) == messages(runs[1])
+    assert [len(rows) for rows in server.rows[3:]] == [3]
+    assert runs[1].counts == {"completed": 1 if headers else 2, "failed": 3 if headers else 2}
+    local = Runner().run(LocalServiceTask(answer, input_pipeline=with_index), examples)
+    assert headers or outcomes(local) == outcomes(runs[1])
+
+
+def test_an_element_for_no_row_costs_the_others_nothing_where_such_are_ignored(serve: Any) -> None:
+    server = serve(in_batches(lambda out: [{"text": "?"}, 3, {"_index_": "0"}, *out]))
+    run = Runner().run(ServiceTask(server.url, batch=4, on_foreign="ignore"), data(*"abcd"))
+    assert outcomes(run) == [[{"said": text}] for text in "abcd"]
+    assert logged(run, "foreign_outputs") == 3
+    run = Runner().run(ServiceTask(server.url, batch=4), data(*"abcd"))
+    assert "3 of its outputs are for an _index_ that was not asked: none, none, none" in messages(run)[0]
 
 
 def logged(run: Run, name: str) -> int:
@@ -894,15 +965,15 @@ def test_foreign_outputs_fail_their_batch_or_are_left_out_and_counted(serve: Any
 
 
 def test_foreign_outputs_are_counted_by_a_row_that_still_waits() -> None:
-    first, second = (Asked(index, 0, {"text": "a"}) for index in (0, 1))
+    first, second = (Asked(index, 0, json.dumps({"_index_": index, "text": "a"}).encode()) for index in (0, 1))
 
     async def ask_both() -> Any:
         asked, answered = asyncio.Event(), asyncio.Event()
 
-        async def send(rows: list[dict[str, Any]]) -> Any:
+        async def send(rows: bytes) -> Any:
             asked.set()
             await answered.wait()
-            return [{"_index_": 7}, *rows]
+            return [{"_index_": 7}, *json.loads(rows)]
 
         batches = Batches(2, send, "deduplicate", "fail", "ignore")
         calls = [asyncio.ensure_future(batches.ask(each)) for each in (first, second)]
@@ -916,7 +987,7 @@ def test_foreign_outputs_are_counted_by_a_row_that_still_waits() -> None:
     assert (first.notes, second.notes) == ({}, {"foreign_outputs": 1})
 
 
-@pytest.mark.parametrize("answer", [{}, [1], [{}], [{"_index_": "0"}], None])
+@pytest.mark.parametrize("answer", [{}, None])
 def test_an_answer_that_is_no_batch_fails_every_row_of_it(serve: Any, answer: Any) -> None:
     server = serve(lambda rows: answer)
     run = Runner().run(ServiceTask(server.url, batch=2), data("a", "b"))
@@ -937,7 +1008,7 @@ def test_any_error_of_a_batch_is_that_of_each_of_its_rows(error: Exception) -> N
 
     async def ask_both() -> list[Any]:
         batches = Batches(2, send, "deduplicate", "fail", "ignore")
-        asked = [batches.ask(Asked(index, 0, {"text": "a"})) for index in (0, 1)]
+        asked = [batches.ask(Asked(index, 0, b"{}")) for index in (0, 1)]
         return await asyncio.wait_for(asyncio.gather(*asked, return_exceptions=True), PATIENCE)
 
     told = asyncio.run(ask_both())

@@ -19,6 +19,7 @@ from evaluand.dataset import Dataset
 from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import digest, seed_of
+from evaluand.pace import Pace
 from evaluand.trace import TaskSpan
 
 Input = TypeVar("Input")
@@ -38,6 +39,7 @@ class Request:
         digest: 16 bytes that stand for what the task can see of the example.
         run_seed: the seed of the whole run.
         timeout: seconds the call may take, or None; for tasks that can end what they started.
+        pace: what limits how many attempts may start, or None; for tasks that make several requests of one.
     """
 
     input: Any
@@ -48,6 +50,7 @@ class Request:
     digest: bytes
     run_seed: int
     timeout: float | None = None
+    pace: Pace | None = None
 
     @property
     def seed(self) -> int:

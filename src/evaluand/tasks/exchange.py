@@ -23,7 +23,6 @@ from weakref import WeakKeyDictionary
 
 import orjson
 
-from evaluand import ids
 from evaluand._version import __version__
 from evaluand.errors import ParameterError, SpecError, TaskError, TransientError
 
@@ -104,10 +103,20 @@ class Exchange:
             BadRequest: it refuses.
             BadAnswer: what came is no JSON, or not all of it.
         """
-        answer = self._parsed(await self._body(body))
-        if self._names:
-            self._check_keeps_secrets(ids.encode(answer))
-        return answer
+        return self._parsed(await self._body(body))
+
+    def check_output(self, output: Any) -> None:
+        """Stops at what an answer holds that must not be stored.
+
+        Raises:
+            BadAnswer: the value of a variable.
+        """
+        if not self._names:
+            return
+        text = json.dumps(output)
+        for name, value in self._secrets.items():
+            if len(value) >= _SECRET and _in_json(value).decode() in text:
+                raise BadAnswer(f"the answer repeats the environment variable {name}, so it is not kept", code="secret")
 
     async def _body(self, body: Mapping[str, Any]) -> bytes:
         http, client = _library(), await self._client()
@@ -133,12 +142,6 @@ class Exchange:
             for written in (value, _in_json(value).decode(), value.replace("\\", "\\\\").replace("'", "\\'")):
                 text = text.replace(written, f"${{{name}}}")
         return text
-
-    def _check_keeps_secrets(self, text: bytes) -> None:
-        """Raises a BadAnswer where canonical JSON repeats the value of a variable, which must not be stored."""
-        for name, value in self._secrets.items():
-            if len(value) >= _SECRET and _in_json(value) in text:
-                raise BadAnswer(f"the answer repeats the environment variable {name}, so it is not kept", code="secret")
 
     def _parsed(self, body: bytes) -> Any:
         try:

@@ -247,7 +247,8 @@ class ServiceTask(_Service):
             in any order. An element of it may hold several answers as `responses`.
         on_duplicate: what a second output for an `_index_` does: `deduplicate` (the first counts) or `fail` its row.
         on_missing: what a missing output does: `fail` its row, or `ignore`, which is no answer.
-        on_foreign: what an output for an unknown `_index_` does: `fail` the rows of its batch, or `ignore`.
+        on_foreign: what an output for an unknown `_index_`, or without one, does: `fail` the rows of its batch, or
+            `ignore`.
 
     Raises:
         ParameterError: a parameter cannot be as it is; all of them at once.
@@ -290,7 +291,8 @@ class ServiceTask(_Service):
             if self.batch is None:
                 answer = await self._exchange.ask(**_body_of(row))
             else:
-                asked = Asked(request.index, request.replication, row)
+                element = _written({**row, INDEX: request.index})
+                asked = Asked(request.index, request.replication, element, request.pace)
                 answer = await self._batches.ask(asked)
                 for name, count in asked.notes.items():
                     request.task_span.log(name, count)
@@ -299,6 +301,7 @@ class ServiceTask(_Service):
                 raise Skipped(str(error), code=error.code) from None
             error.stops = self.on_bad_request == "abort"
             raise
+        self._exchange.check_output(answer)
         return self._output(answer, request)
 
     @property
@@ -339,10 +342,11 @@ class ServiceTask(_Service):
 
     @cached_property
     def _batches(self) -> Batches:
-        return Batches(self.batch or 1, self._answers, self.on_duplicate, self.on_missing, self.on_foreign)
+        stops = self.on_bad_request == "abort"
+        return Batches(self.batch or 1, self._answers, self.on_duplicate, self.on_missing, self.on_foreign, stops)
 
-    async def _answers(self, rows: list[dict[str, Any]]) -> Any:
-        return await self._exchange.ask(**_body_of(rows))
+    async def _answers(self, rows: bytes) -> Any:
+        return await self._exchange.ask(**_json_body(rows))
 
 
 @dataclass(frozen=True)
@@ -401,7 +405,11 @@ def _body_of(row: Any) -> dict[str, Any]:
         upload = row[UPLOAD]
         file = (upload["filename"], upload["content"], upload["contentType"])
         return {"files": {upload["name"]: file}, "data": upload["formFields"]}
-    return {"content": _written(row), "headers": {"Content-Type": "application/json"}}
+    return _json_body(_written(row))
+
+
+def _json_body(content: bytes) -> dict[str, Any]:
+    return {"content": content, "headers": {"Content-Type": "application/json"}}
 
 
 def _written(row: Any) -> bytes:
