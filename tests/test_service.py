@@ -252,6 +252,27 @@ def test_the_input_is_sent_as_an_object_and_its_index_only_where_a_pipeline_name
     assert ServiceTask(server.url, input_pipeline=[RENAME]).reads == ()
 
 
+@pytest.mark.parametrize(
+    ("kind", "configuration", "names"),
+    [
+        ("Rename", {"doc_index_id": "id"}, False),
+        ("Rename", {"_response_index_": "id"}, False),
+        ("TransformJSON", {"prompt": "what is _index_ good for?"}, False),
+        ("TransformJSON", {"prompt": "$.doc_index_id"}, False),
+        ("TransformJSON", {"prompt": "$.my-_index_"}, False),
+        ("Rename", {"_index_": "id"}, True),
+        ("Drop", {"fields": ["_index_"]}, True),
+        ("TransformJSON", {"prompt": "$['_index_']"}, True),
+        ("TransformJSON", {"prompt": {"$compute": {"$list": "$[?@._index_==1]"}}}, True),
+        ("ExplodeCollections", {"collections": ["text"], "index": {"i": "_index_"}}, True),
+        ("FileUpload", {"field": "$.text", "formFields": {"i": "$._index_"}}, True),
+    ],
+)
+def test_only_a_key_a_field_or_a_step_of_a_path_names_the_index(kind: str, configuration: Any, names: bool) -> None:
+    task = ServiceTask("http://127.0.0.1/", input_pipeline=[{"kind": kind, "configuration": configuration}])
+    assert task.reads == (("index",) if names else ())
+
+
 def test_an_input_that_is_no_object_is_sent_under_a_name(serve: Any) -> None:
     server = serve(lambda asked: asked)
     run = Runner().run(ServiceTask(server.url), Dataset.from_rows([{"input": 3}]))

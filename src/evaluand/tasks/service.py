@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime as dt
 import inspect
 import json
+import re
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -131,8 +132,7 @@ class _Service(Task[Any, Any]):
     @cached_property
     def _names_index(self) -> bool:
         """Whether what leads to the service asks for the example's `_index_`; then it is given, else never sent."""
-        told = [self._pipelines[name].spec for name in ("client_pipeline", "input_pipeline")]
-        return INDEX in ids.encode(told).decode().replace(RESPONSE_INDEX, "")
+        return any(_names_index(self._pipelines[name].spec) for name in ("client_pipeline", "input_pipeline"))
 
     def _asked(self, request: Request) -> dict[str, Any]:
         """What the service is asked: one object.
@@ -397,6 +397,15 @@ class LocalServiceTask(_Service):
         return Identity(
             spec | {"fingerprint": code.digest}, code.pinned, code.unpinned, {**parts, **code.parts, **code.files}
         )
+
+
+def _names_index(given: Any) -> bool:
+    """Whether `_index_` stands in a configuration as a key, the name of a field or a step of a path."""
+    if isinstance(given, Mapping):
+        return any(_names_index(each) for pair in given.items() for each in pair)
+    if isinstance(given, list | tuple):
+        return any(map(_names_index, given))
+    return isinstance(given, str) and INDEX in re.split(r"[^\w@-]+" if given.startswith("$") else r"[.\[\]'\"]", given)
 
 
 def _body_of(row: Any) -> dict[str, Any]:
