@@ -23,6 +23,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from evaluand import ids
 from evaluand.dataset import Dataset
 from evaluand.engine import Aborted, Policy
 from evaluand.errors import ParameterError, SpecError
@@ -30,6 +31,7 @@ from evaluand.evaluation import Evaluator
 from evaluand.experiment import Experiment
 from evaluand.pace import Pace
 from evaluand.run import Run, Runner
+from evaluand.schema import Schema
 from evaluand.store import MemoryStore
 from evaluand.stores.directory import DirectoryStore
 from evaluand.tasks.batches import Asked, Batches
@@ -225,6 +227,28 @@ def test_an_item_that_does_not_fit_the_output_schema_fails_its_row(
     run = Runner().run(task, data("right", "wrong"))
     assert outcomes(run) == [[fits], ("BadAnswer", "schema")]
     assert messages(run) == [f"{told} is a whole number (3), not a text: it does not fit the output schema"]
+
+
+@pytest.mark.parametrize("word", ["$defs", "definitions"])
+def test_an_output_schema_may_name_its_parts(word: str) -> None:
+    span = {"type": "object", "properties": {"tag": {"type": "string"}}, "required": ["tag"]}
+    schema = {
+        "type": "object",
+        "properties": {"spans": {"type": "array", "items": {"$ref": f"#/{word}/Span"}}},
+        "required": ["spans"],
+        word: {"Span": span},
+    }
+    task = LocalServiceTask(lambda asked: {"spans": [{"tag": asked["text"]}]}, output_schema=schema)
+    run = Runner().run(task, data("A", 1))
+    assert outcomes(run) == [[{"spans": [{"tag": "A"}]}], ("BadAnswer", "schema")]
+
+
+def test_the_first_item_that_does_not_fit_is_told_by_its_place() -> None:
+    rows = {"a": [{"n": 1}, {"n": "x"}, {"n": "y"}], "b": [{"n": n} for n in range(3000)], "c": []}
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+    run = Runner().run(LocalServiceTask(lambda asked: rows[asked["text"]], output_schema=schema), data(*rows))
+    assert outcomes(run) == [("BadAnswer", "schema"), rows["b"], []]
+    assert messages(run) == ["item 1.n is a text ('x'), not a whole number: it does not fit the output schema"]
 
 
 def test_an_async_function_is_a_service_too() -> None:
@@ -773,6 +797,8 @@ def test_services_are_the_same_where_model_version_and_pipelines_are() -> None:
     same = spec()
     assert spec("http://b.example:8080/v2?key=1") == same
     assert spec(headers={"X-Trace": "1"}, method="PUT", on_bad_request="abort") == same
+    assert spec(batch=2) == same
+    assert spec(on_duplicate="fail", on_missing="ignore", on_foreign="ignore") == same
     assert spec(input_pipeline=RENAME) == same
     assert spec(input_pipeline={"adapters": [dict(RENAME)]}) == same
     others: list[dict[str, Any]] = [
@@ -785,11 +811,38 @@ def test_services_are_the_same_where_model_version_and_pipelines_are() -> None:
         {"output_schema": pa.schema([("text", pa.string())])},
         {"items": True},
         {"on_bad_request": "skip"},
-        {"on_missing": "ignore"},
+        {"batch": 2, "on_missing": "ignore"},
     ]
     made = [json.dumps(spec(**other), sort_keys=True) for other in others]
     assert len({*made, json.dumps(same, sort_keys=True)}) == len(others) + 1
     assert "example" not in json.dumps(same)
+
+
+def test_what_an_output_schema_says_to_people_is_no_part_of_identity() -> None:
+    def digest(schema: Any) -> bytes:
+        return ids.digest(
+            ServiceTask("http://a.example/", model="m", version="1", output_schema=schema).identify().spec
+        )
+
+    span = {"type": "object", "properties": {"tag": {"enum": ["A", "B"]}}, "required": ["tag"]}
+    spans = {"type": "array", "items": {"$ref": "#/$defs/Span"}}
+    of_strings = {"type": "object", "additionalProperties": {"type": "string"}}
+    fields = {"text": {"type": "string"}, "spans": spans, "more": of_strings}
+    schema = {"type": "object", "properties": fields, "required": ["text"], "$defs": {"Span": span}}
+    told = {
+        "title": "Answer",
+        "description": "what the model said",
+        "type": "object",
+        "required": ["text"],
+        "properties": {
+            "more": of_strings | {"title": "More"},
+            "spans": {"type": "array", "items": {"$ref": "#/definitions/Entity"}, "description": "all of them"},
+            "text": {"type": "string", "title": "The text"},
+        },
+        "definitions": {"Entity": span | {"title": "An entity", "description": "one"}},
+    }
+    assert digest(schema) == digest(told) == digest(Schema.of(told)) == digest(Schema.of(schema).arrow)
+    assert digest(schema | {"required": ["text", "spans"]}) != digest(schema)
 
 
 @pytest.mark.parametrize("http", [True, False])

@@ -17,7 +17,7 @@ import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -28,6 +28,7 @@ from evaluand.dataset import Dataset
 from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, with_article
 from evaluand.fingerprint import Identity, fingerprint
 from evaluand.schema import Schema
+from evaluand.schema.kinds import Array, Map, Record, Type
 from evaluand.task import Alternatives, Request, Task
 from evaluand.tasks.batches import Asked, Batches
 from evaluand.tasks.exchange import BadAnswer, BadRequest, Exchange
@@ -75,7 +76,7 @@ class _Service(Task[Any, Any]):
         spec |= {name: pipeline.spec for name, pipeline in self._pipelines.items()}
         spec |= {"items": self.items, **self._handling}
         if self.output_schema is not None:
-            spec["output_schema"] = self._schema.json
+            spec["output_schema"] = Schema(_bare(self._schema.record)).json
         parts = {name: ids.digest(spec[name]).hex() for name in (*_PIPELINES, "output_schema") if name in spec}
         parts |= {"address": self._address, "model": str(self.model), "version": str(self.version)}
         if self.version is not None:
@@ -122,8 +123,8 @@ class _Service(Task[Any, Any]):
         """The schema of an item, as that of a row whose only field is the item."""
         given = self.output_schema
         item = dict(given if isinstance(given, Mapping) else Schema.of(given).json)
-        row = {"type": "object", "properties": {"item": item}, "required": ["item"]}
-        return Schema.of(row | {"$defs": item.pop("$defs", {})})
+        shared = {word: item.pop(word) for word in ("$defs", "definitions") if word in item}  # named from the whole
+        return Schema.of({"type": "object", "properties": {"item": item}, "required": ["item"]} | shared)
 
     @cached_property
     def _pipelines(self) -> dict[str, Pipeline]:
@@ -171,24 +172,28 @@ class _Service(Task[Any, Any]):
             items = [item for row in rows for item in self._pipelines["output_pipeline"].adapt(row, request.index)]
         except AdapterError as error:
             raise BadAnswer(f"output_pipeline: {error}", code="output_pipeline") from None
-        numbered = [self._item(place, item, request.index) for place, item in enumerate(items)]
+        numbered = [self._numbered(place, item, request.index) for place, item in enumerate(items)]
+        self._check_fit([item for _, item in numbered])
         return self._responses(numbered, request.task_span)
 
-    def _item(self, place: int, item: Any, index: int) -> tuple[int | None, Any]:
+    def _numbered(self, place: int, item: Any, index: int) -> tuple[int | None, Any]:
         """The number of the response that an item belongs to, where it says so, and the rest of it."""
-        number = None
-        if isinstance(item, Mapping):
-            item = dict(item)
-            if (told := item.pop(INDEX, index)) != index:
-                raise BadAnswer(f"answered {INDEX} {told!r}, but {index} was asked", code="foreign")
-            number = item.pop(RESPONSE_INDEX, None)
-            if number is not None and (type(number) is not int or number < 0):
-                raise BadAnswer(f"item {place}: {RESPONSE_INDEX} is {number!r}, not a whole number", code="form")
-        faults = [] if self.output_schema is None else self._schema.faults([{"item": item}], json=True)
-        if faults:
-            told = f"{faults[0].path} {faults[0].message}".replace("item", f"item {place}", 1)
-            raise BadAnswer(f"{told}: it does not fit the output schema", code="schema")
+        if not isinstance(item, Mapping):
+            return None, item
+        item = dict(item)
+        if (told := item.pop(INDEX, index)) != index:
+            raise BadAnswer(f"answered {INDEX} {told!r}, but {index} was asked", code="foreign")
+        number = item.pop(RESPONSE_INDEX, None)
+        if number is not None and (type(number) is not int or number < 0):
+            raise BadAnswer(f"item {place}: {RESPONSE_INDEX} is {number!r}, not a whole number", code="form")
         return number, item
+
+    def _check_fit(self, items: list[Any]) -> None:
+        if self.output_schema is None:
+            return
+        for fault in self._schema.faults([{"item": item} for item in items], json=True):
+            told = f"{fault.path} {fault.message}".replace("item", f"item {fault.row}", 1)
+            raise BadAnswer(f"{told}: it does not fit the output schema", code="schema")
 
     def _responses(self, items: list[tuple[int | None, Any]], task_span: TaskSpan) -> Any:
         numbered = [number for number, _ in items if number is not None]
@@ -314,7 +319,9 @@ class ServiceTask(_Service):
 
     @property
     def _handling(self) -> Mapping[str, Any]:
-        usual = {"on_bad_request": "fail", "on_duplicate": "deduplicate", "on_missing": "fail", "on_foreign": "fail"}
+        usual = {"on_bad_request": "fail"}
+        if self.batch is not None:
+            usual |= {"on_duplicate": "deduplicate", "on_missing": "fail", "on_foreign": "fail"}
         chosen = {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
         return {name: value for name, value in chosen.items() if value != "abort"}
 
@@ -397,6 +404,20 @@ class LocalServiceTask(_Service):
         return Identity(
             spec | {"fingerprint": code.digest}, code.pinned, code.unpinned, {**parts, **code.parts, **code.files}
         )
+
+
+def _bare(record: Record) -> Record:
+    """A record as its rows know it: without titles and documentation, the fields in the order of their names."""
+    fields = (replace(each, type=_bare_type(each.type), doc="") for each in record.fields)
+    return Record(tuple(sorted(fields, key=lambda each: each.name)))
+
+
+def _bare_type(given: Type) -> Type:
+    if isinstance(given, Record):
+        return _bare(given)
+    if isinstance(given, Array):
+        return replace(given, item=_bare_type(given.item))
+    return replace(given, value=_bare_type(given.value)) if isinstance(given, Map) else replace(given, title="")
 
 
 def _names_index(given: Any) -> bool:
