@@ -256,7 +256,12 @@ def test_an_async_function_is_a_service_too() -> None:
         await asyncio.sleep(0)
         return {"text": asked["text"] * 2}
 
-    assert outcomes(Runner().run(LocalServiceTask(answer), data("a"))) == [[{"text": "aa"}]]
+    class Answer:
+        async def __call__(self, asked: dict[str, Any]) -> Any:
+            return await answer(asked)
+
+    for function in (answer, Answer()):
+        assert outcomes(Runner().run(LocalServiceTask(function), data("a"))) == [[{"text": "aa"}]]
 
 
 def test_the_input_is_sent_as_an_object_and_its_index_only_where_a_pipeline_names_it(serve: Any) -> None:
@@ -405,6 +410,24 @@ def test_a_file_is_sent_as_multipart_form_data(serve: Any) -> None:
     assert b'name="lang"\r\n\r\nde' in body
     assert b'name="file"; filename="a.txt"' in body
     assert "grüße".encode() in body
+
+
+def test_a_column_is_no_file_whatever_it_is_called(serve: Any) -> None:
+    server, rows = serve(lambda asked: asked), Dataset.from_rows([{"$fileUpload": "x"}], input=["$fileUpload"])
+    for task in (ServiceTask(server.url), LocalServiceTask(lambda asked: asked)):
+        assert outcomes(Runner().run(task, rows)) == [[{"$fileUpload": "x"}]]
+
+
+@pytest.mark.parametrize("wrong", ["text/plain\r\nX-Evil: 1", "text/plain\x00", "téxt/plain"])
+def test_a_content_type_that_no_header_can_hold_is_not_sent(serve: Any, wrong: str) -> None:
+    server, rows = serve(lambda body: {}), Dataset.from_rows([{"text": "a", "type": wrong}], input=["text", "type"])
+    upload = {"kind": "FileUpload", "configuration": {"field": "$.text", "encoding": "utf-8", "contentType": "$.type"}}
+    for task in (ServiceTask, LocalServiceTask):
+        given: Any = server.url if task is ServiceTask else lambda asked: {}
+        run = Runner().run(task(given, input_pipeline=[upload]), rows)
+        assert outcomes(run) == [("TaskError", "input_pipeline")]
+        assert f"contentType: is {wrong!r}, which cannot stand in a header" in messages(run)[0]
+    assert server.asked == []
 
 
 # Failures

@@ -178,8 +178,7 @@ class FunctionTask(Task[Any, Any]):
 
     @property
     def is_async(self) -> bool:
-        called = getattr(type(self.function), "__call__", None)  # noqa: B004 - an instance with an async __call__
-        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
+        return is_coroutine_function(self.function)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -280,6 +279,12 @@ def as_task(value: Any) -> Task[Any, Any]:
     raise SpecError(
         f"{with_article(type(value).__name__)} is no task: give a function, or an object with do_run(input, task_span)"
     )
+
+
+def is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Whether what is called gives a coroutine: an async function, or an object with an async `__call__`."""
+    called = getattr(type(function), "__call__", None)  # noqa: B004 - it is the class's own that a call looks for
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
 
 def may_give_several(task: Task[Any, Any]) -> bool:

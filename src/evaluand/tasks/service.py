@@ -10,7 +10,6 @@ seen from here, so a service is pinned by nothing but the declared `model` and `
 from __future__ import annotations
 
 import datetime as dt
-import inspect
 import json
 import re
 import uuid
@@ -29,7 +28,7 @@ from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, with_
 from evaluand.fingerprint import Identity, fingerprint
 from evaluand.schema import Schema
 from evaluand.schema.kinds import Array, Map, Record, Type
-from evaluand.task import Alternatives, Request, Task
+from evaluand.task import Alternatives, Request, Task, is_coroutine_function
 from evaluand.tasks.batches import Asked, Batches
 from evaluand.tasks.exchange import BadAnswer, BadRequest, Exchange
 from evaluand.trace import TaskSpan
@@ -294,7 +293,8 @@ class ServiceTask(_Service):
         row = self._asked(request)
         try:
             if self.batch is None:
-                answer = await self._exchange.ask(**_body_of(row))
+                upload = self._pipelines["input_pipeline"].last
+                answer = await self._exchange.ask(**(_form_body(row[UPLOAD]) if upload else _json_body(_written(row))))
             else:
                 element = _written({**row, INDEX: request.index})
                 asked = Asked(request.index, request.replication, element, request.pace)
@@ -377,11 +377,11 @@ class LocalServiceTask(_Service):
 
     @property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self.function)
+        return is_coroutine_function(self.function)
 
     def call(self, request: Request) -> Any:
         asked = self._asked(request)
-        row = asked if UPLOAD in asked else json.loads(_written(asked))
+        row = asked if self._pipelines["input_pipeline"].last else json.loads(_written(asked))
         if self.is_async:
             return self._awaited(row, request)
         return self._output(self._through_json(self.function(row)), request)
@@ -429,13 +429,10 @@ def _names_index(given: Any) -> bool:
     return isinstance(given, str) and INDEX in re.split(r"[^\w@-]+" if given.startswith("$") else r"[.\[\]'\"]", given)
 
 
-def _body_of(row: Any) -> dict[str, Any]:
+def _form_body(upload: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a request, as the HTTP client takes it."""
-    if isinstance(row, Mapping) and UPLOAD in row:
-        upload = row[UPLOAD]
-        file = (upload["filename"], upload["content"], upload["contentType"])
-        return {"files": {upload["name"]: file}, "data": upload["formFields"]}
-    return _json_body(_written(row))
+    file = (upload["filename"], upload["content"], upload["contentType"])
+    return {"files": {upload["name"]: file}, "data": upload["formFields"]}
 
 
 def _json_body(content: bytes) -> dict[str, Any]:
