@@ -389,6 +389,25 @@ def test_answers_of_other_rows_and_half_numbered_items_are_refused(serve: Any) -
     assert outcomes(run) == [("BadAnswer", "foreign"), [{"a": 1}], ("BadAnswer", "form")]
 
 
+@pytest.mark.parametrize("told", [False, 0.0, "0", None])
+def test_what_only_equals_the_index_is_another(serve: Any, told: Any) -> None:
+    def answer(asked: Any) -> Any:
+        return {"_index_": told, "a": 1}
+
+    for task in (ServiceTask(serve(answer).url), LocalServiceTask(answer)):
+        assert outcomes(Runner().run(task, data("x"))) == [("BadAnswer", "foreign")]
+
+
+def test_a_key_that_an_object_has_twice_is_no_answer(serve: Any) -> None:
+    server = serve(lambda asked: Reply(body=b'{"a":[{"text":"a","n":1,"text":"b"}]}'))
+    run = Runner().run(ServiceTask(server.url), data("x"))
+    assert outcomes(run) == [("BadAnswer", "json")]
+    assert messages(run) == ["an object of the answer has the key 'text' twice"]
+    server = serve(lambda rows: Reply(body=b'[{"_index_":0,"text":"a","text":"b"},{"_index_":1,"text":"c"}]'))
+    run = Runner().run(ServiceTask(server.url, batch=2), data("x", "y"))
+    assert outcomes(run) == [("BadAnswer", "json"), [{"text": "c"}]]
+
+
 def test_an_arrow_schema_is_checked_too(serve: Any) -> None:
     answers = [{"text": "a"}, {"text": 3}, {}, {"text": "a", "more": 1}]
     server = serve(lambda asked: answers[asked["text"]])
@@ -942,7 +961,12 @@ def test_several_examples_are_asked_in_one_request(serve: Any) -> None:
 
 def test_an_element_may_hold_several_answers_or_none(serve: Any) -> None:
     held: dict[int, Any] = {0: [{"a": 1}, {"a": 2}], 1: [], 2: None, 3: {"a": 3}}
-    server = serve(lambda rows: [{"_index_": r["_index_"], "responses": held[r["_index_"]]} for r in rows])
+    beside = {3: {"latency": 7}}
+    server = serve(
+        lambda rows: [
+            {"_index_": r["_index_"], "responses": held[r["_index_"]]} | beside.get(r["_index_"], {}) for r in rows
+        ]
+    )
     run = Runner().run(ServiceTask(server.url, batch=4), data(*"abcd"))
     assert outcomes(run) == [[{"a": 1}, {"a": 2}], [], None, [{"a": 3}]]
 

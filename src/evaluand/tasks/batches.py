@@ -16,6 +16,7 @@ from typing import Any
 from evaluand.adapter import INDEX
 from evaluand.errors import with_article
 from evaluand.pace import Pace
+from evaluand.schema.keys import RESPONSES
 from evaluand.tasks.exchange import BadAnswer, BadRequest
 
 LINGER = 0.01  # seconds a batch waits for more rows
@@ -186,7 +187,7 @@ def _elements(answer: Any) -> Iterator[tuple[int | None, Any]]:
             yield None, element
         else:
             rest = {name: value for name, value in element.items() if name != INDEX}
-            yield element[INDEX], rest["responses"] if [*rest] == ["responses"] else rest
+            yield element[INDEX], rest.get(RESPONSES, rest)
 
 
 def _give(answer: asyncio.Future[Any], output: Any) -> None:

@@ -13,8 +13,10 @@ import logging
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
@@ -106,17 +108,22 @@ class Exchange:
         return self._parsed(await self._body(body))
 
     def check_output(self, output: Any) -> None:
-        """Stops at what an answer holds that must not be stored.
+        """Stops at what an answer holds that cannot or must not be stored.
 
         Raises:
-            BadAnswer: the value of a variable.
+            BadAnswer: a key that an object has twice, or the value of a variable.
         """
-        if not self._names:
-            return
-        text = json.dumps(output)
+        try:
+            text = json.dumps(output, default=self._refuse)
+        except RecursionError:
+            raise BadAnswer("the answer is nested too deeply", code="json") from None
         for name, value in self._secrets.items():
             if len(value) >= _SECRET and _in_json(value).decode() in text:
                 raise BadAnswer(f"the answer repeats the environment variable {name}, so it is not kept", code="secret")
+
+    def _refuse(self, twice: _Twice) -> None:
+        told = self._hidden(repr(twice.key))[:_EXCERPT]
+        raise BadAnswer(f"an object of the answer has the key {told} twice", code="json")
 
     async def _body(self, body: Mapping[str, Any]) -> bytes:
         http, client = _library(), await self._client()
@@ -145,7 +152,7 @@ class Exchange:
 
     def _parsed(self, body: bytes) -> Any:
         try:
-            return json.loads(body)  # takes NaN, which servers in Python write
+            return json.loads(body, object_pairs_hook=_object)  # takes NaN, which servers in Python write
         except (ValueError, RecursionError):
             told = f"no JSON{self._excerpt(body)}" if body.strip() else "empty"
             raise BadAnswer(f"the answer is {told}", code="json") from None
@@ -225,6 +232,20 @@ class Exchange:
         """How an answer begins, on one line, after a colon."""
         text = " ".join(self._hidden(begin.decode("utf-8", "replace")).split())
         return f": {text[:_EXCERPT]}{'…' * (len(text) > _EXCERPT)}" if text else ""
+
+
+@dataclass(frozen=True)
+class _Twice:
+    """Stands for the values of a key that an object has twice: which of them is meant cannot be known."""
+
+    key: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        made |= {key: _Twice(key) for key, times in Counter(key for key, _ in pairs).items() if times > 1}
+    return made
 
 
 def _library() -> Any:

@@ -180,7 +180,8 @@ class _Service(Task[Any, Any]):
         if not isinstance(item, Mapping):
             return None, item
         item = dict(item)
-        if (told := item.pop(INDEX, index)) != index:
+        told = item.pop(INDEX, index)
+        if type(told) is not int or told != index:
             raise BadAnswer(f"answered {INDEX} {told!r}, but {index} was asked", code="foreign")
         number = item.pop(RESPONSE_INDEX, None)
         if number is not None and (type(number) is not int or number < 0):
@@ -248,7 +249,7 @@ class ServiceTask(_Service):
         items: the items of an answer are one response, such as a tagger's entities.
         on_bad_request: what a bad request does: `fail` its row, `skip` its row, or `abort` the run.
         batch: ask for up to so many examples in one request: a list of objects with `_index_`, answered by such a list
-            in any order. An element of it may hold several answers as `responses`.
+            in any order. An element of it may hold several answers as `responses`; what stands beside is left out.
         on_duplicate: what a second output for an `_index_` does: `deduplicate` (the first counts) or `fail` its row.
         on_missing: what a missing output does: `fail` its row, or `ignore`, which is no answer.
         on_foreign: what an output for an unknown `_index_`, or without one, does: `fail` the rows of its batch, or
