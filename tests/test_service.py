@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import copy
 import json
 import logging
@@ -19,6 +20,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
@@ -730,6 +732,8 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
             "elsewhere": Reply(307, headers={"Location": f"http://x.example/{SECRET}"}),
             "in a header": Reply(headers={"X-Said": told}),
             "repeat": {"you": told},
+            "repeat in base64": {"you": base64.b64encode(told.encode()).decode()},
+            "refuse in base64": Reply(401, b"you: " + base64.urlsafe_b64encode(told.encode())),
         }.get(asked["text"], asked)
 
     server = serve(answer)
@@ -744,19 +748,22 @@ def test_a_secret_is_sent_and_stands_nowhere_else(
         "elsewhere",
         "repeat",
         "in a header",
+        "repeat in base64",
+        "refuse in base64",
         "good",
     )
     run = Runner(DirectoryStore(tmp_path / "store"), Policy(concurrency=1)).run(asked, data(*texts))
-    assert run.counts == {"failed": 8, "completed": 2}
+    assert run.counts == {"failed": 10, "completed": 2}
     assert {head["authorization"] for head in server.heads} == {f"Bearer {SECRET}"}
     assert server.heads[0]["x-plain"] == "1"
     assert "401 Unauthorized" in messages(run)[0]
     assert "bad token: Bearer ${API_TOKEN}" in messages(run)[0]
-    assert messages(run)[7] == "the answer repeats the environment variable API_TOKEN, so it is not kept"
+    assert messages(run)[7] == messages(run)[8]
+    assert messages(run)[8] == "the answer repeats the environment variable API_TOKEN, so it is not kept"
     stored = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
     assert b"401 Unauthorized" in stored or b"Unauthorized" in b"".join(m.encode() for m in messages(run))
     for text in (stored.decode("latin-1"), caplog.text, repr(asked), repr(asked.identify()), *messages(run)):
-        for part in (SECRET, SECRET[:7], SECRET[-6:]):
+        for part in (SECRET, SECRET[:7], SECRET[-6:], base64.b64encode(f"Bearer {SECRET}".encode())[12:-4].decode()):
             assert part not in text
     assert "(b'X-Said', b'Bearer ${API_TOKEN}')" in caplog.text
     tables = b"".join(json.dumps(b.to_pylist(), default=str).encode() for b in run.batches())
@@ -788,7 +795,19 @@ def test_a_variable_that_is_not_set_stops_the_run_before_anything_is_asked(serve
 @pytest.mark.parametrize(
     ("parameters", "told"),
     [
-        ({"headers": {"Authorization": "Bearer abc"}}, "headers.Authorization: write what is secret as ${NAME}"),
+        (
+            {"headers": {"Authorization": "Bearer abc"}},
+            "headers.Authorization: write what is secret, all of it, as ${NAME}",
+        ),
+        ({"headers": {"Authorization": "Bearer sk-live-${SHORT}"}}, "headers.Authorization: write what is secret, all"),
+        ({"headers": {"X-Subscription": "sk-123456"}}, "headers.X-Subscription: write what is secret, all of it"),
+        ({"headers": {"X-Forward": "Bearer abc"}}, "headers.X-Forward: write what is secret, all of it"),
+        (
+            {"url": "https://models.example/?api_key=secret"},
+            "url: has api_key in its query; write what is secret as ${NAME}",
+        ),
+        ({"url": "https://${HOST}/"}, "url: names its host by a variable; one may stand in the path and the query"),
+        ({"url": "models.example/answer?x=secret"}, "url: is 'models.example/answer'; give the whole address"),
         ({"headers": {"X-Api-Key": "abc"}}, "headers.X-Api-Key: write what is secret"),
         ({"headers": {"X": "a\r\nb"}}, "headers.X: cannot be sent"),
         ({"headers": {"a b": "x"}}, "headers.a b: is no name of a header"),
@@ -817,6 +836,33 @@ def test_parameters_that_cannot_be_are_refused_with_their_place(parameters: dict
         ServiceTask(**given)
     assert told in str(raised.value)
     assert "secret@" not in str(raised.value)
+    assert "=secret" not in str(raised.value)
+
+
+def test_headers_that_only_look_a_little_like_secrets_are_sent() -> None:
+    plain = {"Accept-Language": "sk-SK;q=0.9", "X-Run": "task-${RUN}", "X-Model": "pk-large"}
+    secret = {"Authorization": 'Token token="${A}"', "Cookie": "session=${A}; user=${B}", "X-Auth": "${A}:${B}"}
+    assert ServiceTask("http://127.0.0.1/?max_tokens=3&mode=key", headers=plain | secret).headers == plain | secret
+
+
+def test_a_secret_in_the_address_is_sent_and_stands_nowhere_else(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("API_KEY", SECRET)
+    caplog.set_level(logging.DEBUG)
+    server = serve(lambda asked: {"you": server.paths[-1]} if asked["text"] == "repeat" else Reply(400, b"no"))
+    asked = ServiceTask(server.url + "/${API_KEY}?api_key=${API_KEY}&n=1", model="m", version="1")
+    run = Runner(DirectoryStore(tmp_path / "store"), Policy(concurrency=1)).run(asked, data("repeat", "other"))
+    quoted = quote(SECRET, safe="")
+    assert server.paths == [f"/answer/{quoted}?api_key={quoted}&n=1"] * 2
+    assert outcomes(run) == [("BadAnswer", "secret"), ("BadRequest", "400")]
+    stored = b"".join(path.read_bytes() for path in (tmp_path / "store").rglob("*") if path.is_file())
+    for text in (stored.decode("latin-1"), caplog.text, repr(asked), *messages(run)):
+        assert SECRET[:7] not in text
+        assert "api_key=" not in text.replace("api_key=${API_KEY}", "")
+    monkeypatch.delenv("API_KEY")
+    with pytest.raises(SpecError, match="url: the environment variable API_KEY is not set"):
+        Runner().run(ServiceTask(server.url + "?key=${API_KEY}"), data("x"))
 
 
 def test_what_the_client_pipeline_removes_never_leaves_the_machine(serve: Any, tmp_path: Path) -> None:
@@ -837,7 +883,7 @@ def test_services_are_the_same_where_model_version_and_pipelines_are() -> None:
         return ServiceTask(url, **({"model": "m", "version": "1", "input_pipeline": [RENAME]} | more)).identify().spec
 
     same = spec()
-    assert spec("http://b.example:8080/v2?key=1") == same
+    assert spec("http://b.example:8080/v2?mode=1") == same
     assert spec(headers={"X-Trace": "1"}, method="PUT", on_bad_request="abort") == same
     assert spec(batch=2) == same
     assert spec(on_duplicate="fail", on_missing="ignore", on_foreign="ignore") == same
@@ -910,7 +956,7 @@ def test_a_service_without_a_version_is_asked_every_time_and_says_why(serve: Any
     server = serve(lambda asked: asked)
     runner = Runner()
     for _ in range(2):
-        run = runner.run(ServiceTask(server.url + "?key=1", model="bot"), data("x"))
+        run = runner.run(ServiceTask(server.url + "?mode=1", model="bot"), data("x"))
     assert len(server.asked) == 2
     assert run.receipt is not None
     told = f"bot: what answers at {server.url} cannot be seen from here; declare `model` and `version` to pin it"

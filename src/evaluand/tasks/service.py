@@ -235,7 +235,8 @@ class ServiceTask(_Service):
     as the run's `retries` and `backoff` say, after `Retry-After` at the soonest. Other 4xx are bad requests.
 
     Args:
-        url: the endpoint. It may change without the results being others: see `version`.
+        url: the endpoint. It may change without the results being others: see `version`. A secret in its path or query
+            is written as `${NAME}` of an environment variable, as in headers.
         model: what answers there.
         version: stands for the model's weights, settings and whatever else changes its answers; raise it when one does.
             Without, the results are never reused by themselves.
@@ -265,7 +266,7 @@ class ServiceTask(_Service):
         True
     """
 
-    url: str
+    url: str = field(repr=False)
     _: KW_ONLY
     method: Literal["POST", "PUT", "PATCH"] = "POST"
     headers: Mapping[str, str] = field(default_factory=dict)
