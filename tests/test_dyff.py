@@ -253,6 +253,17 @@ def test_the_delay_between_tries_is_the_one_that_the_client_says_each_time() -> 
         assert {policy.pause(attempts) for attempts in range(1, 121)} == {seconds}
 
 
+def test_the_size_of_a_client_s_batches_is_kept_and_changes_no_request(server: Any) -> None:
+    base, asked = server
+    client = {**RESOURCES["Evaluation"]["client"], "batchSize": 2, "extraOptions": {"a": "b"}}  # type: ignore[dict-item]
+    resource = platform.Evaluation.model_validate({**RESOURCES["Evaluation"], "client": client})
+    assert json.loads(resource.to_json())["client"] == client
+    rows = Dataset.from_rows([{"text": text, "name": "x"} for text in "ab"], input=["text", "name"])
+    assert Runner().run(resource.task(base), rows).counts == {"completed": 2}
+    assert sorted(body["prompt"] for _, body in asked) == ["a", "b"]
+    assert resource.task(base, batch=2).batch == 2
+
+
 def test_policies_that_a_run_cannot_keep_are_refused() -> None:
     resource = platform.Evaluation.model_validate(RESOURCES["Evaluation"])
     resource.client.duplicateOutputPolicy = "Ignore"

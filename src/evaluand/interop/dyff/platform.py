@@ -123,7 +123,11 @@ class InferenceInterface(_Resource):
 
 
 class EvaluationClientConfiguration(_Resource):
-    """How a service is asked, and what becomes of odd answers."""
+    """How a service is asked, and what becomes of odd answers.
+
+    `batchSize` and `extraOptions` are for the platform's own client, which services do not see: they are kept and have
+    no effect here, where a service is asked for one row at a time. Give `task` a `batch` where it takes lists of rows.
+    """
 
     badRequestPolicy: Literal["Abort", "Skip"] = "Abort"
     transientErrorRetryLimit: int = Field(120, ge=0)
