@@ -234,6 +234,9 @@ class ServiceTask(_Service):
     Failures: what may pass (no connection, a connection that breaks off, a timeout, 408, 425, 429, 5xx) is tried again
     as the run's `retries` and `backoff` say, after `Retry-After` at the soonest. Other 4xx are bad requests.
 
+    A run's `timeout` and `total_timeout` hold for requests. They cannot interrupt an adapter: a pattern with a repeat
+    in a repeat, such as `^(a+)+$`, can take for ever on an answer made for it, and keeps all other calls waiting.
+
     Args:
         url: the endpoint. It may change without the results being others: see `version`. A secret in its path or query
             is written as `${NAME}` of an environment variable, as in headers.
