@@ -140,10 +140,17 @@ class Batches:
 
     async def _halve(self, pairs: Sequence[_Pair]) -> None:
         middle = len(pairs) // 2
-        for half in (pairs[:middle], pairs[middle:]):
-            if pace := half[0][0].pace:
-                await pace.wait_async()
-            await self._settle(half)
+        halves = (pairs[:middle], pairs[middle:])
+        if not self._stops:
+            await asyncio.gather(*map(self._ask_anew, halves))
+            return
+        for half in halves:
+            await self._ask_anew(half)
+
+    async def _ask_anew(self, pairs: Sequence[_Pair]) -> None:
+        if pace := pairs[0][0].pace:
+            await pace.wait_async()
+        await self._settle(pairs)
 
     def _outputs(self, pairs: Sequence[_Pair], answer: Any) -> list[Any]:
         """What an answer holds for each row: an output, or the error that takes its place."""
