@@ -53,6 +53,18 @@ def computed(steps: Any, row: Any) -> Any:
     return new["made"]
 
 
+def test_an_adapter_stays_what_it_was_made_of() -> None:
+    given = {"n": 2, "prompt": "$.text"}
+    pipeline = Pipeline([spec("TransformJSON", given)])
+    [adapter], row, batch = pipeline.adapters, {"text": "a"}, pa.RecordBatch.from_pylist([{"text": "a"}])
+    adapter.configuration["n"] = given["n"] = 9
+    adapter.spec["configuration"]["n"] = 9
+    assert pipeline.spec == [spec("TransformJSON", {"n": 2, "prompt": "$.text"})]
+    assert pipeline.adapt(row) == pipeline.columns(batch).to_pylist() == [{"n": 2, "prompt": "a"}]  # type: ignore[union-attr]
+    with pytest.raises(AttributeError):
+        adapter.configuration = {"n": 9}  # type: ignore[misc]
+
+
 # Rename, Drop, Select
 
 

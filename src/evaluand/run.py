@@ -277,11 +277,11 @@ class _Job:
 
     def _call(self, call: Call) -> Any:
         with self._traced(call) as task_span:
-            return self.task.call(call.request(task_span, self.calls.seed, self.runner.policy.timeout))
+            return self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
 
     async def _call_async(self, call: Call) -> Any:
         with self._traced(call) as task_span:
-            return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy.timeout))
+            return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
 
     def _traced(self, call: Call) -> TaskSpan:
         """The root span of a new trace, which stays with the call whatever becomes of it."""

@@ -60,7 +60,12 @@ class Adapter(ABC):
 
     def __init__(self, configuration: Any = None) -> None:
         check_data(self.kind, configuration)
-        self.configuration = copy.deepcopy(configuration)
+        self._configuration = copy.deepcopy(configuration)
+
+    @property
+    def configuration(self) -> Any:
+        """A copy of what it was made of: an adapter stays what its results are identified by."""
+        return copy.deepcopy(self._configuration)
 
     @abstractmethod
     def adapt(self, row: Row) -> Sequence[Row]:
@@ -77,7 +82,7 @@ class Adapter(ABC):
     @property
     def spec(self) -> dict[str, Any]:
         """The kind and its configuration, as `create` reads them."""
-        return {"kind": self.kind, "configuration": copy.deepcopy(self.configuration)}
+        return {"kind": self.kind, "configuration": self.configuration}
 
     def __call__(self, stream: Iterable[Row]) -> Adapted:
         return Pipeline([self])(stream)
