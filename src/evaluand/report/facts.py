@@ -377,14 +377,15 @@ def _receipt(receipt: Receipt) -> Facts:
 
 
 def _failures(run: Run) -> list[Facts]:
-    if not run.counts.get("failed"):
+    """Why calls failed, or skipped their rows; a row that was never to be asked has no reason."""
+    if set(run.counts) <= {"completed"}:
         return []
     found = (
-        (row["_index_"], "failed", f"{row['error']['type']}: {row['error']['message']}")
-        for batch in run.batches(["_index_", "error"])
+        (row["_index_"], row["status"], f"{row['error']['type']}: {row['error']['message']}")
+        for batch in run.batches(["_index_", "status", "error"])
         for row in batch.filter(batch.column("error").is_valid()).to_pylist()
     )
-    return _reasons(found)
+    return _reasons((i, status, reason.removeprefix("Skipped: ")) for i, status, reason in found)
 
 
 def _ungraded(evaluation: Evaluation, scorer: str) -> Iterator[tuple[int, str, str]]:
