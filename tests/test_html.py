@@ -157,7 +157,7 @@ def test_values_stand_beside_intervals_bounds_and_counts() -> None:
 def test_what_is_missing_is_told_in_words_and_by_reason() -> None:
     text = page(*made())
     told = "".join(Page(text).texts)
-    assert "mine: 1 of 10 calls failed; same found nothing to grade in 2 of 10." in told
+    assert "mine: 1 of 10 calls failed; same found nothing to grade in 2 of the other 9." in told
     lines = Page(text).lines
     assert ["mine", "the task", "failed", "1", "ValueError: bad 3", "3"] in lines
     assert ["mine", "same", "abstained", "2", "no number", "4"] in lines
@@ -224,6 +224,24 @@ def test_repeats_and_several_answers_keep_their_places() -> None:
     assert [(row["index"], row["replication"]) for row in rows] == [(2, 0), (2, 1), (5, 0), (5, 1)]
     assert rows[2]["responses"] == ["a", "aa"]
     assert [(s["response"], s["value"]) for s in rows[2]["scores"]] == [(0, 0.0), (1, 1.0)]
+
+
+def test_what_has_no_score_is_counted_in_calls_whatever_the_number_of_their_answers() -> None:
+    def given(text: str) -> Any:
+        if text == "fail":
+            raise ValueError("no")
+        return None if text == "none" else Alternatives([text, text, "odd"])
+
+    def right(output: str) -> bool:
+        if output == "odd":
+            raise ValueError("odd")
+        return True
+
+    data = Dataset.from_rows([{"input": text} for text in ("a", "b", "none", "fail")])
+    run = Runner().run(given, data)
+    parts = [Part("t", run, Evaluator().evaluate(run, {"right": right}))]
+    told = "".join(Page(written(report_facts("t", parts, []), Examples(parts, []))).texts)
+    assert "1 of 4 calls failed; right failed on 2 of the other 3; right found nothing to grade in 1 of the" in told
 
 
 @pytest.mark.parametrize(

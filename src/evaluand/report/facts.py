@@ -82,6 +82,7 @@ def report_facts(
                 "evaluation": None if part.evaluation is None else _made(part.evaluation.manifest),
                 "dataset": _dataset_of(part.run),
                 "missing": missing_facts(part.run, part.evaluation),
+                "ungraded": {} if part.evaluation is None else _ungraded_calls(part.evaluation),
             }
             for part in parts
         ],
@@ -394,6 +395,21 @@ def _ungraded(evaluation: Evaluation, scorer: str) -> Iterator[tuple[int, str, s
     for batch in evaluation.batches(scorer, ["_index_", "status", "reason"]):
         for row in batch.filter(batch.column("reason").is_valid()).to_pylist():
             yield row["_index_"], row["status"], row["reason"]
+
+
+def _ungraded_calls(evaluation: Evaluation) -> dict[str, Counter[str]]:
+    """How many calls, with all their answers, each scorer failed on or found something to grade missing in."""
+    found = {}
+    for scorer in evaluation.scorers:
+        rows = evaluation.batches(scorer, ["_index_", "replication", "status", "reason"])
+        keys = {
+            (*key, status)
+            for batch in (rows if set(evaluation.counts[scorer]) > {"scored"} else ())
+            for *key, status, reason in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            if status in ("failed", "abstained") and not (reason or "").startswith("task: ")
+        }
+        found[scorer] = Counter(status for *_, status in keys)
+    return found
 
 
 def _reasons(found: Iterable[tuple[int, str, str]]) -> list[Facts]:
