@@ -497,7 +497,7 @@ def _response_rows(run: Run, chosen: Sequence[dict[str, Any]]) -> list[Facts]:
     spans = _spans(run, {(row["_index_"], row["replication"]) for row in chosen})
     return [
         _plain_row(row)
-        | {"responses": answers(row["responses"], run.items)}
+        | {"responses": answers(row["responses"], row["n_responses"], run.items)}
         | examples.get(row["_index_"], {})
         | {"spans": spans.get((row["_index_"], row["replication"]), [])}
         for row in chosen
