@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import fields
@@ -73,6 +74,19 @@ def test_the_program_of_the_how_to_answers_as_it_says(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(program)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert f"prints `{done.stdout.strip()}`" in (ROOT / "docs/howto/program.md").read_text()
+
+
+def test_the_demo_prints_what_the_readme_says(tmp_path: Path) -> None:
+    """Line breaks apart, which go by the width of the terminal."""
+    shutil.copytree(ROOT / "examples" / "classifiers", tmp_path / "examples" / "classifiers")
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    recipe = (ROOT / "Makefile").read_text().split("\ndemo: ")[1].split("\n\n")[0].splitlines()[1:]
+    commands = "\n".join(recipe).replace("\t@", "").replace("$(BIN)/", "")
+    done = subprocess.run(["bash", "-euc", commands], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    printed = " ".join(done.stdout.split())
+    for told in blocks("README.md", "text"):
+        assert re.search(re.escape(" ".join(told.split())).replace("…", ".*"), printed), printed
 
 
 def test_the_experiment_of_the_readme_is_one() -> None:

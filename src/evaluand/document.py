@@ -30,6 +30,7 @@ class Document:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lines: dict[Place, int] = {}
+        self._texts: dict[Place, str] = {}
         self._faults: list[tuple[int, Fault]] = []
         self._error: type[SpecError | DataError] = DataError
         try:
@@ -50,6 +51,10 @@ class Document:
             self.value = self._value(node, ())
         except (yaml.YAMLError, ValueError, TypeError) as error:
             raise SpecError(f"{path}: not YAML that says what it means: {error}") from None
+
+    def text(self, *place: Any) -> str:
+        """A plain value as it is written there: `1.10`, which as a number is 1.1."""
+        return self._texts[place]
 
     def add(self, place: Place, message: str) -> None:
         """Notes what the file's writer did wrong, at a place or at the nearest above it that has a line."""
@@ -143,6 +148,7 @@ class Document:
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
             return [self._value(item, (*place, i)) for i, item in enumerate(node.value)]
+        self._texts[place] = node.value
         return _scalar(node)
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:

@@ -492,7 +492,7 @@ def _read(path: Path) -> tuple[_Sound, Document]:
     value = {**document.value}
     for group in ("tasks", "scorers"):
         if isinstance(value.get(group), dict):
-            value[group] = {n: _spelled_out(s) for n, s in value[group].items()}
+            value[group] = {n: _as_written(_spelled_out(s), document, group, n) for n, s in value[group].items()}
     if isinstance(value.get("metrics"), list):
         value["metrics"] = [{"kind": s} if isinstance(s, str) else s for s in value["metrics"]]
     try:
@@ -500,6 +500,14 @@ def _read(path: Path) -> tuple[_Sound, Document]:
     except ValidationError as error:
         document.add_all(error, known=_known_names)
     return _sound(value), document
+
+
+def _as_written(entry: Any, document: Document, group: str, name: str) -> Any:
+    """An entry whose version and model are text also where YAML has numbers: 1.10 is not 1.1."""
+    if not isinstance(entry, dict):
+        return entry
+    numbers = [key for key in ("version", "model") if type(entry.get(key)) in (int, float)]
+    return entry | {key: document.text(group, name, key) for key in numbers}
 
 
 def _sound(value: Mapping[str, Any]) -> _Sound:

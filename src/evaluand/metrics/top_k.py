@@ -39,6 +39,10 @@ class TopK(Accuracy):
         whole_of(self.kind, "k", self.k, 1)
         super().__post_init__()
 
+    @property
+    def looks_at(self) -> float:
+        return self.k
+
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         return (*super().columns_for(available), *(name for name in self.fill_columns if name in available))
 

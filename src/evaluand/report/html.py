@@ -168,13 +168,12 @@ def _plain_words(entry: Facts) -> Iterator[str]:
     failed, skipped = counts.get("failed", 0), counts.get("skipped", 0)
     told = {"failed": failed, "were not made": skipped}
     lacking = [f"{n:,} of {rows:,} calls {what}" for what, n in told.items() if n]
-    for scorer, graded in (entry["evaluation"] or {"counts": {}})["counts"].items():
-        total = sum(graded.values())
-        own = graded.get("failed", 0)
-        if own > failed:
-            lacking.append(f"{_name(scorer)} failed on {own - failed:,} of {total:,} answers")
-        if graded.get("abstained"):
-            lacking.append(f"{_name(scorer)} found nothing to grade in {graded['abstained']:,} of {total:,}")
+    whole = f"the other {rows - failed - skipped:,}" if failed or skipped else f"{rows:,} calls"
+    for scorer, calls in entry["ungraded"].items():
+        if calls["failed"]:
+            lacking.append(f"{_name(scorer)} failed on {calls['failed']:,} of {whole}")
+        if calls["abstained"]:
+            lacking.append(f"{_name(scorer)} found nothing to grade in {calls['abstained']:,} of {whole}")
     if defaulted := defaulted_text(entry["run"]["provenance"]):
         yield f"{task}: asked with {_text(defaulted)}."
     if lacking:
