@@ -985,6 +985,49 @@ def test_ids_are_made_of_texts() -> None:
         ),
         ({"type": "integer", "minimum": 1.5}, "1.5 is no whole number"),
         ({"type": "number", "enum": [1, "a"]}, "'a' is no number"),
+        ({"type": "string", "enum": [1, "a"]}, "the choice: is a whole number (1), not a text"),
+        ({"type": "string", "enum": "abc"}, "enum is 'abc'; give a list of one value or more"),
+        ({"type": "string", "enum": []}, "enum is []; give a list of one value or more"),
+        ({"type": ["string", "null"], "enum": [None]}, "enum is []; give a list of one value or more"),
+        ({"type": "integer", "format": "int8", "enum": [1000]}, "the choice: 1000 is not between -128 and 127"),
+        ({"type": "integer", "maximum": 1, "enum": [1, 2]}, "the choice: 2 is more than 1"),
+        ({"type": "integer", "enum": [1, 1.0]}, "a choice stands there twice"),
+        (
+            {"type": "string", "enum": ["a", "b"], "x-enum-varnames": ["A"]},
+            "has 2 choices and 1 names; give each choice a name of its own",
+        ),
+        ({"type": "string", "enum": ["a"], "x-enum-varnames": [1]}, "x-enum-varnames is [1]; give a list of texts"),
+        ({"type": "integer", "default": "x"}, "the default: is a text ('x'), not a whole number"),
+        ({"type": "integer", "maximum": 3, "default": 5}, "the default: 5 is more than 3"),
+        ({"type": "array", "items": {"type": "integer"}, "default": [1, "x"]}, "the default[1]: is a text ('x')"),
+        ({"type": "string", "format": "date", "default": "2020-13-01"}, "the default: is a text ('2020-13-01')"),
+        (
+            {"properties": {"y": {"type": "string"}}, "default": {"y": "a", "z": 1}},
+            "the default.z: is no field",
+        ),
+        ({"type": "integer", "minimum": 5, "maximum": 3}, "no value is between 5 and 3, its minimum and maximum"),
+        ({"type": "number", "exclusiveMinimum": 3, "maximum": 3}, "no value is between 3 and 3, its exclusive minimum"),
+        ({"type": "string", "minLength": 5, "maxLength": 3}, "no length is between 5 and 3"),
+        ({"type": "number", "minimum": math.nan}, "the minimum: nan is not finite"),
+        ({"type": "number", "exclusiveMaximum": math.inf}, "the exclusive maximum: inf is not finite"),
+        ({"type": "number", "format": "float", "maximum": 1e39}, "the maximum: 1e+39 is more than float32 holds"),
+        (
+            {"type": "string", "format": "date-time", "formatMinimum": "2020-01-01T00:00:00"},
+            "the minimum: 2020-01-01T00:00:00 has no time zone",
+        ),
+        ({"type": "array", "items": {"type": "string"}, "minItems": 2**40}, "no column holds more than 2147483647"),
+        (
+            {"type": "array", "items": {"type": "string"}, "minItems": 2**30, "maxItems": 2**30},
+            "a list of one length has at most 1,048,576 items",
+        ),
+        ({"type": "string", "format": []}, "format is []; give a text"),
+        ({"type": "string", "description": 5}, "description is 5; give a text"),
+        ({"properties": [1]}, "properties is a list; give an object with a part for each name"),
+        ({"properties": {5: {"type": "string"}}}, "properties is a dict; give an object with a part for each name"),
+        ({"properties": {"y": {"type": "string"}}, "required": 5}, "required is 5; give a list of names"),
+        ({"properties": {"a": {"type": "string"}}, "required": "a"}, "required is 'a'; give a list of names"),
+        ({"type": "string", "format": "decimal", "x-digits": 200, "x-places": 2}, "it has 200 digits; give 1 to 76"),
+        ({"type": "string", "format": "decimal", "multipleOf": 2}, "multipleOf is 2; give a number above 0"),
     ],
 )
 def test_limits_that_no_value_can_be_held_to_are_refused_when_declared(part: dict[str, Any], told: str) -> None:
@@ -992,6 +1035,93 @@ def test_limits_that_no_value_can_be_held_to_are_refused_when_declared(part: dic
         Schema.of({"properties": {"x": part}})
     assert "$.x: " in str(raised.value)
     assert told in str(raised.value)
+
+
+def test_definitions_that_are_no_object_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"\$: \$defs is a list; give an object"):
+        Schema.of({"properties": {"x": {"$ref": "#/$defs/x"}}, "$defs": []})
+
+
+def test_metadata_of_arrow_are_looked_at_as_json_schemas_are() -> None:
+    for told, why in (({"enum": 5}, "enum is 5"), ({"default": "a"}, "x: the default: is a text ('a')")):
+        with pytest.raises(SpecError) as raised:
+            Schema.of(pa.schema([pa.field("x", pa.int8(), metadata={"evaluand.schema": json.dumps(told)})]))
+        assert why in str(raised.value)
+
+
+def test_what_a_model_declares_is_held_to_its_types() -> None:
+    class Wrong(BaseModel):
+        day: dt.date = "2020"  # type: ignore[assignment]
+        share: float = Field(le=math.inf)
+        count: int = Field(le=2.0**53)
+
+    with pytest.raises(SpecError) as raised:
+        Schema.of(Wrong)
+    assert [line.split(":")[0] for line in str(raised.value).splitlines()] == [
+        "Wrong.day",
+        "Wrong.share",
+        "Wrong.count",
+    ]
+
+
+def test_bounds_that_a_width_has_anyway_are_none() -> None:
+    schema = Schema.of(create_model("M", x=(UInt8, Field(lt=256, gt=-1))))
+    assert schema.record.fields[0].type == Scalar("uint8")
+
+
+def test_a_schema_has_a_depth_that_can_be_read() -> None:
+    part: Any = {"type": "string"}
+    for level in range(3000):
+        part = {"type": "object", "properties": {"a": part}}
+        if level == 50:
+            assert Schema.of(Schema.of(part).arrow) == Schema.of(part)
+        if level in (70, 2999):
+            with pytest.raises(SpecError, match="is more than 60 levels deep; make it flatter"):
+                Schema.of(part)
+
+
+def test_references_that_double_at_every_level_are_read_once_each() -> None:
+    def two(name: str) -> dict[str, Any]:
+        return {"type": "object", "properties": {each: {"$ref": f"#/$defs/{name}"} for each in "ab"}}
+
+    defs: dict[str, Any] = {f"D{i}": two(f"D{i + 1}") for i in range(40)} | {"D40": {"type": "string"}}
+    with pytest.raises(SpecError, match="has more than 10,000 fields"):
+        Schema.of({**two("D0"), "$defs": defs})
+    assert len(list(arrow_names(Schema.of({**two("D35"), "$defs": defs}).arrow))) == 2**7 - 2
+
+
+def arrow_names(fields: Any) -> Any:
+    for each in fields:
+        yield each.name
+        yield from arrow_names(each.type.field(i) for i in range(each.type.num_fields))
+
+
+def test_two_limits_of_a_sort_both_hold_or_are_refused() -> None:
+    def of(kind: Any, **limits: Any) -> Schema:
+        return Schema.of(create_model("M", x=(kind, Field(**limits))))
+
+    both = of(Annotated[int, Field(multiple_of=4)], multiple_of=6)
+    assert [bool(both.faults([{"x": x}])) for x in (4, 6, 12)] == [True, True, False]
+    lengths = of(Annotated[list[int], Field(min_length=2)], min_length=1)
+    assert [fault.what for fault in lengths.faults([{"x": [1]}])] == ["length"]
+    for kind, limits in (
+        (Annotated[str, Field(pattern="^a")], {"pattern": "z$"}),
+        (Annotated[float, Field(multiple_of=0.5)], {"multiple_of": 0.25}),
+    ):
+        with pytest.raises(SpecError, match=r"M\.x: .*has two limits of a sort, .* and .*; write one that says both"):
+            of(kind, **limits)
+
+
+def test_multiples_of_decimals_are_exact_and_come_back_from_every_form() -> None:
+    schema = Schema.of(create_model("M", x=(Decimal, Field(multiple_of=Decimal("0.05"), ge=0))))
+    for form in FORMS.values():
+        assert Schema.of(form(schema)) == schema
+    texts = ("0.15", "0.16", "12345678901234567890.05", "12345678901234567890.01")
+    faults = schema.faults([{"x": text} for text in texts], json=True)
+    assert [str(fault) for fault in faults] == [
+        "row 1: x: 0.160000000000000000 is no multiple of 0.05",
+        "row 3: x: 12345678901234567890.010000000000000000 is no multiple of 0.05",
+    ]
 
 
 def test_choices_of_numbers_are_numbers_of_their_kind() -> None:

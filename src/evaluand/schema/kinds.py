@@ -13,6 +13,7 @@ import base64
 import binascii
 import datetime as dt
 import decimal
+import math
 import re
 import uuid
 from collections.abc import Callable, Mapping
@@ -167,6 +168,8 @@ class Scalar:
             for name, beyond in (
                 ("minimum", self.minimum is not None and self.minimum <= low),
                 ("maximum", self.maximum is not None and self.maximum >= high),
+                ("exclusive_minimum", self.exclusive_minimum is not None and self.exclusive_minimum < low),
+                ("exclusive_maximum", self.exclusive_maximum is not None and self.exclusive_maximum > high),
             ):
                 if beyond:
                     object.__setattr__(self, name, None)
@@ -250,6 +253,7 @@ class Record:
 
 Type = Scalar | Array | Map | Record
 
+BOUNDS: Final = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of")
 _BOUNDS = {
     "minimum": "Minimum",
     "maximum": "Maximum",
@@ -294,33 +298,51 @@ def scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
         ValueError: a limit is none, or none of that kind.
     """
     _check_words(kind, words)
-    read = whole if KINDS[kind].python is int else KINDS[kind].read or (lambda value: value)
     found = {name: words.get(_bound(kind, word)) for name, word in _BOUNDS.items()}
     found["multiple_of"] = words.get("multipleOf")
     length = _length_words(kind)
     return Scalar(
         kind,
-        **{name: None if value is None else read(value) for name, value in found.items()},
+        **{name: None if value is None else _native(kind, value) for name, value in found.items()},
         min_length=words.get(length[0]),
         max_length=words.get(length[1]),
         pattern=words.get("pattern"),
         digits=words.get("x-digits"),
         places=words.get("x-places"),
         finite=bool(words.get("x-finite")),
-        choices=tuple(float(c) if KINDS[kind].python is float else read(c) for c in words.get("enum", ())),
+        choices=tuple(float(c) if KINDS[kind].python is float else _native(kind, c) for c in words.get("enum", ())),
         names=tuple(words.get("x-enum-varnames", ())),
         title=words.get("x-enum-title", ""),
     )
 
 
-def check_length(word: str, value: Any) -> None:
-    """Refuses what is no length.
+def check_shapes(words: Mapping[str, Any]) -> None:
+    """Refuses words whose values are of a form that they never have, before anything is made of them.
 
     Raises:
         ValueError: names the word.
     """
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-        raise ValueError(f"{word} is {value!r}; give a whole number of at least 0")
+    for word in _LENGTHS:
+        value = words.get(word)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+            raise ValueError(f"{word} is {value!r}; give a whole number of at least 0")
+        if value is not None and value > _MAX_LENGTH:
+            raise ValueError(f"{word} is {value!r}; no column holds more than {_MAX_LENGTH}")
+    for word in _TEXTS:
+        if not isinstance(words.get(word, ""), str):
+            raise ValueError(f"{word} is {words[word]!r}; give a text")
+    if not isinstance(words.get("enum", [None]), list) or words.get("enum") == []:
+        raise ValueError(f"enum is {words['enum']!r}; give a list of one value or more")
+    names = words.get("x-enum-varnames", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"x-enum-varnames is {names!r}; give a list of texts")
+
+
+_LENGTHS: Final = (
+    *("minLength", "maxLength", "x-min-bytes", "x-max-bytes", "minItems", "maxItems", "minProperties", "maxProperties"),
+)
+_MAX_LENGTH: Final = 2**31 - 1
+_TEXTS: Final = (*("title", "description", "format", "contentEncoding", "contentMediaType", "pattern", "x-enum-title"),)
 
 
 def check_decimal(digits: Any, places: Any) -> None:
@@ -357,12 +379,12 @@ def is_pattern(pattern: Any) -> bool:
 
 
 def _check_words(kind: str, words: Mapping[str, Any]) -> None:
+    check_shapes(words)
     python = KINDS[kind].python
     lengths = _length_words(kind) if kind in ("string", "json", "binary") else ()
     for word in _ALL_LENGTHS:
         if words.get(word) is not None and word not in lengths:
             raise ValueError(f"{word} limits no {kind}")
-        check_length(word, words.get(word))
     if words.get("pattern") is not None:
         if kind != "string":
             raise ValueError(f"pattern limits no {kind}")
@@ -370,14 +392,15 @@ def _check_words(kind: str, words: Mapping[str, Any]) -> None:
             raise ValueError(f"the pattern {words['pattern']!r} needs more than RE2 has")
     if kind == "decimal":
         check_decimal(words.get("x-digits"), words.get("x-places"))
-    factor = words.get("multipleOf")
-    if factor is not None and not (is_number(kind) and _is_number(factor) and factor > 0):
+    factor = _native(kind, words.get("multipleOf"))
+    number = is_number(kind) or kind == "decimal"
+    if factor is not None and not (number and _is_number(factor, kind) and factor > 0):
         raise ValueError(f"multipleOf is {factor!r}; give a number above 0, of a number")
     bounds = [words[word] for name in _BOUNDS.values() if words.get(word := _bound(kind, name)) is not None]
     for value in (*bounds, *words.get("enum", ())):
         if python is int and whole(value) is None:
             raise ValueError(f"{value!r} is no whole number")
-        if python is float and not _is_number(value):
+        if python is float and not _is_number(value, kind):
             raise ValueError(f"{value!r} is no number")
 
 
@@ -402,8 +425,8 @@ def whole(value: Any) -> int | None:
 _EXACT: Final = 2**53
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_number(value: Any, kind: str) -> bool:
+    return isinstance(value, decimal.Decimal if kind == "decimal" else (int, float)) and not isinstance(value, bool)
 
 
 _ALL_LENGTHS: Final = ("minLength", "maxLength", "x-min-bytes", "x-max-bytes")
@@ -418,16 +441,31 @@ WORDS: Final = {
 
 
 def limited(given: Scalar, **limits: Any) -> Scalar:
-    """A scalar with more limits: of two the tighter one holds."""
+    """A scalar with more limits.
+
+    Raises:
+        ValueError: a limit is there already, and cannot hold beside the other.
+    """
     merged = {each.name: getattr(given, each.name) for each in fields(given)}
     for name, value in limits.items():
-        old = merged[name]
-        undeclared = (name, old) in (("digits", DIGITS), ("places", PLACES))
-        if old is None or value is None or undeclared or name in ("multiple_of", "pattern", "finite"):
-            merged[name] = old if value is None else value
-        else:
-            merged[name] = max(old, value) if "min" in name else min(old, value)
+        undeclared = (name, merged[name]) in (("digits", DIGITS), ("places", PLACES))
+        merged[name] = value if undeclared else tighter(name, merged[name], value)
     return Scalar(**merged)
+
+
+def tighter(name: str, old: Any, new: Any) -> Any:
+    """Of two limits of a sort the one that says both.
+
+    Raises:
+        ValueError: none does.
+    """
+    if old is None or new is None or old == new:
+        return old if new is None else new
+    if name == "multiple_of" and isinstance(old, int) and isinstance(new, int):
+        return math.lcm(old, new)
+    if name in ("multiple_of", "pattern"):
+        raise ValueError(f"has two limits of a sort, {old!r} and {new!r}; write one that says both")
+    return max(old, new) if "min" in name or name == "finite" else min(old, new)
 
 
 def json_value(type: Type, value: Any) -> Any:
@@ -444,19 +482,28 @@ def json_value(type: Type, value: Any) -> Any:
 
 
 def native_value(type: Type, value: Any) -> Any:
-    """The native value of a JSON form."""
-    if value is None:
-        return None
+    """The native value of a JSON form; what is none of the type stays as it is, to be found by who holds it to it."""
     if isinstance(type, Scalar):
-        if KINDS[type.kind].python is int:
-            return value if (number := whole(value)) is None else number
-        read = KINDS[type.kind].read
-        return read(value) if read else value
+        return _native(type.kind, value)
     if isinstance(type, Array):
-        return [native_value(type.item, item) for item in value]
+        return [native_value(type.item, item) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, Mapping):
+        return value
     if isinstance(type, Map):
         return {key: native_value(type.value, item) for key, item in value.items()}
-    return {each.name: native_value(each.type, value[each.name]) for each in type.fields if each.name in value}
+    return {**value} | {
+        each.name: native_value(each.type, value[each.name]) for each in type.fields if each.name in value
+    }
+
+
+def _native(kind: str, value: Any) -> Any:
+    if KINDS[kind].python is int:
+        return value if (number := whole(value)) is None else number
+    read = KINDS[kind].read
+    try:
+        return read(value) if read and isinstance(value, str) else value
+    except (ValueError, OverflowError):
+        return value
 
 
 def _bound(kind: str, word: str) -> str:
