@@ -7,6 +7,7 @@ import enum
 import json
 import math
 import uuid
+from collections import Counter, defaultdict
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +20,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
-from pydantic import UUID4, BaseModel, Field, NaiveDatetime, RootModel, TypeAdapter, create_model
+from pydantic import (
+    UUID4,
+    Base64Bytes,
+    Base64Str,
+    Base64UrlStr,
+    BaseModel,
+    Field,
+    NaiveDatetime,
+    RootModel,
+    TypeAdapter,
+    create_model,
+)
 
 from evaluand import rows
 from evaluand.errors import SpecError
@@ -293,9 +305,13 @@ def test_a_float_is_a_whole_number_where_it_is_one_exactly(json_form: bool) -> N
     assert table["x"].to_pylist() == [1, 1, 3, 2**53 - 1, 2]
     told = [fault.message for fault in schema.faults([{"x": x} for x in (1.5, 2.0**53, math.inf, math.nan, True, 0.0)])]
     assert told == [
-        *(f"is a number ({x}), not a whole number" for x in ("1.5", "9007199254740992.0", "inf", "nan")),
+        "is a number (1.5), not a whole number",
+        "is a number (9007199254740992.0) from 2**53 on, where floats stand for several whole numbers",
+        *(f"is a number ({x}), not a whole number" for x in ("inf", "nan")),
         *("is true or false, not a whole number", "0 is less than 1"),
     ]
+    (fault,) = schema.faults([{"x": 2.0**70}])
+    assert fault.message == f"{2.0**70} is not between {-(2**63)} and {2**63 - 1}, which int64 holds"
     assert Schema.of(schema.model) == schema
 
 
@@ -600,6 +616,49 @@ def test_rows_in_their_json_form_are_the_same_rows() -> None:
     jsonschema.Draft202012Validator(schema.json).validate(row)
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (dt.timedelta, "PT1.5H", dt.timedelta(minutes=90)),
+        (dt.timedelta, "-P1DT0.5S", -dt.timedelta(days=1, seconds=0.5)),
+        (dt.timedelta, "P0.5W", dt.timedelta(days=3.5)),
+        (dt.datetime, "2024-01-01T00:00:00.123456000z", dt.datetime(2024, 1, 1, 0, 0, 0, 123456, dt.UTC)),
+        (dt.datetime, "2024-01-01 00:00:00+00:30", dt.datetime(2023, 12, 31, 23, 30, tzinfo=dt.UTC)),
+        (dt.time, "01:02:03.5", dt.time(1, 2, 3, 500_000)),
+        (Decimal, "-1.5e+2", Decimal(-150)),
+        (bytes, "YQ==", b"a"),
+    ],
+)
+def test_texts_of_json_are_read_as_their_standards_say(kind: Any, text: str, value: Any) -> None:
+    schema = Schema.of(create_model("M", x=(kind, ...)))
+    assert schema.validate([{"x": text}], json=True).to_pylist() == [{"x": value}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "told"),
+    [
+        (dt.timedelta, "P1Y", "with years or months, which have no fixed length; give days"),
+        (dt.timedelta, "P1M", "with years or months, which have no fixed length; give days"),
+        (dt.timedelta, "PT0.0000001S", "finer than microseconds"),
+        (dt.timedelta, "PT1.5H1M", "not the text of an ISO 8601 duration"),
+        (dt.timedelta, "P", "not the text of an ISO 8601 duration"),
+        (dt.datetime, "2024-01-01T00:00:00.123456789+00:00", "finer than microseconds"),
+        (dt.datetime, "2024-W01-1T00:00:00Z", "not the text of a datetime"),
+        (dt.date, "2024-W01-1", "not the text of a date"),
+        (dt.date, "20240101", "not the text of a date"),
+        (dt.time, "T01:02:03", "not the text of a time"),
+        (Decimal, "1_0.5", "not the text of a decimal number"),
+        (Decimal, "１２", "not the text of a decimal number"),
+        (Decimal, " 12 ", "not the text of a decimal number"),
+        (uuid.UUID, "urn:uuid:{00000000-0000-0000-0000-000000000003}", "not the text of a UUID"),
+        (bytes, "YR==", "not the text of base64"),
+    ],
+)
+def test_texts_of_json_that_python_reads_loosely_are_faults(kind: Any, text: str, told: str) -> None:
+    (fault,) = Schema.of(create_model("M", x=(kind, ...))).faults([{"x": text}], json=True)
+    assert fault.message.endswith(told)
+
+
 def test_defaults_stand_for_what_is_missing_also_in_json() -> None:
     day = dt.date(2026, 1, 2)
     schema = Schema.of(create_model("M", a=(dt.date, day), b=(list[str], Field(default_factory=list)), c=(int, 3)))
@@ -618,6 +677,14 @@ def test_rows_are_not_changed() -> None:
     assert {k: v for k, v in row.items() if k != "pair"} == {k: v for k, v in before.items() if k != "pair"}
 
 
+def test_mappings_that_make_what_they_are_asked_for_stay_as_they_are() -> None:
+    row: dict[str, int] = defaultdict(int, {"a": 1})
+    schema = Schema.of(create_model("M", a=(int, ...), b=(int, ...)))
+    for each in (row, Counter({"a": 1})):
+        assert [fault.what for fault in schema.faults([each])] == ["missing"]
+    assert dict(row) == {"a": 1}
+
+
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"plain": "1"}, "plain", "is a text ('1'), not a whole number"),
     ({"plain": True}, "plain", "is true or false, not a whole number"),
@@ -627,7 +694,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"byte": 128}, "byte", "128 is not between -128 and 127, which int8 holds"),
     ({"count": 2}, "count", "2 is less than 3"),
     ({"real": float("nan")}, "real", "nan is not finite"),
-    ({"real": 2**53 + 1}, "real", f"is a whole number ({2**53 + 1}), not a number"),
+    ({"real": 2**53 + 1}, "real", f"is a whole number ({2**53 + 1}) that no float is exactly"),
     ({"share": 1.0}, "share", "1.0 is not less than 1"),
     ({"share": float("nan")}, "share", "nan is less than 0"),
     ({"share": 1e39}, "share", "1e+39 is more than float32 holds"),
@@ -1035,6 +1102,29 @@ def test_limits_that_no_value_can_be_held_to_are_refused_when_declared(part: dic
         Schema.of({"properties": {"x": part}})
     assert "$.x: " in str(raised.value)
     assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"type": "string", "format": "email"}, "the format 'email' of a string is none that rows are held to"),
+        ({"type": "integer", "format": "int128"}, "the format 'int128' of an integer is none"),
+        ({"type": "number", "format": "int32"}, "the format 'int32' of a number is none"),
+        ({"type": "string", "contentMediaType": "text/html"}, "contentMediaType 'text/html' is none that"),
+        ({"type": "string", "contentEncoding": "base32"}, "contentEncoding 'base32' is none of a string"),
+        ({"type": "integer", "contentEncoding": "base64"}, "contentEncoding 'base64' is none of an int64"),
+    ],
+)
+def test_formats_that_rows_are_not_held_to_are_refused_and_not_dropped(part: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        Schema.of({"properties": {"x": part}})
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("encoded", [Base64Str, Base64Bytes, Base64UrlStr])
+def test_texts_that_pydantic_decodes_are_refused(encoded: Any) -> None:
+    with pytest.raises(SpecError, match=r"M\.x: .* cannot be expressed"):
+        Schema.of(create_model("M", x=(encoded, ...)))
 
 
 def test_definitions_that_are_no_object_are_refused() -> None:

@@ -277,13 +277,31 @@ _PLAIN = {"boolean": "bool", "integer": "int64", "number": "float64", "string": 
 
 
 def _kind(given: Mapping[str, Any]) -> str:
-    told = (given["type"], given.get("format"))
-    if told in _BY_FORMAT or told in _OTHER_FORMATS:
-        return _BY_FORMAT.get(told) or _OTHER_FORMATS[told]
-    if told[0] == "integer" and (given.get("maximum") or 0) > RANGES["int64"][1] and (given.get("minimum") or 0) >= 0:
+    """The kind of a value; what nothing can be held to is refused."""
+    kind, format = given["type"], given.get("format")
+    found = _PLAIN[kind] if format is None else _BY_FORMAT.get((kind, format)) or _OTHER_FORMATS.get((kind, format))
+    if found is None:
+        raise ValueError(f"the format {format!r} of {with_article(kind)} is none that rows are held to; leave it out")
+    if (
+        kind == "integer"
+        and format is None
+        and _of(given, "maximum") > RANGES["int64"][1]
+        and _of(given, "minimum") >= 0
+    ):
         return "uint64"
-    if told[0] == "string" and given.get("contentEncoding") == "base64":
-        return "binary"
-    if told[0] == "string" and given.get("contentMediaType") == "application/json":
-        return "json"
-    return _PLAIN[told[0]]
+    encoding, media = given.get("contentEncoding"), given.get("contentMediaType")
+    if encoding is not None and (encoding, found) not in (("base64", "binary"), ("base64", "string")):
+        raise ValueError(
+            f"contentEncoding {encoding!r} is none of {with_article(found)}; only texts in base64 are read"
+        )
+    if media is not None and (media, found, encoding) != (_JSON, "string", None):
+        raise ValueError(f"contentMediaType {media!r} is none that rows are held to; only {_JSON} of a text is")
+    return "binary" if encoding else "json" if media else found
+
+
+def _of(given: Mapping[str, Any], word: str) -> Any:
+    value = given.get(word)
+    return value if isinstance(value, int | float) else 0
+
+
+_JSON: Final = "application/json"

@@ -18,6 +18,7 @@ import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from typing import Any, Final
 
 import pyarrow as pa
@@ -64,26 +65,58 @@ def _duration(value: dt.timedelta) -> str:
     return f"{'-' if value < dt.timedelta(0) else ''}PT{seconds}{fraction}S"
 
 
+class Unheld(ValueError):
+    """A text is right in itself, but no value of its kind is just that; the message says why."""
+
+
+def _parsed(pattern: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reads texts that match as a whole; Python's own readers take more, and round."""
+    form = re.compile(pattern, re.ASCII)
+
+    def parse(text: str) -> Any:
+        found = form.fullmatch(text)
+        if not found:
+            raise ValueError(text)
+        if (found.groupdict().get("fraction") or "")[6:].strip("0"):
+            raise Unheld("finer than microseconds")
+        return read(text.upper())
+
+    return parse
+
+
+_DATE = r"\d{4}-\d\d-\d\d"
+_TIME = r"\d\d:\d\d:\d\d(?:\.(?P<fraction>\d+))?(?:Z|z|[+-]\d\d:[0-5]\d)?"
+_UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_DECIMAL = r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|NaN|Infinity)"
 _DURATION = re.compile(
-    r"([+-])?P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6}))?S)?)?", re.ASCII
+    r"([+-])?P(?=.)(?:([\d.]+)Y)?(?:([\d.]+)M)?(?:([\d.]+)W)?(?:([\d.]+)D)?"
+    r"(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?",
+    re.ASCII,
 )
+_AMOUNT = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_SECONDS = (7 * 86400, 86400, 3600, 60, 1)
 
 
 def _read_duration(text: str) -> dt.timedelta:
+    """A duration of ISO 8601; a fraction may stand in its last part."""
     found = _DURATION.fullmatch(text)
-    if not found:
+    parts = [part for part in found.groups()[1:] if part] if found else []
+    if not found or not all(map(_AMOUNT.fullmatch, parts)) or any("." in part for part in parts[:-1]):
         raise ValueError(text)
-    weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:6])
-    micros = int((found[7] or "").ljust(6, "0"))
-    made = dt.timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds, microseconds=micros)
+    if found[2] or found[3]:
+        raise Unheld("with years or months, which have no fixed length; give days")
+    micros = 10**6 * sum(Fraction(part or 0) * each for part, each in zip(found.groups()[3:], _SECONDS, strict=True))
+    if micros.denominator > 1:
+        raise Unheld("finer than microseconds")
+    made = dt.timedelta(microseconds=int(micros))
     return -made if found[1] == "-" else made
 
 
 def _read_bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError(str(error)) from None
+    made = binascii.a2b_base64(text, strict_mode=True)
+    if base64.b64encode(made).decode() != text:
+        raise ValueError(text)
+    return made
 
 
 def _read_decimal(text: str) -> decimal.Decimal:
@@ -91,6 +124,10 @@ def _read_decimal(text: str) -> decimal.Decimal:
         return decimal.Decimal(text)
     except decimal.InvalidOperation:
         raise ValueError(text) from None
+
+
+_read_time = _parsed(_TIME, dt.time.fromisoformat)
+_read_datetime = _parsed(f"{_DATE}[Tt ]{_TIME}", dt.datetime.fromisoformat)
 
 
 def _text(format: str, **more: str) -> dict[str, str]:
@@ -111,21 +148,23 @@ KINDS: Final[Mapping[str, Kind]] = {
         lambda value: base64.b64encode(value).decode(),
         _read_bytes,
     ),
-    "uuid": Kind(pa.uuid(), uuid.UUID, _text("uuid"), str, uuid.UUID),
-    "date": Kind(pa.date32(), dt.date, _text("date"), dt.date.isoformat, dt.date.fromisoformat),
-    "time": Kind(pa.time64("us"), dt.time, _text("time-local"), dt.time.isoformat, dt.time.fromisoformat),
+    "uuid": Kind(pa.uuid(), uuid.UUID, _text("uuid"), str, _parsed(_UUID, uuid.UUID)),
+    "date": Kind(pa.date32(), dt.date, _text("date"), dt.date.isoformat, _parsed(_DATE, dt.date.fromisoformat)),
+    "time": Kind(pa.time64("us"), dt.time, _text("time-local"), dt.time.isoformat, _read_time),
     "datetime": Kind(
         pa.timestamp("us", "UTC"),
         dt.datetime,
         _text("date-time"),
         dt.datetime.isoformat,
-        dt.datetime.fromisoformat,
+        _read_datetime,
     ),
     "datetime-local": Kind(
-        pa.timestamp("us"), dt.datetime, _text("date-time-local"), dt.datetime.isoformat, dt.datetime.fromisoformat
+        pa.timestamp("us"), dt.datetime, _text("date-time-local"), dt.datetime.isoformat, _read_datetime
     ),
     "duration": Kind(pa.duration("us"), dt.timedelta, _text("duration"), _duration, _read_duration),
-    "decimal": Kind(pa.decimal128(DIGITS, PLACES), decimal.Decimal, _text("decimal"), str, _read_decimal),
+    "decimal": Kind(
+        pa.decimal128(DIGITS, PLACES), decimal.Decimal, _text("decimal"), str, _parsed(_DECIMAL, _read_decimal)
+    ),
 }
 
 

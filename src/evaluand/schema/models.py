@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 import annotated_types as at
-from pydantic import AwareDatetime, BaseModel, NaiveDatetime, RootModel, create_model
+from pydantic import AwareDatetime, BaseModel, EncodedBytes, EncodedStr, NaiveDatetime, RootModel, create_model
 from pydantic import Field as FieldOf
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
@@ -310,6 +310,8 @@ def _told(limit: Any) -> dict[str, Any] | None:
     for kind, (name, attribute) in _TOLD.items():
         if isinstance(limit, kind):
             return {name: getattr(limit, attribute)}
+    if isinstance(limit, EncodedBytes | EncodedStr):
+        return None
     if isinstance(limit, at.BaseMetadata) or type(limit).__name__ == "UuidVersion":
         return _general(limit)
     return _general(limit) or {}
