@@ -30,6 +30,7 @@ from evaluand.schema.kinds import (
     Record,
     Scalar,
     Type,
+    check_shapes,
     json_value,
     keywords,
     native_value,
@@ -329,4 +330,8 @@ def _more(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
         told = None
     if not isinstance(told, dict):
         raise SpecError(f"the metadata {MORE.decode()!r} of a field is no JSON object")
+    try:
+        check_shapes(told)
+    except ValueError as error:
+        raise SpecError(f"the metadata {MORE.decode()!r} of a field: {error}") from None
     return told

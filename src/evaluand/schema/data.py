@@ -12,6 +12,7 @@ from evaluand import registry
 from evaluand.errors import SpecError, with_article
 from evaluand.schema import keys, kinds
 from evaluand.schema.arrow import arrow_type, decode_schema, encode_schema, field_names, read_arrow, write_arrow
+from evaluand.schema.declared import TOO_DEEP, check_declared
 from evaluand.schema.faults import RowFault, SchemaError
 from evaluand.schema.json_schema import read_json_schema, write_json_schema
 from evaluand.schema.kinds import Record
@@ -56,11 +57,11 @@ class Schema:
         if isinstance(given, DyffDataSchema | DataSchema):
             return given.to_schema()
         if isinstance(given, type) and issubclass(given, BaseModel):
-            return cls(read_model(given), given.__dict__.get("kind") or "")
+            return cls(_declared(read_model, given, given.__name__), given.__dict__.get("kind") or "")
         if isinstance(given, pa.Schema):
-            return cls(read_arrow(given))
+            return cls(_declared(read_arrow, given, ""))
         if isinstance(given, Mapping):
-            return cls(read_json_schema(given))
+            return cls(_declared(read_json_schema, given, "$"))
         raise SpecError(
             f"{with_article(type(given).__name__)} is no schema; give a pydantic model, an Arrow schema, a JSON "
             "Schema, a name or a product"
@@ -117,6 +118,15 @@ class Schema:
     def __repr__(self) -> str:
         fields = ", ".join(f"{each.name}: {arrow_type(each.type)}" for each in self.record.fields)
         return f"Schema({fields})"
+
+
+def _declared(read: Callable[[Any], Record], given: Any, name: str) -> Record:
+    try:
+        record = read(given)
+    except RecursionError:
+        raise SpecError(f"{name or 'the schema'}: {TOO_DEEP}") from None
+    check_declared(record, name)
+    return record
 
 
 _registered: dict[str, Schema] = {}
@@ -283,7 +293,7 @@ class DataSchema(_Stored):
         if twice:
             raise SpecError(f"the Arrow schema has several columns called {', '.join(map(repr, twice))}; rename them")
         try:
-            record = read_arrow(own)
+            record = Schema.of(own).record
         except SpecError:
             return cls(arrowSchema=encode_schema(whole))
         return cls(arrowSchema=encode_schema(whole), jsonSchema=write_json_schema(wrap(record)))

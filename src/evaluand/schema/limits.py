@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -120,7 +121,7 @@ def _each_breaks(array: pa.Array, holds: Callable[[Any], bool]) -> np.ndarray[An
 def _is_multiple(value: Any, of: Any) -> bool:
     if isinstance(value, float):
         return bool(np.isfinite(value) and abs(value / of - round(value / of)) < _NEARLY)
-    return bool(value % of == 0)
+    return Fraction(value) % Fraction(of) == 0  # a remainder of decimals is not exact
 
 
 _NEARLY = 1e-9

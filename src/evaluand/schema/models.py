@@ -18,13 +18,14 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 import annotated_types as at
-from pydantic import AwareDatetime, BaseModel, NaiveDatetime, RootModel, create_model
+from pydantic import AwareDatetime, BaseModel, EncodedBytes, EncodedStr, NaiveDatetime, RootModel, create_model
 from pydantic import Field as FieldOf
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from evaluand.errors import SpecError
 from evaluand.schema.kinds import (
+    BOUNDS,
     MISSING,
     Array,
     Field,
@@ -36,6 +37,7 @@ from evaluand.schema.kinds import (
     is_number,
     is_pattern,
     limited,
+    tighter,
 )
 from evaluand.schema.stored import SIZED, Json, SchemaModel, Stored
 
@@ -229,7 +231,12 @@ class _Reader:
             if pattern is not None and not is_pattern(pattern):
                 self._refuse(path, annotation, f"the pattern {pattern!r} needs more than RE2 has")
                 continue
-            made = limited(made, **told)
+            if made.kind == "decimal":
+                told = {word: _decimal(value) if word in BOUNDS else value for word, value in told.items()}
+            try:
+                made = limited(made, **told)
+            except ValueError as error:
+                self._refuse(path, annotation, str(error))
         if made.kind == "decimal":
             declared = [told for limit in limits if (told := _told(limit))]
             try:
@@ -245,7 +252,7 @@ class _Reader:
             if told is None or told.keys() - {"min_length", "max_length"}:
                 self._refuse(path, annotation, f"{limit!r} cannot be expressed")
             else:
-                found |= told
+                found |= {name: tighter(name, found.get(name), value) for name, value in told.items()}
         return {name: value for name, value in found.items() if (name, value) != ("min_length", 0)}
 
     def _refused(self, path: str, annotation: Any, why: str) -> tuple[Type, bool]:
@@ -303,6 +310,8 @@ def _told(limit: Any) -> dict[str, Any] | None:
     for kind, (name, attribute) in _TOLD.items():
         if isinstance(limit, kind):
             return {name: getattr(limit, attribute)}
+    if isinstance(limit, EncodedBytes | EncodedStr):
+        return None
     if isinstance(limit, at.BaseMetadata) or type(limit).__name__ == "UuidVersion":
         return _general(limit)
     return _general(limit) or {}
@@ -323,6 +332,10 @@ def _general(limit: Any) -> dict[str, Any] | None:
         told["finite"] = True
     known = {name: value for name, value in told.items() if value is not None}
     return known or ({} if type(limit).__name__ in ("PydanticGeneralMetadata", "Strict", "AllowInfNan") else None)
+
+
+def _decimal(value: Any) -> Any:
+    return decimal.Decimal(str(value)) if isinstance(value, int | float) else value
 
 
 def _default(info: FieldInfo) -> Any:
