@@ -222,7 +222,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Array:
-    """A list; `nullable` says whether an item may be null, `doc` what an item is."""
+    """A list; `nullable` says whether an item may be null."""
 
     item: Type
     nullable: bool = False

@@ -26,6 +26,7 @@ from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.dataset import Dataset
 from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, with_article
 from evaluand.fingerprint import Identity, fingerprint
+from evaluand.rows import RESPONSE_INDEX
 from evaluand.schema import Schema
 from evaluand.schema.kinds import Array, Map, Record, Type
 from evaluand.task import Alternatives, Request, Task, is_coroutine_function
@@ -36,7 +37,6 @@ from evaluand.trace import TaskSpan
 Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 
 INPUT = "input"  # the field for an input that is no object
-RESPONSE_INDEX = "_response_index_"
 _PIPELINES = ("client_pipeline", "input_pipeline", "output_pipeline")
 
 
