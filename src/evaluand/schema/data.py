@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from evaluand import registry
 from evaluand.errors import SpecError, with_article
+from evaluand.rows import RESPONSE_INDEX
 from evaluand.schema import keys, kinds
 from evaluand.schema.arrow import arrow_type, decode_schema, encode_schema, field_names, read_arrow, write_arrow
 from evaluand.schema.declared import TOO_DEEP, check_declared
@@ -346,7 +347,7 @@ def item_schema(schema: pa.Schema) -> pa.Schema:
 
 def response_item_schema(schema: pa.Schema) -> pa.Schema:
     """An Arrow schema with `_response_index_` before its fields."""
-    return _with(schema, keys.RESPONSE_INDEX)
+    return _with(schema, RESPONSE_INDEX)
 
 
 def response_schema(schema: pa.Schema) -> pa.Schema:
