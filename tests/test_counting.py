@@ -215,6 +215,11 @@ def test_where_nothing_tells_what_was_expected_recall_can_be_anything() -> None:
     assert (row.worst, row.value, row.best) == (0.0, 0.75, 1.0)
 
 
+def test_a_tag_that_is_nowhere_has_neither_value_nor_bounds() -> None:
+    row = one(table([("A", "A"), (None, "A")]), FBeta(tag="X"))
+    assert all(math.isnan(number) for number in (row.value, row.worst, row.best))
+
+
 def test_bounds_by_tag_count_only_spans_of_the_tag() -> None:
     row = one(table([("AAA.", "AAAB"), (None, "AB")]), Recall(tag="B"))
     assert (row.value, row.worst, row.best) == (0.0, 0.0, 0.5)

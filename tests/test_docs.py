@@ -40,7 +40,8 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
 
 
 @pytest.mark.parametrize(
-    "document", [f"docs/howto/{name}.md" for name in ("adapters", "estimator", "schemas", "service", "tagging")]
+    "document",
+    [f"docs/howto/{name}.md" for name in ("adapters", "estimator", "schemas", "service", "tagging", "top_k")],
 )
 def test_a_how_to_prints_what_it_says(document: str) -> None:
     code, told = "\n".join(blocks(document, "python")), "".join(blocks(document, "text"))
@@ -58,6 +59,17 @@ def test_the_command_of_the_how_to_shows_what_it_says(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     shown = "".join(f"    {line}\n" if line else "\n" for line in done.stdout.splitlines())
     assert shown in (ROOT / document).read_text()
+
+
+def test_the_experiment_of_the_how_to_on_views_runs(tmp_path: Path) -> None:
+    document = "docs/howto/views.md"
+    for name, language in (("experiment.yaml", "yaml"), ("questions.jsonl", "json")):
+        (tmp_path / name).write_text("".join(blocks(document, language)))
+    (tmp_path / "app.py").write_text(blocks(document, "python")[0])
+    command = [sys.executable, "-m", "evaluand.cli", "run", "experiment.yaml", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [(row["value"], row["n"]) for row in json.loads(done.stdout)["metrics"]] == [(1.0, 2), (1.0, 2)]
 
 
 def test_the_example_of_estimators_runs() -> None:

@@ -661,6 +661,11 @@ def test_a_version_is_what_is_written_and_no_number(place: Place, entry: str) ->
     assert identity("1_0") == identity("'1_0'")
 
 
+def test_a_text_that_needs_quotes_in_yaml_is_told_so(place: Place) -> None:
+    [told] = place.told(("{kind: exact_match}", "{kind: exact_match, view: {a: $.b[0].c}}"))
+    assert told.endswith("put a text with [ ] { } , or : in quotes")
+
+
 TRIES = """
 name: tries
 dataset: {{path: rows.jsonl, input: question, expected: answer}}

@@ -400,6 +400,19 @@ def test_a_gate_does_not_choose_among_several_metrics_of_its_kind(base: Evaluati
     assert one(base, "quantile <= 7", measures=measures[:2]).passed
 
 
+@pytest.mark.parametrize(
+    ("gate", "told"),
+    [
+        ("accuracy better than base", "the same evaluation, which is not better than itself"),
+        ("accuracy not worse than base by 0.02", "so few rows do not rule out that others would differ by 0.02"),
+    ],
+)
+def test_a_gate_that_fails_on_one_and_the_same_evaluation_says_so(base: Evaluation, gate: str, told: str) -> None:
+    result = one(base, gate, base)
+    assert not result.passed
+    assert result.message.endswith(told)
+
+
 def test_a_gate_says_which_of_several_metrics_by_the_words_of_the_tables(base: Evaluation) -> None:
     measures = [Measure("score", Quantile(q=q)) for q in (0.2, 0.5)]
     for gate in ("quantile(score, q=0.2) >= 1", "quantile(q=0.20) >= 1"):

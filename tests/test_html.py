@@ -209,6 +209,8 @@ def test_each_row_holds_what_was_asked_answered_scored_and_traced() -> None:
 def test_of_too_many_rows_the_worst_are_shown() -> None:
     parts, _ = made()
     examples = Examples(parts, scores_facts(parts), limit=5)
+    told = [OUTCOMES[row["outcome"]] for row in Examples(parts, scores_facts(parts))]
+    assert told == ["right"] * 3 + ["failed"] + ["not scored"] * 2 + ["wrong"] * 4
     assert [row["index"] for row in examples] == [3, 4, 5, 6, 7]
     assert examples.total == 10
 
@@ -221,6 +223,8 @@ def test_repeats_and_several_answers_keep_their_places() -> None:
     run = Runner().run(twice, data, replications=2)
     evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
     rows = list(Examples([Part("t", run, evaluation)], []))
+    assert {OUTCOMES[row["outcome"]] for row in rows} == {"scored"}
+    assert {OUTCOMES[row["outcome"]] for row in Examples([Part("t", run, None)], [])} == {"answered"}
     assert [(row["index"], row["replication"]) for row in rows] == [(2, 0), (2, 1), (5, 0), (5, 1)]
     assert rows[2]["responses"] == ["a", "aa"]
     assert [(s["response"], s["value"]) for s in rows[2]["scores"]] == [(0, 0.0), (1, 1.0)]
@@ -247,9 +251,9 @@ def test_what_has_no_score_is_counted_in_calls_whatever_the_number_of_their_answ
 @pytest.mark.parametrize(
     ("metric", "outcomes"),
     [
-        (Accuracy(), ["other", "wrong", "other"]),
-        (Accuracy(reduce="any"), ["other", "other", "other"]),
-        (TopK(k=2), ["other", "wrong", "other"]),
+        (Accuracy(), ["right", "wrong", "right"]),
+        (Accuracy(reduce="any"), ["right", "right", "right"]),
+        (TopK(k=2), ["right", "wrong", "right"]),
         (Accuracy(reduce="all"), ["wrong", "wrong", "wrong"]),
     ],
 )
@@ -458,7 +462,7 @@ def test_the_report_can_go_to_stdout_and_be_told_as_json(store: DirectoryStore) 
 
 
 def test_what_cannot_be_reported_is_told(store: DirectoryStore) -> None:
-    assert "nothing is called 'other'" in called("other").output
+    assert "nothing is called 'other'" in called("right").output
     assert "neither a number of examples nor all" in called("an experiment", "--examples", "some").output
     assert "name a file" in called("an experiment", "-o", "nowhere/report.html").output
     [dataset] = store.ids("datasets")

@@ -120,6 +120,11 @@ def test_a_metric_is_called_by_what_tells_it_from_others_of_its_kind(made: Made)
     assert list(metric_labels(rows).values()) == [row["label"] for row in labelled(rows)]
 
 
+def test_a_metric_of_the_first_k_always_says_k() -> None:
+    [label] = metric_labels([{"scorer": "s", "signature": "top_k v1 reduce=any k=3"}]).values()
+    assert label == "top_k(k=3) · s"
+
+
 @given(st.lists(st.lists(st.none() | st.sampled_from("ab"), min_size=3, max_size=3), min_size=1, unique_by=tuple))
 def test_no_two_metrics_are_called_alike(parameters: list[list[str | None]]) -> None:
     signatures = [" ".join(["m v1", *(f"p{i}={p}" for i, p in enumerate(each) if p)]) for each in parameters]

@@ -282,6 +282,10 @@ def test_words_that_do_not_stand_at_their_place_cost_the_row_its_score() -> None
     assert scorer.score([right], [span(2, 5, "PER")], {"text": text, "language": "en"}).value == 1.0
     with pytest.raises(DataError, match="span 0: its words are the text 'Ada', but the input has the text 'da' at 3–6"):
         scorer.score([shifted], [], text)
+    with pytest.raises(
+        DataError, match=r"span 0 has 'start', .* and not 'text'; name its keys with text_key, or leave"
+    ):
+        scorer.score([span(2, 5, "PER")], [], text)
     with pytest.raises(DataError, match="the input is the integer 7, in which no words of spans can be found"):
         scorer.score([right], [], 7)
 

@@ -44,7 +44,10 @@ class Document:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-            raise SpecError(f"{place}: not YAML: {error.problem}") from None
+            quotes = (
+                "; put a text with [ ] { } , or : in quotes" if str(error.problem).startswith("expected ',' or") else ""
+            )
+            raise SpecError(f"{place}: not YAML: {error.problem}{quotes}") from None
         except yaml.YAMLError as error:
             raise SpecError(f"{path}: not YAML: {error}") from None
         try:

@@ -140,6 +140,8 @@ class Summary:
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
         values = metric.compute(states[_shown(metric)])
         worst, best = (_bound(metric, states.get(end), values, counts[:, _MISSING]) for end in _ENDS)
+        lone = np.isnan(values.value) & (np.isnan(worst) | np.isnan(best))  # one end of nothing tells nothing
+        worst, best = (np.where(lone, np.nan, end) for end in (worst, best))
         signature = metric.signature
         return [
             MetricRow(

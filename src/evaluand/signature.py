@@ -24,7 +24,7 @@ def told_apart(signatures: Sequence[str]) -> dict[str, dict[str, str]]:
     """Signature → the words that tell it from the others of its kind, which these are.
 
     What most of these have in common, and what some of them leave out, is not said of those that have it, or leave it
-    out: so no two are told by the same words.
+    out: so no two are told by the same words. Of how many answers a metric tells, its `k`, is always said.
 
     Example:
         >>> told_apart(["f_beta v1 average=micro", "f_beta v1 average=micro tag=A", "f_beta v1 average=macro"])
@@ -37,4 +37,4 @@ def told_apart(signatures: Sequence[str]) -> dict[str, dict[str, str]]:
 
 def _apart(words: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> dict[str, str]:
     held = {name: Counter(other.get(name) for other in others) for name in words}
-    return {n: w for n, w in words.items() if None in held[n] or held[n][w] * 2 <= len(others)}
+    return {n: w for n, w in words.items() if n == "k" or None in held[n] or held[n][w] * 2 <= len(others)}

@@ -219,7 +219,17 @@ def _checked(
         found = [_Found(False, "there are no rows", {})]
     passed = all(one.passed for one in found)
     message = "; ".join(one.message for one in found if one.passed == passed)
+    if base is not None and base.id == evaluation.id and not passed:
+        message += f"; {_alike(gate)}"
     return GateResult(gate, label, passed, message, {"values": [one.facts for one in found]})
+
+
+def _alike(gate: Gate) -> str:
+    """Why a gate fails where both sides are one evaluation."""
+    if gate.relation == BETTER:
+        return "both are the same evaluation, which is not better than itself"
+    few = f"so few rows do not rule out that others would differ by {gate.number:g}" if gate.number else "give a margin"
+    return f"both are the same evaluation, with the same responses and grades, but {few}"
 
 
 class _Found(NamedTuple):

@@ -30,8 +30,9 @@ if TYPE_CHECKING:
     from evaluand.evaluation import Evaluation
     from evaluand.run import Run
 
-OUTCOMES: Final = ("failed", "not scored", "wrong", "other")
-"""What became of a row, worst first. *wrong* is a 0 of a scorer that gives only 0 and 1."""
+OUTCOMES: Final = ("failed", "not scored", "wrong", "right", "scored", "answered")
+"""What became of a row, worst first. *wrong* is a 0 of a scorer that gives only 0 and 1; *scored* says neither, and
+*answered* is what nothing has graded."""
 
 TEXT: Final = 4000
 _SHORT: Final = 400
@@ -186,8 +187,8 @@ class Examples:
             return 0
         if SKIPPED in statuses or ABSTAINED in statuses:
             return 1
-        wrong = any(value == 0 and scorer in self._binary for scorer, _, value in scores)
-        return 2 if wrong else 3
+        values = {value for scorer, _, value in scores if scorer in self._binary}
+        return 2 if 0 in values else 3 if values else 4 if scores else 5
 
 
 def cell(value: Any, limit: int = TEXT) -> Any:
@@ -245,7 +246,7 @@ def _texts(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[str]:
 
 
 def _marks(example: Example, responses: Sequence[str], keys: Mapping[str, str]) -> list[Any]:
-    """For each response the spans to mark in the input: `[start, end, tag, 0 right, 1 missed or 2 spurious]`.
+    """For each response the spans to mark in the input: `[start, end, tag, 0 both, 1 expected or 2 answered]`.
 
     None where the input is no text, or what was expected or answered are no spans of it.
     """

@@ -137,7 +137,8 @@ class Spans(Scorer):
     def _field(self, what: str, item: Mapping[str, Any], key: str) -> Any:
         if key not in item:
             keys = ", ".join(map(repr, item)) or "no keys"
-            raise DataError(f"{what} has {keys} and not {key!r}; name its keys with start_key, end_key and tag_key")
+            names = "start_key, end_key and tag_key" if key != self.text_key else "text_key, or leave it out"
+            raise DataError(f"{what} has {keys} and not {key!r}; name its keys with {names}")
         return item[key]
 
     def _check_words(self, output: Any, given: list[Span], input: Any) -> None:
