@@ -11,7 +11,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from evaluand import registry
 from evaluand.errors import SpecError, with_article
 from evaluand.schema import keys, kinds
-from evaluand.schema.arrow import arrow_type, decode_schema, encode_schema, field_names, read_arrow, write_arrow
+from evaluand.schema.arrow import (
+    arrow_type,
+    decode_schema,
+    encode_schema,
+    field_names,
+    named_twice,
+    read_arrow,
+    write_arrow,
+)
 from evaluand.schema.declared import TOO_DEEP, check_declared
 from evaluand.schema.faults import RowFault, SchemaError
 from evaluand.schema.json_schema import read_json_schema, write_json_schema
@@ -289,7 +297,7 @@ class DataSchema(_Stored):
     def _of_arrow(cls, own: pa.Schema, whole: pa.Schema, wrap: Callable[[Record], Record]) -> DataSchema:
         """An Arrow schema stays as it was given; what only Arrow has is in no JSON Schema."""
         keys.check_names(field_names(own), "the Arrow schema")
-        twice = sorted({name for name in own.names if own.names.count(name) > 1})
+        twice = named_twice(own)
         if twice:
             raise SpecError(f"the Arrow schema has several columns called {', '.join(map(repr, twice))}; rename them")
         try:

@@ -172,6 +172,8 @@ class _Conformer:
             from_ends(offsets[1:] - start), names.cast(pa.string()), values, type=arrow, mask=array.is_null()
         )
         check_sizes(given, map_sizes(made), place, self.found, "entries")
+        for at in _again(names, np.diff(offsets)):
+            self.found.add(inner, at, "twice", "the key is there already")
         return made
 
     def _scalar(self, given: Scalar, array: pa.Array, place: Place, arrow: pa.DataType) -> pa.Array:
@@ -199,6 +201,14 @@ class _Conformer:
                 self.found.add(place, at, "bounds", told)
                 parts.append(pa.nulls(1, arrow))
         return pa.concat_arrays(parts) if parts else pa.nulls(0, arrow)
+
+
+def _again(names: pa.Array, lengths: np.ndarray[Any, Any]) -> list[int]:
+    """Which keys an earlier entry of the same map has."""
+    codes = _numbers(names.dictionary_encode().indices)
+    keys_ = np.repeat(np.arange(len(lengths)), lengths) * (len(codes) + 1) + codes
+    firsts = np.unique(keys_, return_index=True)[1]
+    return sorted(set(range(len(codes))) - set(firsts.tolist())) if len(firsts) < len(codes) else []
 
 
 def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array:
