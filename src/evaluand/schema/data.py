@@ -21,7 +21,7 @@ from evaluand.schema.arrow import (
     write_arrow,
 )
 from evaluand.schema.declared import TOO_DEEP, check_declared
-from evaluand.schema.faults import RowFault, SchemaError
+from evaluand.schema.faults import Faults, SchemaError
 from evaluand.schema.json_schema import read_json_schema, write_json_schema
 from evaluand.schema.kinds import Record
 from evaluand.schema.models import Model, read_annotation, read_model, write_model
@@ -106,16 +106,28 @@ class Schema:
             json: the rows are as JSON has them: times, UUIDs and decimals as text, bytes as base64.
 
         Raises:
-            SchemaError: rows break the schema; every fault of every row.
+            SchemaError: rows break the schema; all faults are counted, and the first thousand of each path and sort
+                told.
         """
-        table, faults = check_rows(self.record, data, json=json)
+        table, faults = check_rows(self.record, data, json=json, most=_MOST_FAULTS)
         if table is None:
             raise SchemaError(faults)
         return table
 
-    def faults(self, data: Any, *, json: bool = False) -> list[RowFault]:
-        """Everything that is wrong with rows, in their order; nothing where they hold to the schema."""
-        return check_rows(self.record, data, json=json)[1]
+    def faults(self, data: Any, *, json: bool = False, most: int | None = None) -> Faults:
+        """What is wrong with rows, in their order; nothing where they hold to the schema.
+
+        Args:
+            data: as in `validate`.
+            json: as in `validate`.
+            most: how many faults to tell of each path and sort; `counts` of what is returned counts all.
+
+        Example:
+            >>> faults = Schema.of("text.Text").faults([{"text": 1}] * 1000, most=1)
+            >>> len(faults), faults.counts
+            (1, Counter({('text', 'type'): 1000}))
+        """
+        return check_rows(self.record, data, json=json, most=most)[1]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.record.fields == other.record.fields
@@ -135,6 +147,9 @@ def _declared(read: Callable[[Any], Record], given: Any, name: str) -> Record:
         raise SpecError(f"{name or 'the schema'}: {TOO_DEEP}") from None
     check_declared(record, name)
     return record
+
+
+_MOST_FAULTS = 1000
 
 
 _registered: dict[str, Schema] = {}
