@@ -764,6 +764,31 @@ def test_all_faults_of_all_rows_are_told_in_the_order_of_the_rows() -> None:
     ]
 
 
+def test_faults_are_all_counted_and_only_some_kept() -> None:
+    schema = DataSchema.make_input_schema(Part).to_schema()
+    data: list[Any] = [{"_index_": 1, "key": "", "count": "x"}] * 5000
+    faults = schema.faults(data, most=2)
+    sorts = [("_index_", "twice"), ("count", "type"), ("key", "length")]
+    assert sorted(faults.counts.items()) == list(zip(sorts, (4999, 5000, 5000), strict=True))
+    assert [(fault.row, fault.path) for fault in faults] == [
+        *((0, "key"), (0, "count"), (1, "key"), (1, "count"), (1, "_index_"), (2, "_index_")),
+    ]
+    table = pa.table({"_index_": [1] * 5000, "key": [""] * 5000})
+    assert schema.faults(table, most=0).counts == {sorts[0]: 4999, sorts[2]: 5000}
+    with pytest.raises(SchemaError, match="… and 14,979 more faults") as raised:
+        schema.validate(data)
+    assert len(raised.value.faults) == 3000
+    assert len(schema.faults(data)) == 14_999
+
+
+def test_faults_of_lists_stand_in_the_order_of_their_items() -> None:
+    natural = Annotated[int, Field(ge=0)]
+    faults = Schema.of(create_model("M", x=(list[natural], ...), y=(list[natural], ...))).faults(
+        [{"x": [-1, "a", -1, "a", -1, *[0] * 6, -1], "y": [-1]}]
+    )
+    assert [fault.path for fault in faults] == ["x[0]", "x[1]", "x[2]", "x[3]", "x[4]", "x[11]", "y[0]"]
+
+
 @pytest.mark.parametrize(
     ("value", "told"),
     [
