@@ -6,6 +6,7 @@ import datetime as dt
 import enum
 import json
 import math
+import re
 import uuid
 from collections import Counter, defaultdict
 from dataclasses import replace
@@ -763,6 +764,31 @@ def test_all_faults_of_all_rows_are_told_in_the_order_of_the_rows() -> None:
     ]
 
 
+def test_faults_are_all_counted_and_only_some_kept() -> None:
+    schema = DataSchema.make_input_schema(Part).to_schema()
+    data: list[Any] = [{"_index_": 1, "key": "", "count": "x"}] * 5000
+    faults = schema.faults(data, most=2)
+    sorts = [("_index_", "twice"), ("count", "type"), ("key", "length")]
+    assert sorted(faults.counts.items()) == list(zip(sorts, (4999, 5000, 5000), strict=True))
+    assert [(fault.row, fault.path) for fault in faults] == [
+        *((0, "key"), (0, "count"), (1, "key"), (1, "count"), (1, "_index_"), (2, "_index_")),
+    ]
+    table = pa.table({"_index_": [1] * 5000, "key": [""] * 5000})
+    assert schema.faults(table, most=0).counts == {sorts[0]: 4999, sorts[2]: 5000}
+    with pytest.raises(SchemaError, match="… and 14,979 more faults") as raised:
+        schema.validate(data)
+    assert len(raised.value.faults) == 3000
+    assert len(schema.faults(data)) == 14_999
+
+
+def test_faults_of_lists_stand_in_the_order_of_their_items() -> None:
+    natural = Annotated[int, Field(ge=0)]
+    faults = Schema.of(create_model("M", x=(list[natural], ...), y=(list[natural], ...))).faults(
+        [{"x": [-1, "a", -1, "a", -1, *[0] * 6, -1], "y": [-1]}]
+    )
+    assert [fault.path for fault in faults] == ["x[0]", "x[1]", "x[2]", "x[3]", "x[4]", "x[11]", "y[0]"]
+
+
 @pytest.mark.parametrize(
     ("value", "told"),
     [
@@ -1125,6 +1151,60 @@ def test_formats_that_rows_are_not_held_to_are_refused_and_not_dropped(part: dic
 def test_texts_that_pydantic_decodes_are_refused(encoded: Any) -> None:
     with pytest.raises(SpecError, match=r"M\.x: .* cannot be expressed"):
         Schema.of(create_model("M", x=(encoded, ...)))
+
+
+@pytest.mark.parametrize("pattern", [r"^\w+$", r"\d", r"[\s-]", r"a\b", r"\\\D", re.compile(r"\d")])
+def test_patterns_that_mean_more_to_pydantic_are_refused_with_what_to_write(pattern: Any) -> None:
+    with pytest.raises(SpecError, match=r"means all of Unicode to pydantic, .*write which characters"):
+        Schema.of(create_model("M", x=(str, Field(pattern=pattern))))
+
+
+def test_patterns_mean_the_same_in_every_form() -> None:
+    schema = Schema.of({"properties": {"x": {"type": "string", "pattern": r"^\d+$"}}, "required": ["x"]})
+    assert [fault.row for fault in schema.faults([{"x": "1"}, {"x": "１"}])] == [1]
+    with pytest.raises(ValueError, match="should match"):
+        schema.model(x="１")
+    for form in FORMS.values():
+        assert Schema.of(form(schema)) == schema
+    free = Schema.of(create_model("M", x=(str, Field(pattern=re.compile(r"^a\\d.$", re.IGNORECASE)))))
+    assert free.faults([{"x": "A\\Dx"}]) == []
+
+
+def test_a_default_that_a_function_makes_is_refused_unless_it_is_empty() -> None:
+    for factory in (lambda: ["x"], set):
+        with pytest.raises(SpecError, match=r"M\.x: .*no schema tells; give the value as default="):
+            Schema.of(create_model("M", x=(list[str], Field(default_factory=factory))))
+    empty = create_model(
+        "M", x=(list[str] | None, Field(default_factory=list)), y=(dict[str, int], Field(default_factory=dict))
+    )
+    assert Schema.of(empty).validate([{}]).to_pylist() == [{"x": [], "y": []}]
+
+
+def test_the_name_that_only_writing_uses_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"M\.x: y: a field has one name in data; use alias="):
+        Schema.of(create_model("M", x=(str, Field(serialization_alias="y"))))
+
+
+def test_zones_other_than_utc_and_names_twice_in_an_object_are_refused() -> None:
+    inner = pa.struct([("a", pa.int8()), ("a", pa.int16())])
+    with pytest.raises(SpecError) as raised:
+        Schema.of(
+            pa.schema([("t", pa.timestamp("us", "Europe/Paris")), ("u", pa.timestamp("s", "+00:00")), ("s", inner)])
+        )
+    assert str(raised.value).splitlines() == [
+        "s.a: two columns have this name",
+        "t: timestamp[us, tz=Europe/Paris]: a column of instants is in UTC; cast it to timestamp[us, tz=UTC]",
+    ]
+    with pytest.raises(SpecError, match=r"several columns called 's\.a'"):
+        DataSchema.make_input_schema(pa.schema([("s", inner)]))
+
+
+def test_a_key_that_a_map_of_a_table_has_twice_is_a_fault() -> None:
+    schema = Schema.of(create_model("M", m=(dict[str, int], ...)))
+    maps = [[("a", 1)], [], [("b", 1), ("a", 1), ("b", 2)], [("b", 1)]]
+    table = pa.table({"m": pa.array(maps, pa.map_(pa.string(), pa.int64()))})
+    for part, row in ((table, 2), (table.slice(1), 1)):
+        assert [str(fault) for fault in schema.faults(part)] == [f"row {row}: m['b']: the key is there already"]
 
 
 def test_definitions_that_are_no_object_are_refused() -> None:

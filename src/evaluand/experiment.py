@@ -677,7 +677,7 @@ def _placed(spec: KindSpec, folder: Path) -> dict[str, Any]:
     if "folder" in _parameter_names("tasks", spec.kind):
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
     if spec.kind == "estimator" and isinstance(parameters.get("model"), str):
-        parameters["model"] = _referred(CodeSpec(function=parameters["model"]), folder)
+        parameters["model"] = referred(CodeSpec(function=parameters["model"]).function, folder)
     return parameters
 
 
@@ -768,7 +768,7 @@ def _unknown(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
 
 def _code(spec: CodeSpec, folder: Path) -> Any:
     """A function or an object; a class is called with the parameters."""
-    value, name = _referred(spec, folder), spec.function.rpartition(":")[2]
+    value, name = referred(spec.function, folder), spec.function.rpartition(":")[2]
     if isinstance(value, type):
         try:
             return value(**spec.parameters)
@@ -780,9 +780,9 @@ def _code(spec: CodeSpec, folder: Path) -> Any:
     return value
 
 
-def _referred(spec: CodeSpec, folder: Path) -> Any:
-    """What stands under a name in a file or module."""
-    place, _, name = spec.function.rpartition(":")
+def referred(function: str, folder: Path) -> Any:
+    """What stands under a name in a file or module, `file.py:name` or `module:name`."""
+    place, _, name = function.rpartition(":")
     value: Any = _module(place, folder)
     for part in name.split("."):
         if not hasattr(value, part):
@@ -808,7 +808,7 @@ def _error_class(name: str, folder: Path, any_name: bool) -> str:
     loaded = _loaded_errors()
     if "." in name:
         module, _, last = name.rpartition(".")
-        given = _referred(CodeSpec(function=f"{module}:{last}"), folder)
+        given = referred(f"{module}:{last}", folder)
     else:
         given = loaded.get(name) or getattr(builtins, name, None)
     if given is None and any_name:

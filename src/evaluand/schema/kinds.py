@@ -119,6 +119,11 @@ def _read_bytes(text: str) -> bytes:
     return made
 
 
+def _decimal(value: decimal.Decimal) -> str:
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def _read_decimal(text: str) -> decimal.Decimal:
     try:
         return decimal.Decimal(text)
@@ -163,7 +168,7 @@ KINDS: Final[Mapping[str, Kind]] = {
     ),
     "duration": Kind(pa.duration("us"), dt.timedelta, _text("duration"), _duration, _read_duration),
     "decimal": Kind(
-        pa.decimal128(DIGITS, PLACES), decimal.Decimal, _text("decimal"), str, _parsed(_DECIMAL, _read_decimal)
+        pa.decimal128(DIGITS, PLACES), decimal.Decimal, _text("decimal"), _decimal, _parsed(_DECIMAL, _read_decimal)
     ),
 }
 
@@ -508,7 +513,7 @@ def tighter(name: str, old: Any, new: Any) -> Any:
 
 
 def json_value(type: Type, value: Any) -> Any:
-    """A native value as JSON has it."""
+    """A native value as JSON has it; null that says that a value is missing is left out."""
     if value is None:
         return None
     if isinstance(type, Scalar):
@@ -517,7 +522,8 @@ def json_value(type: Type, value: Any) -> Any:
         return [json_value(type.item, item) for item in value]
     if isinstance(type, Map):
         return {key: json_value(type.value, item) for key, item in value.items()}
-    return {each.name: json_value(each.type, value[each.name]) for each in type.fields if each.name in value}
+    given = ((each, value[each.name]) for each in type.fields if each.name in value)
+    return {each.name: json_value(each.type, one) for each, one in given if one is not None or each.nullable}
 
 
 def native_value(type: Type, value: Any) -> Any:

@@ -10,6 +10,7 @@ import datetime as dt
 import decimal
 import enum
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -41,11 +42,13 @@ from evaluand.schema.kinds import (
 from evaluand.schema.limits import SHOWN, check_limits, check_sizes, from_ends, list_of, map_sizes, misfit
 
 
-def of_objects(record: Record, data: Iterable[Any], *, json: bool) -> Iterator[tuple[list[pa.Array], Found]]:
+def of_objects(
+    record: Record, data: Iterable[Any], counts: Counter[tuple[str, str]], *, json: bool, most: int | None = None
+) -> Iterator[tuple[list[pa.Array], Found]]:
     """The columns of rows, some rows at a time, and what is wrong with them; with faults, the columns are of no use."""
     fields, first, iterator = list(write_arrow(record)), 0, iter(data)
     while rows := list(islice(iterator, _CHUNK)):
-        found = Found(partial(_index_of, rows), first)
+        found = Found(counts, most, partial(_index_of, rows), first)
         for at, row in enumerate(rows):
             if row is None:
                 found.add(Place(), at, "null", "is null, not an object")
@@ -104,9 +107,8 @@ class _Builder:
             return quick
         types = set(map(type, values))
         if not nullable and type(None) in types:
-            for at, value in enumerate(values):
-                if value is None:
-                    self.found.add(place, at, "null", "is null")
+            nulls = [at for at, value in enumerate(values) if value is None]
+            self.found.add_all(place, nulls, "null", lambda _: "is null")
         if isinstance(given, Scalar):
             return self._scalar(given, values, types, place, arrow)
         if isinstance(given, Record):
@@ -205,14 +207,10 @@ class _Builder:
         return array
 
     def _exact(self, given: Scalar, values: list[Any], place: Place, exact: type, name: str) -> list[Any]:
-        made: list[Any] = []
-        for at, value in enumerate(values):
-            plain = _plain(value, exact)
-            if plain is MISSING:
-                self.found.add(place, at, "type", f"{name}{_unlike(given.kind, value, self.json)}")
-                plain = None
-            made.append(plain)
-        return made
+        made = [_plain(value, exact) for value in values]
+        wrong = [at for at, plain in enumerate(made) if plain is MISSING]
+        self.found.add_all(place, wrong, "type", lambda at: name + _unlike(given.kind, values[at], self.json))
+        return [None if plain is MISSING else plain for plain in made] if wrong else made
 
     def _read(self, given: Scalar, values: list[Any], place: Place, read: Callable[[Any], Any]) -> list[Any]:
         made: list[Any] = []
