@@ -41,7 +41,7 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
 
 @pytest.mark.parametrize(
     "document",
-    [f"docs/howto/{name}.md" for name in ("adapters", "estimator", "schemas", "service", "tagging", "top_k")],
+    [f"docs/howto/{name}.md" for name in ("adapters", "dyff", "estimator", "schemas", "service", "tagging", "top_k")],
 )
 def test_a_how_to_prints_what_it_says(document: str) -> None:
     code, told = "\n".join(blocks(document, "python")), "".join(blocks(document, "text"))

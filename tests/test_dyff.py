@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import operator
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +17,7 @@ import pytest
 from evaluand.dataset import Dataset
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluator
+from evaluand.interop import dyff
 from evaluand.interop.dyff import adapters, platform
 from evaluand.interop.dyff.pydantic import DyffSchemaBaseModel
 from evaluand.output_view import OutputView
@@ -106,6 +109,21 @@ def test_a_view_of_a_dataset_is_found_by_its_id() -> None:
     resource = platform.Dataset.model_validate(RESOURCES["Dataset"])
     seen = resource.view(Dataset.from_rows([{"text": "2 + 2"}]), "v1")
     assert [example.input for example in seen] == [{"prompt": "2 + 2", "n": 2}]
+
+
+def test_a_view_that_a_dataset_does_not_have_is_told_with_those_it_has() -> None:
+    resource = platform.Dataset.model_validate(RESOURCES["Dataset"])
+    with pytest.raises(SpecError, match=r"dataset 'sums' has no view 'v2'; there are v1"):
+        resource.view(Dataset.from_rows([{"text": "2 + 2"}]), "v2")
+
+
+def test_the_modules_are_there_without_an_import_of_their_own() -> None:
+    code = "import evaluand.interop.dyff as d; print(d.platform.Dataset.__name__, *(getattr(d, n) for n in d.__all__))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Dataset <module 'evaluand.interop.dyff.adapters'")
+    with pytest.raises(AttributeError, match="has no attribute 'plattform'; it has adapters, "):
+        _ = dyff.plattform
+    assert all(name in str(dyff.__doc__) for name in dyff.__all__)
 
 
 def test_names_of_adapters_and_what_makes_them() -> None:

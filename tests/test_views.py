@@ -129,6 +129,17 @@ def test_every_row_that_can_not_be_transformed_is_told_before_anything_is_called
     ]
 
 
+def test_rows_that_fail_in_one_way_are_told_once_with_their_number(tmp_path: Path) -> None:
+    lines = [{**ROWS[0], "id": str(i), "meta": None if i == 7 else {"depth": 1}} for i in range(8)]
+    with pytest.raises(DataError) as raised:
+        data(lines).view([{"kind": "TransformJSON", "configuration": {"x": "$.meta.level"}}])
+    one, other = map(str, raised.value.faults)
+    assert one.startswith("rows[0]: _index_ 0: TransformJSON: x: $.meta.level: ")
+    assert one.endswith(" (7 rows fail so: _index_ 0, 1, 2, 3, 4, …)")
+    assert other.startswith("rows[7]: _index_ 7: TransformJSON: x: $.meta.level: ")
+    assert "fail so" not in other
+
+
 def test_a_row_that_fails_may_have_another_put_in_its_place_but_not_be_left_out() -> None:
     adapters = [{"kind": "TransformJSON", "configuration": {"x": "$.meta.none"}}]
     seen = data().view({"adapters": adapters, "onError": "default", "default": {"x": None}})
@@ -295,7 +306,12 @@ def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: 
             "{kind: Renam, ",
             "9: tasks.own.view: no adapter is called 'Renam' (did you mean 'Rename'?)",
         ),
-        ("{text: prompt}}", "{txt: prompt}}", "_index_ 0: Rename: there is no field 'txt' (did you mean 'text'?)"),
+        ("{text: prompt}}", "{txt: prompt}}", "e.yaml:9: tasks.own.view: "),
+        (
+            "{text: prompt}}",
+            "{txt: prompt}}",
+            "data.jsonl:1: _index_ 0: Rename: there is no field 'txt' (did you mean 'text'?) (2 rows fail so: _index_",
+        ),
         ("configuration: $.text}]}", "configuration: $text}]}", "11: scorers.right: TransformJSON: '$text' is no path"),
     ],
 )
@@ -305,3 +321,13 @@ def test_a_wrong_view_is_told_by_its_line(tmp_path: Path, right: str, wrong: str
         Experiment.from_file(experiment(tmp_path, FILE.replace(right, wrong)))
     assert message in str(raised.value)
     assert not isinstance(raised.value, AdapterSpecError)
+
+
+def test_a_wrong_view_of_outputs_is_found_before_a_run_where_they_are_known(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_text('{"_index_": 0, "r": {"t": "4"}}\n{"_index_": 1, "r": {"t": "6"}}\n')
+    own = "{function: app.py:answer, view: {kind: Rename, configuration: {text: prompt}}}"
+    recorded = FILE.replace(own, "{kind: recorded, path: out.jsonl, response: r}")
+    with pytest.raises(SpecError) as raised:
+        Experiment.from_file(experiment(tmp_path, recorded))
+    told = "scorers.right: no output of task 'own' can be graded: view: TransformJSON: $.text: $ has no 'text'"
+    assert f"e.yaml:11: {told}" in str(raised.value)

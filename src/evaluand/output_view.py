@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from evaluand.adapter import Pipeline
-from evaluand.adapter.faults import WrongType
+from evaluand.adapter.faults import AdapterError, WrongType
 from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity
 from evaluand.scorer import Scorer
@@ -90,8 +90,15 @@ class OutputView(Scorer):
 
     def _seen(self, output: Any) -> Any:
         if isinstance(output, list):
-            return [new for place, item in enumerate(output) for new in self.pipeline.adapt(item, place)]
+            return [new for place, item in enumerate(output) for new in self._made(item, f"view: item {place}")]
         if not isinstance(output, Mapping):
             raise WrongType(f"the output is {with_article(type(output).__name__)}; a view is made of objects")
-        made = self.pipeline.adapt(dict(output))
+        made = self._made(dict(output), "view")
         return made[0] if len(made) == 1 else list(made)
+
+    def _made(self, row: Any, where: str) -> Sequence[Any]:
+        try:
+            return self.pipeline.through(row)
+        except AdapterError as error:
+            error.add_place(where)
+            raise

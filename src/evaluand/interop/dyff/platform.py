@@ -22,6 +22,7 @@ from evaluand.adapter import Pipeline
 from evaluand.dataset import Dataset as Examples
 from evaluand.engine import Policy
 from evaluand.errors import SpecError
+from evaluand.registry import nearest
 from evaluand.schema.data import DataSchema, DyffDataSchema
 from evaluand.tasks.service import ServiceTask
 
@@ -95,9 +96,12 @@ class Dataset(_Entity):
         """The dataset's examples in one of its views.
 
         Raises:
-            KeyError: it has no such view.
+            SpecError: it has no such view; says which it has.
         """
         found = {view.id: view for view in self.views}
+        if id not in found:
+            there = f"there are {', '.join(found)}" if found else "it has no views"
+            raise SpecError(f"dataset {self.name!r} has no view {id!r}{nearest(id, found)}; {there}")
         return data.view(found[id].pipeline)
 
 
