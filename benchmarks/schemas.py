@@ -3,12 +3,12 @@
 Pydantic's time depends on what becomes of its models: kept, as rows in a table are, they also cost the collector of
 garbage; thrown away one by one, they do not.
 
-.venv/bin/python benchmarks/schemas.py [ROWS]
+.venv/bin/python benchmarks/schemas.py [ROWS] [--quick]
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
 from collections.abc import Callable
 from time import process_time
 from typing import Any
@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, create_model
 
 from evaluand.schema import DataSchema, Float32, SchemaModel, UInt8
 
+ROWS, QUICK_ROWS = 20_000, 500
 ROUNDS = 5
 
 
@@ -107,4 +108,8 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20_000)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("rows", nargs="?", type=int, help=f"how many rows; {ROWS}")
+    parser.add_argument("--quick", action="store_true", help=f"{QUICK_ROWS} rows, to see that it works")
+    options = parser.parse_args()
+    main(options.rows or (QUICK_ROWS if options.quick else ROWS))

@@ -11,12 +11,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from evaluand import ids, rows
-from evaluand.adapter import Adapter, Pipeline, Row, create
+from evaluand.adapter import Adapter, Counts, Pipeline, Row, create
+from evaluand.adapter.columns import rows_of
 from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments, WrongType
+from evaluand.errors import DataError
 
 RENAME = {"kind": "Rename", "configuration": {"x": "y"}}
 UPLOAD = {"kind": "FileUpload", "configuration": {"field": "$.t"}}
@@ -49,6 +51,18 @@ def wrong(given: Any) -> str:
 def computed(steps: Any, row: Any) -> Any:
     (new,) = made("TransformJSON", {"made": {"$compute": steps}}, row)
     return new["made"]
+
+
+def test_an_adapter_stays_what_it_was_made_of() -> None:
+    given = {"n": 2, "prompt": "$.text"}
+    pipeline = Pipeline([spec("TransformJSON", given)])
+    [adapter], row, batch = pipeline.adapters, {"text": "a"}, pa.RecordBatch.from_pylist([{"text": "a"}])
+    adapter.configuration["n"] = given["n"] = 9
+    adapter.spec["configuration"]["n"] = 9
+    assert pipeline.spec == [spec("TransformJSON", {"n": 2, "prompt": "$.text"})]
+    assert pipeline.adapt(row) == pipeline.columns(batch).to_pylist() == [{"n": 2, "prompt": "a"}]  # type: ignore[union-attr]
+    with pytest.raises(AttributeError):
+        adapter.configuration = {"n": 9}  # type: ignore[misc]
 
 
 # Rename, Drop, Select
@@ -296,16 +310,32 @@ def test_a_path_must_lead_to_one_value(path: str, message: str) -> None:
         ([{"$scalar": "$.x"}, {"$func": "search", "pattern": "(?P<n>\\d+)$", "group": "n"}], "22"),
         ([{"$scalar": "$.x"}, {"$func": "search", "pattern": "q"}], None),
         ([{"$scalar": "$.x"}, {"$func": "search", "pattern": "q", "default": "none"}], "none"),
+        ([{"$scalar": "$.x"}, {"$func": "search", "pattern": "a|(q)", "group": 1, "default": "none"}], "none"),
+        ([{"$scalar": "$.x"}, {"$func": "search", "pattern": "q*", "default": "none"}], ""),
         ([{"$scalar": "$.x"}, {"$func": "split", "pattern": "(\\d)", "maxsplit": 1}], ["a", "1", "b22"]),
         ([{"$scalar": "$.x"}, {"$func": "sub", "pattern": "([ab])", "repl": "<\\1>", "count": 1}], "<a>1b22"),
         ([{"$scalar": "$.x"}, {"$func": "list"}], ["a", "1", "b", "2", "2"]),
         ([{"$list": "$.l[*]"}, {"$func": "join", "separator": "-"}], "p-q"),
         ([{"$list": "$.n[*]"}, {"$func": "reduce"}], 6),
+        ([{"$list": "$.l[*]"}, {"$func": "reduce"}], "pq"),
+        ([{"$list": "$['l','n']"}, {"$func": "reduce"}], ["p", "q", 1, 2, 3]),
         ([{"$func": "list"}], ["x", "l", "n", "o"]),
     ],
 )
 def test_a_computation_gives_what_python_gives(steps: Any, value: Any) -> None:
     assert computed(steps, {"x": "a1b22", "l": ["p", "q"], "n": [1, 2, 3], "o": {"k": "v"}}) == value
+
+
+def test_reduce_does_not_copy_what_it_has_added_up_for_each_list() -> None:
+    class Part(list[int]):
+        def __add__(self, other: Any) -> Any:
+            copied.append(len(self))
+            return Part(super().__add__(other))
+
+    copied: list[int] = []
+    parts = [Part([i]) for i in range(1000)]
+    assert computed([{"$list": "$.p[*]"}, {"$func": "reduce"}], {"p": parts}) == list(range(1000))
+    assert sum(copied) <= 1000
 
 
 @pytest.mark.parametrize(
@@ -314,6 +344,7 @@ def test_a_computation_gives_what_python_gives(steps: Any, value: Any) -> None:
         ([{"$scalar": "$.n"}, {"$func": "search", "pattern": "a"}], "made: search of an int: it works on text"),
         ([{"$scalar": "$.z"}, {"$func": "split", "pattern": "a"}], "made: split of null: it works on text"),
         ([{"$list": "$.e[*]"}, {"$func": "reduce"}], "made: reduce of a list: it works on a list of numbers, "),
+        ([{"$list": "$.m[*]"}, {"$func": "reduce"}], "made: reduce of a list: it works on a list of numbers, "),
         (
             [{"$list": "$.m[*]"}, {"$func": "join"}],
             "made: join of a list: it works on a list of texts (sequence item 0: ",
@@ -1002,3 +1033,66 @@ def test_a_column_of_json_texts_stays_marked_and_is_never_flattened_as_text() ->
 def test_a_batch_with_a_name_twice_is_left_to_the_rows() -> None:
     batch = pa.RecordBatch.from_arrays([pa.array([1]), pa.array([2])], names=["a", "a"])
     assert Pipeline([spec("Drop", {"fields": ["b"]})]).columns(batch) is None
+
+
+# Tables
+
+
+def rows_in(table: pa.Table) -> list[Any]:
+    return [row for batch in table.to_batches() for row in rows_of(batch)]
+
+
+LISTS = pa.schema([("n", pa.int32()), ("l", pa.list_(pa.float32()))])
+
+
+def in_batches(*batches: list[dict[str, Any]]) -> list[pa.RecordBatch]:
+    return [pa.RecordBatch.from_pylist(rows, schema=LISTS) for rows in batches]
+
+
+def test_a_table_keeps_its_types_though_one_batch_must_go_row_by_row() -> None:
+    pipeline, counts = Pipeline([spec("ExplodeCollections", {"collections": ["l"]})], on_error="skip"), Counts()
+    table = pipeline.table(in_batches([{"n": 1, "l": [0.5, 2.0]}], [{"n": 2, "l": None}, {"n": 3, "l": [4.0]}]), counts)
+    assert table.schema.types == [pa.int32(), pa.float32()]
+    assert table.to_pylist() == [{"n": 1, "l": 0.5}, {"n": 1, "l": 2.0}, {"n": 3, "l": 4.0}]
+    assert (counts.read, counts.made, counts.skipped) == (3, 3, 1)
+
+
+@pytest.mark.parametrize("default", [{"n": 2**40, "l": 0.5}, {"n": None, "l": 0.1}, {"n": "none"}, {"l": {"x": 1}}])
+def test_a_row_that_does_not_fit_with_the_types_of_the_rest_loses_nothing(default: dict[str, Any]) -> None:
+    batches = in_batches([{"n": 1, "l": [0.5]}], [{"n": 2, "l": None}])
+    explode = [spec("ExplodeCollections", {"collections": ["l"]})]
+    table = Pipeline(explode, on_error="default", default=default).table(batches)
+    assert rows_in(table) == [{"n": 1, "l": 0.5}, {"n": None, "l": None} | default]
+
+
+def test_a_pipeline_that_never_goes_at_once_makes_a_table_of_its_rows() -> None:
+    batches = in_batches([{"n": 1, "l": [0.5]}], [{"n": 2, "l": []}])
+    value = {"$compute": [{"$list": "$.l"}, {"$func": "reduce"}]}
+    table = Pipeline([spec("TransformJSON", {"n": "$.n", "v": value, "o": {"l": "$.l"}})]).table(batches)
+    assert rows_in(table) == [{"n": 1, "v": [0.5], "o": {"l": [0.5]}}, {"n": 2, "v": [], "o": {"l": []}}]
+    assert rows.is_json(table.schema.field("o"))
+    assert table.schema.field("n").type == pa.int64()
+
+
+def test_what_no_table_can_hold_is_told() -> None:
+    batches = in_batches([{"n": 1, "l": []}])
+    with pytest.raises(DataError, match="new row 0 is an int, not an object; a table is made of objects"):
+        Pipeline([spec("TransformJSON", "$.n")]).table(batches)
+    with pytest.raises(DataError, match=r"^t: .*surrogate"):
+        Pipeline([spec("TransformJSON", {"t": "\ud800"})]).table(batches)
+    with pytest.raises(DataError, match="the new rows have no fields; a table needs one at least"):
+        Pipeline([spec("Select", {"fields": []})]).table(batches)
+    assert Pipeline([]).table([]).num_rows == 0
+
+
+@given(st.lists(batches(), max_size=2), st.lists(SPECS, min_size=1, max_size=2))
+def test_a_table_holds_what_the_rows_give(whole: list[pa.RecordBatch], specs: list[Any]) -> None:
+    one_by_one, counts = Pipeline(specs, on_error="skip")(row for batch in whole for row in batch.to_pylist()), Counts()
+    made = list(one_by_one)
+    names = dict.fromkeys(name for row in made for name in row)
+    assume(names or not made)
+    table = Pipeline(specs, on_error="skip").table(whole, counts)
+    assert ids.encode([{name: row[name] for name in names} for row in rows_in(table)]) == ids.encode(
+        [{name: row.get(name) for name in names} for row in made]
+    )
+    assert counts == one_by_one.counts

@@ -106,6 +106,27 @@ def test_what_json_has_no_word_for_is_written_all_the_same(folder: Folder) -> No
     assert first["$fileUpload"]["content"] == "YQ=="
 
 
+def test_parquet_that_can_be_transformed_at_once_keeps_its_types(folder: Folder) -> None:
+    table = pa.table({"text": ["a", "b"], "n": pa.array([1, 2], pa.int8()), "o": [{"k": 1}, {"k": 2}]})
+    pq.write_table(table, folder.path / "rows.parquet")
+    pipeline(folder, [RENAME, {"kind": "FlattenHierarchy"}])
+    shown = folder.done("adapt", "rows.parquet", "--pipeline", "p.json", "-o", "out.parquet", "--rows", 1)
+    again = pq.read_table(folder.path / "out.parquet")
+    assert again.schema.equals(pa.schema([("answer", pa.string()), ("n", pa.int8()), ("o.k", pa.int64())]))
+    assert again.to_pylist() == [{"answer": "a", "n": 1, "o.k": 1}, {"answer": "b", "n": 2, "o.k": 2}]
+    assert '+ {"answer":"a","n":1,"o.k":1}\n' in shown
+    assert "2 rows read, 2 made, 0 skipped, 0 defaulted" in shown
+    folder.done("adapt", "rows.parquet", "--pipeline", "p.json", "-o", "out.jsonl")
+    assert (folder.path / "out.jsonl").read_text().splitlines()[1] == '{"answer":"b","n":2,"o.k":2}'
+
+
+def test_a_row_beyond_the_first_batch_is_named_by_its_place(folder: Folder) -> None:
+    folder.write("many.jsonl", [{"text": ["a"]}] * 5000 + [{"text": None}])
+    pipeline(folder, [EXPLODE])
+    told = folder.refused("adapt", "many.jsonl", "--pipeline", "p.json")
+    assert told.startswith("error: many.jsonl:5001: row 5000: ExplodeCollections: text is null")
+
+
 def test_a_pipeline_that_makes_no_row_writes_an_empty_file(folder: Folder) -> None:
     pipeline(folder, {"adapters": [{"kind": "Select", "configuration": {"fields": ["nope"]}}], "onError": "skip"})
     folder.done("adapt", "rows.jsonl", "--pipeline", "p.json", "-o", "out.jsonl")

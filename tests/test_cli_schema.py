@@ -43,7 +43,7 @@ def test_a_schema_is_shown_in_each_form(folder: Folder) -> None:
     assert folder.done("schema", "show", "text.Text", "--as", "arrow").startswith("text: string not null")
     lines = folder.done("schema", "show", "text.TaggedSpans").splitlines()
     assert lines[1].split()[:4] == ["spans", "list", "no", "no"]
-    assert lines[2].split()[:6] == ["spans[].start", "int64", "no", "no", "minimum", "0"]
+    assert lines[2].split()[:6] == ["spans[].start", "int64", "no", "no", "≥", "0"]
 
 
 def test_every_broken_row_is_told_with_its_line(folder: Folder, stored: str) -> None:
@@ -53,10 +53,10 @@ def test_every_broken_row_is_told_with_its_line(folder: Folder, stored: str) -> 
     assert result.exit_code == 1
     assert result.stdout.splitlines() == [
         "fault  rows.jsonl:3: not JSON at column 1: unexpected end of data",
-        "fault  rows.jsonl:4: row 1: _index_: is a text ('8'), not a whole number",
-        "fault  rows.jsonl:4: row 1: responses[0].text: is null",
-        "fault  rows.jsonl:5: row 2: is a list, not an object",
-        "4 faults: 3 rows of rows.jsonl against output.json",
+        "fault  rows.jsonl:4: _index_: is a text ('8'), not a whole number",
+        "fault  rows.jsonl:4: responses[0].text: is null",
+        "fault  rows.jsonl:5: is a list, not an object",
+        "4 faults in rows.jsonl (3 rows) against output.json",
     ]
     told = json.loads(folder.call("schema", "validate", "rows.jsonl", "--schema", stored, "--json").stdout)
     assert told["rows"] == 3
@@ -126,4 +126,133 @@ def test_rows_of_a_dataset_that_share_an_index_are_faults(folder: Folder) -> Non
     (folder.path / "rows.jsonl").write_text("".join(f'{{"_index_": {i}, "text": "a"}}\n\n' for i in (4, 5, 4)))
     result = folder.call("schema", "validate", "rows.jsonl", "--schema", "input.json")
     assert result.exit_code == 1
-    assert "fault  rows.jsonl:5: row 2 (_index_ 4): _index_: row 0 has it already; give each its own" in result.stdout
+    assert "fault  rows.jsonl:5 (_index_ 4): _index_: row 0 has it already; give each its own" in result.stdout
+
+
+def test_all_faults_are_counted_and_the_first_of_each_path_and_sort_listed(folder: Folder) -> None:
+    rows = [{"spans": [{"start": -1, "end": "x", "tag": "t"}] * 2}] * 50
+    (folder.path / "rows.jsonl").write_text("{\n" * 30 + "".join(json.dumps(row) + "\n" for row in rows))
+    call = ("schema", "validate", "rows.jsonl", "--schema", "text.TaggedSpans", "--most", "1")
+    assert folder.call(*call).stdout.splitlines() == [
+        "fault  rows.jsonl:1: not JSON at column 1: unexpected end of data",
+        "fault  rows.jsonl:31: spans[0].start: -1 is less than 0",
+        "fault  rows.jsonl:31: spans[0].end: is a text ('x'), not a whole number",
+        "     30 × row: json",
+        "    100 × spans[].start: bounds",
+        "    100 × spans[].end: type",
+        "230 faults in rows.jsonl (50 rows) against text.TaggedSpans",
+    ]
+    told = json.loads(folder.call(*call, "--json").stdout)
+    assert [(each["path"], each["faults"]) for each in told["counts"]] == [
+        ("", 30),
+        ("spans[].start", 100),
+        ("spans[].end", 100),
+    ]
+    assert len(told["faults"]) == 3
+    none = folder.call(*call[:-1], "0")
+    assert (none.exit_code, none.stdout.splitlines()[-1]) == (
+        1,
+        "230 faults in rows.jsonl (50 rows) against text.TaggedSpans",
+    )
+
+
+def test_rows_of_columnar_files_are_told_by_their_number(folder: Folder) -> None:
+    pq.write_table(pa.table({"text": ["a", None]}), folder.path / "rows.parquet")
+    told = folder.call("schema", "validate", "rows.parquet", "--schema", "text.Text").stdout
+    assert told.splitlines()[0] == "fault  rows.parquet: row 1: text: is null"
+
+
+def test_an_encoded_schema_is_read_from_a_file_of_any_name(folder: Folder) -> None:
+    (folder.path / "x.arrow").write_text(folder.done("schema", "convert", "text.Text", "--to", "arrow"))
+    assert folder.done("schema", "show", "x.arrow", "--as", "json") == folder.done(
+        "schema", "show", "text.Text", "--as", "json"
+    )
+
+
+MODEL = """
+import datetime as dt
+from decimal import Decimal
+from uuid import UUID
+
+from pydantic import BaseModel, Field
+
+
+class Person(BaseModel):
+    id: UUID
+    born: dt.date
+    seen: dt.datetime
+    spent: dt.timedelta
+    paid: Decimal = Field(max_digits=6, decimal_places=2, ge=0)
+    raw: bytes
+    sizes: dict[str, int]
+    tags: list[str] = Field(max_length=3, default_factory=list)
+    home: str | None = None
+    shoe: int = None
+    tone: str = Field("kind", pattern="^[a-z]+$")
+"""
+
+
+@pytest.fixture
+def model(folder: Folder) -> str:
+    (folder.path / "people.py").write_text(MODEL)
+    return "people.py:Person"
+
+
+def test_a_model_of_ones_own_is_a_schema(folder: Folder, model: str) -> None:
+    lines = {line.split()[0]: line for line in folder.done("schema", "show", model).splitlines()}
+    assert "≥ 0" in lines["paid"]
+    assert "x-" not in lines["paid"]
+    assert lines["tags"].split()[2:6] == ["no", "yes:", "[]", "at"]
+    assert lines["home"].split()[2:] == ["yes", "yes:", "null"]
+    assert lines["shoe"].split()[2:] == ["no", "yes"]
+    assert lines["tone"].split()[2:] == ["no", "yes:", '"kind"', "matches", "^[a-z]+$"]
+    assert json.loads(folder.done("schema", "show", "people:Person", "--as", "json"))["title"] == "Person"
+    assert "people.py has no 'Persno' (did you mean 'Person'?)" in folder.refused("schema", "show", "people.py:Persno")
+    assert "people.py:dt: a module is no schema" in folder.refused("schema", "show", "people.py:dt")
+
+
+def test_typed_rows_go_to_parquet_and_back(folder: Folder, model: str) -> None:
+    row = {
+        "id": "00000000-0000-0000-0000-000000000003",
+        "born": "2000-01-02",
+        "seen": "2026-01-02T03:04:05.600000+00:00",
+        "spent": "PT5400S",
+        "paid": "12.5",
+        "raw": "YQ==",
+        "sizes": {"x": 1, "y": 2},
+        "tags": ["a"],
+        "home": None,
+        "tone": "kind",
+    }
+    folder.write("rows.jsonl", [row, row | {"shoe": 41, "paid": "0", "sizes": {}}])
+    (folder.path / "schema.json").write_text(folder.done("schema", "convert", model, "--to", "json"))
+    folder.done("schema", "write", "rows.jsonl", "--schema", model, "-o", "rows.parquet")
+    assert Schema.of(pq.read_schema(folder.path / "rows.parquet")) == Schema.of(
+        json.loads((folder.path / "schema.json").read_text())
+    )
+    folder.done("schema", "write", "rows.parquet", "--schema", "schema.json", "-o", "back.jsonl")
+    made, given = ((folder.path / name).read_text().splitlines() for name in ("back.jsonl", "rows.jsonl"))
+    assert list(map(json.loads, made)) == list(map(json.loads, given))
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "code", "told"),
+    [
+        ('{"text": 1}', "out.parquet", 1, "row 0: text: is a whole number (1), not a text"),
+        ('{"text": "a"}\n{', "out.parquet", 1, "in.jsonl:2: not JSON"),
+        ('{"text": "a"}', "out.csv", 2, "give OUT.jsonl or OUT.parquet"),
+    ],
+)
+def test_nothing_is_written_where_a_row_breaks_the_schema(
+    folder: Folder, text: str, output: str, code: int, told: str
+) -> None:
+    (folder.path / "in.jsonl").write_text(text)
+    call = ("schema", "write", "in.jsonl", "--schema", "text.Text", "-o", output)
+    assert told in folder.refused(*call, code=code)
+    assert not (folder.path / output).exists()
+
+
+def test_numbers_that_json_has_not_are_told(folder: Folder) -> None:
+    pq.write_table(pa.table({"x": [1.0, float("nan")]}), folder.path / "x.parquet")
+    told = folder.refused("schema", "write", "x.parquet", "--schema", "x.parquet", "-o", "x.jsonl")
+    assert "row 1: JSON has no NaN and no infinity; write Parquet" in told

@@ -628,6 +628,14 @@ def test_metrics_of_one_kind_are_told_apart() -> None:
         assert any(line.startswith(f"{label}, A → B: 2 won") for line in lines)
 
 
+def test_values_of_one_metric_have_the_same_decimals() -> None:
+    store, file = MemoryStore(), io.StringIO()
+    sides = [evaluated(store, name, scores(given)) for name, given in (("a", [1, 1]), ("b", [0, 0]), ("c", [0, 1]))]
+    made = compare(*sides, metrics=[Accuracy()])
+    Console(file=file, width=120, markup=False, highlight=False).print(comparison_table(made.to_dict()))
+    assert "A → B  1.000 → 0.000" in file.getvalue()
+
+
 def test_an_example_that_differs_is_named_once() -> None:
     store, file = MemoryStore(), io.StringIO()
     rows = [{"id": "first", "input": "q0"}, {"id": "1", "input": "q1"}]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluand import Aggregator, Dataset, Evaluator, Measure, Runner, SpecError, task
@@ -235,6 +235,11 @@ def test_where_nothing_tells_what_was_expected_recall_can_be_anything() -> None:
     assert (row.worst, row.value, row.best) == (0.0, 0.75, 1.0)
 
 
+def test_a_tag_that_is_nowhere_has_neither_value_nor_bounds() -> None:
+    row = one(table([("A", "A"), (None, "A")]), FBeta(label="X"))
+    assert all(math.isnan(number) for number in (row.value, row.worst, row.best))
+
+
 def test_bounds_by_tag_count_only_spans_of_the_tag() -> None:
     row = one(table([("AAA.", "AAAB"), (None, "AB")]), Recall(label="B"))
     assert (row.value, row.worst, row.best) == (0.0, 0.0, 0.5)
@@ -255,6 +260,7 @@ TAGS = st.text("AB.", max_size=3)
 
 
 @pytest.mark.parametrize("parameters", [{}, {"label": "A"}, {"average": "macro"}], ids=str)
+@settings(max_examples=25)  # each is put to every kind
 @given(scored=st.lists(st.tuples(TAGS, TAGS), max_size=3), missing=st.lists(st.tuples(TAGS, TAGS), max_size=2))
 def test_whatever_the_missing_rows_are_the_value_lies_within_the_bounds(
     parameters: dict[str, Any], scored: list[tuple[str, str]], missing: list[tuple[str, str]]
@@ -339,6 +345,7 @@ def test_a_value_without_a_fault_is_no_certainty() -> None:
 
 
 @pytest.mark.parametrize("parameters", [{}, {"label": "A"}, {"average": "macro"}, {"bootstrap": 200}], ids=str)
+@settings(max_examples=25)  # each is put to every kind
 @given(
     pairs=st.lists(st.tuples(st.one_of(st.none(), TAGS), TAGS), min_size=1, max_size=12),
     cuts=st.sets(st.integers(0, 12), max_size=3),

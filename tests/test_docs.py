@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from dataclasses import fields
@@ -42,7 +43,21 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
     "document",
     [
         f"docs/howto/{name}.md"
-        for name in ("adapters", "d3m", "detection", "estimator", "fairness", "labels", "schemas", "service", "tagging")
+        for name in (
+            *(
+                "adapters",
+                "d3m",
+                "detection",
+                "dyff",
+                "estimator",
+                "fairness",
+                "labels",
+                "schemas",
+                "service",
+                "tagging",
+            ),
+            "top_k",
+        )
     ],
 )
 def test_a_how_to_prints_what_it_says(document: str) -> None:
@@ -63,6 +78,17 @@ def test_the_command_of_the_how_to_shows_what_it_says(tmp_path: Path) -> None:
     assert shown in (ROOT / document).read_text()
 
 
+def test_the_experiment_of_the_how_to_on_views_runs(tmp_path: Path) -> None:
+    document = "docs/howto/views.md"
+    for name, language in (("experiment.yaml", "yaml"), ("questions.jsonl", "json")):
+        (tmp_path / name).write_text("".join(blocks(document, language)))
+    (tmp_path / "app.py").write_text(blocks(document, "python")[0])
+    command = [sys.executable, "-m", "evaluand.cli", "run", "experiment.yaml", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [(row["value"], row["n"]) for row in json.loads(done.stdout)["metrics"]] == [(1.0, 2), (1.0, 2)]
+
+
 def test_the_example_of_estimators_runs() -> None:
     example = ROOT / "examples" / "estimator.py"
     done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=True)
@@ -77,6 +103,19 @@ def test_the_program_of_the_how_to_answers_as_it_says(tmp_path: Path) -> None:
     (tmp_path / "bot.py").write_text(program)
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert f"prints `{done.stdout.strip()}`" in (ROOT / "docs/howto/program.md").read_text()
+
+
+def test_the_demo_prints_what_the_readme_says(tmp_path: Path) -> None:
+    """Line breaks apart, which go by the width of the terminal."""
+    shutil.copytree(ROOT / "examples" / "classifiers", tmp_path / "examples" / "classifiers")
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    recipe = (ROOT / "Makefile").read_text().split("\ndemo: ")[1].split("\n\n")[0].splitlines()[1:]
+    commands = "\n".join(recipe).replace("\t@", "").replace("$(BIN)/", "")
+    done = subprocess.run(["bash", "-euc", commands], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    printed = " ".join(done.stdout.split())
+    for told in blocks("README.md", "text"):
+        assert re.search(re.escape(" ".join(told.split())).replace("…", ".*"), printed), printed
 
 
 def test_the_experiment_of_the_readme_is_one() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 import json
 import operator
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +17,7 @@ import pytest
 from evaluand.dataset import Dataset
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluator
+from evaluand.interop import dyff
 from evaluand.interop.dyff import adapters, platform
 from evaluand.interop.dyff.pydantic import DyffSchemaBaseModel
 from evaluand.output_view import OutputView
@@ -106,6 +109,21 @@ def test_a_view_of_a_dataset_is_found_by_its_id() -> None:
     resource = platform.Dataset.model_validate(RESOURCES["Dataset"])
     seen = resource.view(Dataset.from_rows([{"text": "2 + 2"}]), "v1")
     assert [example.input for example in seen] == [{"prompt": "2 + 2", "n": 2}]
+
+
+def test_a_view_that_a_dataset_does_not_have_is_told_with_those_it_has() -> None:
+    resource = platform.Dataset.model_validate(RESOURCES["Dataset"])
+    with pytest.raises(SpecError, match=r"dataset 'sums' has no view 'v2'; there are v1"):
+        resource.view(Dataset.from_rows([{"text": "2 + 2"}]), "v2")
+
+
+def test_the_modules_are_there_without_an_import_of_their_own() -> None:
+    code = "import evaluand.interop.dyff as d; print(d.platform.Dataset.__name__, *(getattr(d, n) for n in d.__all__))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Dataset <module 'evaluand.interop.dyff.adapters'")
+    with pytest.raises(AttributeError, match="has no attribute 'plattform'; it has adapters, "):
+        _ = dyff.plattform
+    assert all(name in str(dyff.__doc__) for name in dyff.__all__)
 
 
 def test_names_of_adapters_and_what_makes_them() -> None:
@@ -207,6 +225,41 @@ def test_an_evaluation_is_run_as_it_says(server: Any) -> None:
     assert [row["value"] for row in graded if row["_index_"] == 0] == [1.0, 0.0] * 2
 
 
+def service(endpoint: str) -> platform.InferenceService:
+    interface = {**SERVICE["interface"], "endpoint": endpoint}  # type: ignore[dict-item]
+    return platform.InferenceService.model_validate({**RESOURCES["InferenceService"], "interface": interface})
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "http://other.example/x",
+        "//other.example/x",
+        "../../admin",
+        "v1/../../admin",
+        "v1/%2e%2E/admin",
+        "..\\admin",
+        "http://[",
+    ],
+)
+def test_an_endpoint_cannot_lead_away_from_where_credentials_are_sent(endpoint: str) -> None:
+    with pytest.raises(SpecError, match=r"interface\.endpoint is .*; give a path below the address of the service"):
+        service(endpoint).task("https://models.example/team", headers={"Authorization": "Bearer ${TOKEN}"})
+
+
+@pytest.mark.parametrize(
+    ("base", "endpoint", "url"),
+    [
+        ("https://m.example/a", "generate", "https://m.example/a/generate"),
+        ("https://m.example/a/", "/v1/generate", "https://m.example/a/v1/generate"),
+        ("https://m.example/a?x=1", "generate", "https://m.example/a/generate?x=1"),
+        ("https://m.example?x=1", "models/m:predict?y=2", "https://m.example/models/m:predict?x=1&y=2"),
+    ],
+)
+def test_an_endpoint_is_a_path_below_the_base_which_keeps_its_query(base: str, endpoint: str, url: str) -> None:
+    assert service(endpoint).task(base).url == url
+
+
 def test_a_policy_of_the_client_is_a_policy_of_the_run() -> None:
     policy = platform.EvaluationClientConfiguration().policy()
     assert (policy.timeout, policy.total_timeout, policy.retries) == (30, 7200, 120)
@@ -216,6 +269,17 @@ def test_the_delay_between_tries_is_the_one_that_the_client_says_each_time() -> 
     for seconds in (1, 30, 90):
         policy = platform.EvaluationClientConfiguration(transientErrorRetryDelaySeconds=seconds).policy()
         assert {policy.pause(attempts) for attempts in range(1, 121)} == {seconds}
+
+
+def test_the_size_of_a_client_s_batches_is_kept_and_changes_no_request(server: Any) -> None:
+    base, asked = server
+    client = {**RESOURCES["Evaluation"]["client"], "batchSize": 2, "extraOptions": {"a": "b"}}  # type: ignore[dict-item]
+    resource = platform.Evaluation.model_validate({**RESOURCES["Evaluation"], "client": client})
+    assert json.loads(resource.to_json())["client"] == client
+    rows = Dataset.from_rows([{"text": text, "name": "x"} for text in "ab"], input=["text", "name"])
+    assert Runner().run(resource.task(base), rows).counts == {"completed": 2}
+    assert sorted(body["prompt"] for _, body in asked) == ["a", "b"]
+    assert resource.task(base, batch=2).batch == 2
 
 
 def test_policies_that_a_run_cannot_keep_are_refused() -> None:

@@ -650,6 +650,30 @@ def test_what_code_cannot_be_pinned_by_or_found_under_is_told_by_line(tmp_path: 
         Experiment.from_file(file)
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        "{{function: 'app.py:answer', version: {0}}}",
+        "{{kind: program, command: [cat], version: {0}}}",
+        "{{kind: service, url: 'http://x', model: {0}, version: '1'}}",
+        "{{kind: service, url: 'http://x', model: m, version: {0}}}",
+    ],
+    ids=["code", "program", "model", "service"],
+)
+def test_a_version_is_what_is_written_and_no_number(place: Place, entry: str) -> None:
+    def identity(version: str) -> Any:
+        [task] = place.experiment(("{function: app.py:answer}", entry.format(version))).tasks.values()
+        return task.identify().spec
+
+    assert identity("1.10") == identity("'1.10'") != identity("1.1")
+    assert identity("1_0") == identity("'1_0'")
+
+
+def test_a_text_that_needs_quotes_in_yaml_is_told_so(place: Place) -> None:
+    [told] = place.told(("{kind: exact_match}", "{kind: exact_match, view: {a: $.b[0].c}}"))
+    assert told.endswith("put a text with [ ] { } , or : in quotes")
+
+
 TRIES = """
 name: tries
 dataset: {{path: rows.jsonl, input: question, expected: answer}}

@@ -35,6 +35,7 @@ from evaluand import (
 from evaluand.cli import main
 from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
 from evaluand.intervals import paired_score
+from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.quantile import Quantile
 from evaluand.report.comparison import comparison_table
 from evaluand.report.junit import junit_xml
@@ -394,9 +395,44 @@ def test_where_no_direction_is_known_nothing_is_better_and_a_gate_on_it_is_refus
 
 def test_a_gate_does_not_choose_among_several_metrics_of_its_kind(base: Evaluation) -> None:
     measures = [Measure("score", Quantile(q=q), by) for q, by in ((0.5, ()), (0.5, ("topic",)), (0.99, ()))]
-    with pytest.raises(SpecError, match=r"cannot tell which is meant: quantile .* q=0\.5 .*; quantile .* q=0\.99 "):
+    with pytest.raises(SpecError, match=r"which is meant: quantile\(score, q=0\.5\), quantile\(score, q=0\.99\)$"):
         one(base, "quantile <= 7", measures=measures)
     assert one(base, "quantile <= 7", measures=measures[:2]).passed
+
+
+@pytest.mark.parametrize(
+    ("gate", "told"),
+    [
+        ("accuracy better than base", "the same evaluation, which is not better than itself"),
+        ("accuracy not worse than base by 0.02", "so few rows do not rule out that others would differ by 0.02"),
+    ],
+)
+def test_a_gate_that_fails_on_one_and_the_same_evaluation_says_so(base: Evaluation, gate: str, told: str) -> None:
+    result = one(base, gate, base)
+    assert not result.passed
+    assert result.message.endswith(told)
+
+
+def test_a_gate_says_which_of_several_metrics_by_the_words_of_the_tables(base: Evaluation) -> None:
+    measures = [Measure("score", Quantile(q=q)) for q in (0.2, 0.5)]
+    for gate in ("quantile(score, q=0.2) >= 1", "quantile(q=0.20) >= 1"):
+        assert not one(base, gate, measures=measures).passed
+    assert one(base, 'quantile(score, "q"="0.5") >= 1', measures=measures).passed
+    with pytest.raises(
+        SpecError, match=r"no such quantile .*; there are quantile\(score, q=0\.2\), quantile\(score, q="
+    ):
+        one(base, "quantile(q=0.9) >= 1", measures=measures)
+    with pytest.raises(SpecError, match=r"no such mean is among the metrics of the experiment$"):
+        one(base, "mean(q=0.9) >= 1", measures=measures)
+
+
+def test_a_gate_on_one_of_several_tags_and_on_all_of_them(store: MemoryStore) -> None:
+    spans = [{"start": 0, "end": 1, "tag": "PER"}, {"start": 2, "end": 3, "tag": "the end"}]
+    run = Runner(store).run(lambda text: spans[:1], Dataset.from_rows([{"input": "a b", "expected": spans}] * 9))
+    evaluation = Evaluator().evaluate(run, {"strict": "spans"})
+    measures = [Measure("strict", FBeta(tag=tag)) for tag in (None, "PER", "the end")]
+    gates = ["f_beta(strict, tag=PER) >= 1", "f_beta(tag='the end') <= 0", "f_beta(strict) < 0.7", "f_beta > 0.6"]
+    assert all(result.passed for result in check_gates(gates, {"mine": evaluation}, measures=measures))
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,17 @@ from evaluand.aggregation import Aggregator, Measure
 from evaluand.cli import main
 from evaluand.dataset import Dataset
 from evaluand.evaluation import Evaluator
+from evaluand.metric import Metric
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
+from evaluand.metrics.top_k import TopK
 from evaluand.report.charts import Axis, Dot, histogram, strip
-from evaluand.report.examples import Examples, cell
-from evaluand.report.facts import Facts, Part, metrics_facts, report_facts, scores_facts
+from evaluand.report.examples import OUTCOMES, Examples, cell
+from evaluand.report.facts import Facts, Part, evaluation_facts, metrics_facts, report_facts, scores_facts
 from evaluand.report.html import write_report
 from evaluand.run import Runner
 from evaluand.scorer import Score
+from evaluand.scorers.exact_match import ExactMatch
 from evaluand.stores.directory import DirectoryStore
 from evaluand.task import Alternatives, task
 from evaluand.trace import span
@@ -154,7 +157,7 @@ def test_values_stand_beside_intervals_bounds_and_counts() -> None:
 def test_what_is_missing_is_told_in_words_and_by_reason() -> None:
     text = page(*made())
     told = "".join(Page(text).texts)
-    assert "mine: 1 of 10 calls failed; same found nothing to grade in 2 of 10." in told
+    assert "mine: 1 of 10 calls failed; same found nothing to grade in 2 of the other 9." in told
     lines = Page(text).lines
     assert ["mine", "the task", "failed", "1", "ValueError: bad 3", "3"] in lines
     assert ["mine", "same", "abstained", "2", "no number", "4"] in lines
@@ -206,6 +209,8 @@ def test_each_row_holds_what_was_asked_answered_scored_and_traced() -> None:
 def test_of_too_many_rows_the_worst_are_shown() -> None:
     parts, _ = made()
     examples = Examples(parts, scores_facts(parts), limit=5)
+    told = [OUTCOMES[row["outcome"]] for row in Examples(parts, scores_facts(parts))]
+    assert told == ["right"] * 3 + ["failed"] + ["not scored"] * 2 + ["wrong"] * 4
     assert [row["index"] for row in examples] == [3, 4, 5, 6, 7]
     assert examples.total == 10
 
@@ -218,9 +223,57 @@ def test_repeats_and_several_answers_keep_their_places() -> None:
     run = Runner().run(twice, data, replications=2)
     evaluation = Evaluator().evaluate(run, {"same": lambda output, expected: output == expected})
     rows = list(Examples([Part("t", run, evaluation)], []))
+    assert {OUTCOMES[row["outcome"]] for row in rows} == {"scored"}
+    assert {OUTCOMES[row["outcome"]] for row in Examples([Part("t", run, None)], [])} == {"answered"}
     assert [(row["index"], row["replication"]) for row in rows] == [(2, 0), (2, 1), (5, 0), (5, 1)]
     assert rows[2]["responses"] == ["a", "aa"]
     assert [(s["response"], s["value"]) for s in rows[2]["scores"]] == [(0, 0.0), (1, 1.0)]
+
+
+def test_what_has_no_score_is_counted_in_calls_whatever_the_number_of_their_answers() -> None:
+    def given(text: str) -> Any:
+        if text == "fail":
+            raise ValueError("no")
+        return None if text == "none" else Alternatives([text, text, "odd"])
+
+    def right(output: str) -> bool:
+        if output == "odd":
+            raise ValueError("odd")
+        return True
+
+    data = Dataset.from_rows([{"input": text} for text in ("a", "b", "none", "fail")])
+    run = Runner().run(given, data)
+    parts = [Part("t", run, Evaluator().evaluate(run, {"right": right}))]
+    told = "".join(Page(written(report_facts("t", parts, []), Examples(parts, []))).texts)
+    assert "1 of 4 calls failed; right failed on 2 of the other 3; right found nothing to grade in 1 of the" in told
+
+
+@pytest.mark.parametrize(
+    ("metric", "outcomes"),
+    [
+        (Accuracy(), ["right", "wrong", "right"]),
+        (Accuracy(reduce="any"), ["right", "right", "right"]),
+        (TopK(k=2), ["right", "wrong", "right"]),
+        (Accuracy(reduce="all"), ["wrong", "wrong", "wrong"]),
+    ],
+)
+def test_of_several_answers_those_decide_by_which_the_metric_goes(metric: Metric, outcomes: list[str]) -> None:
+    data = Dataset.from_rows(
+        [
+            {"input": ["a", "b"], "expected": "a"},
+            {"input": ["b", "c", "a"], "expected": "a"},
+            {"input": ["a", None], "expected": "a"},
+        ]
+    )
+    run = Runner().run(Alternatives, data)
+    evaluation = Evaluator().evaluate(run, {"same": ExactMatch()})
+    parts, measures = [Part("t", run, evaluation)], [Measure("same", metric)]
+    scores = scores_facts(parts)
+    assert [OUTCOMES[row["outcome"]] for row in Examples(parts, scores, measures=measures)] == outcomes
+    worst = next(iter(Examples(parts, scores, 1, measures)))
+    assert OUTCOMES[worst["outcome"]] == min(outcomes, key=OUTCOMES.index)
+    below = evaluation_facts(evaluation, run, 9, below=1, measures=measures)["rows"]["same"]
+    assert {row["_index_"] for row in below} == {i for i, outcome in enumerate(outcomes) if outcome == "wrong"}
 
 
 def test_a_run_that_nothing_has_graded_is_shown_too() -> None:
@@ -409,7 +462,7 @@ def test_the_report_can_go_to_stdout_and_be_told_as_json(store: DirectoryStore) 
 
 
 def test_what_cannot_be_reported_is_told(store: DirectoryStore) -> None:
-    assert "nothing is called 'other'" in called("other").output
+    assert "nothing is called 'other'" in called("right").output
     assert "neither a number of examples nor all" in called("an experiment", "--examples", "some").output
     assert "name a file" in called("an experiment", "-o", "nowhere/report.html").output
     [dataset] = store.ids("datasets")

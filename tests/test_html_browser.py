@@ -265,21 +265,24 @@ def marked(page: Any) -> list[list[list[str]]]:
     ]
 
 
-def test_spans_are_marked_in_the_text_as_right_missed_and_spurious(page: Any, tmp_path: Path) -> None:
+def test_spans_are_marked_in_the_text_as_those_in_both_and_in_one(page: Any, tmp_path: Path) -> None:
     opened(page, tagged_report(tmp_path, as_spans(ADA, BOB_AS_PLACE), as_spans(ADA, BOB)))
     page.locator(".row").click()
     [[kinds, tags, lines]] = marked(page)
-    assert kinds == ["right", "missed", "spurious"]
+    assert kinds == ["in both", "only expected", "only answered"]
     assert (tags[0], tags[1], tags[2].startswith(HOSTILE)) == ("PER", "PER", True)
-    assert lines[0] == "right: Ada"
-    assert {line.split(":")[0] for line in lines[1:]} == {"missed", "spurious"}
+    assert lines[0] == "both: Ada"
+    assert {line.split(":")[0] for line in lines[1:]} == {"expected", "answered"}
     assert {line.split(": ")[1] for line in lines[1:]} == {"Bob"}
     assert page.locator(".tagged img, .tagged script").count() == 0
     assert "\u202e" not in page.locator("body").inner_text()
-    assert page.locator("h4", has_text="Spans").locator("+ p").inner_text() == "✓ 1 right · − 1 missed · + 1 spurious"
+    assert (
+        page.locator("h4", has_text="Spans").locator("+ p").inner_text()
+        == "✓ 1 in both · − 1 only expected · + 1 only answered"
+    )
 
 
-def test_lines_of_right_missed_and_spurious_spans_differ_in_more_than_colour(page: Any, tmp_path: Path) -> None:
+def test_lines_of_spans_in_both_and_in_one_differ_in_more_than_colour(page: Any, tmp_path: Path) -> None:
     opened(page, tagged_report(tmp_path, as_spans(ADA, (6, 9, "X")), as_spans(ADA, BOB)))
     page.locator(".row").click()
     styles = "all => all.map((m) => getComputedStyle(m).textDecorationStyle)"
@@ -292,14 +295,14 @@ def test_spans_that_cross_are_both_marked(page: Any, tmp_path: Path) -> None:
     page.locator(".row").click()
     [[_, tags, lines]] = marked(page)
     assert tags == ["X", "Y"]
-    assert [line for line in lines if line.startswith("spurious")] == ["spurious: Ada ", "spurious: met"]
-    assert [line for line in lines if line.startswith("missed")] == ["missed: met", "missed:  Bob"]
+    assert [line for line in lines if line.startswith("answered")] == ["answered: Ada ", "answered: met"]
+    assert [line for line in lines if line.startswith("expected")] == ["expected: met", "expected:  Bob"]
 
 
 def test_each_of_several_responses_has_its_marks_and_an_empty_one_misses_all(page: Any, tmp_path: Path) -> None:
     opened(page, tagged_report(tmp_path, Alternatives([as_spans(ADA), []]), as_spans(ADA)))
     page.locator(".row").click()
-    assert [kinds for kinds, _, _ in marked(page)] == [["right"], ["missed"]]
+    assert [kinds for kinds, _, _ in marked(page)] == [["in both"], ["only expected"]]
     assert page.locator("h4", has_text="Spans of response 2").count() == 1
 
 
@@ -307,7 +310,7 @@ def test_names_of_fields_are_those_the_scorer_was_told(page: Any, tmp_path: Path
     given, scorer = as_spans(ADA, start="from"), Spans(start_key="from", text_key=None)
     opened(page, tagged_report(tmp_path, given, given, scorer=scorer))
     page.locator(".row").click()
-    assert [kinds for kinds, _, _ in marked(page)] == [["right"]]
+    assert [kinds for kinds, _, _ in marked(page)] == [["in both"]]
 
 
 @pytest.mark.parametrize(
@@ -332,7 +335,7 @@ def test_spans_beyond_the_part_of_a_long_text_that_is_shown_are_counted(page: An
     spans = as_spans((0, 2, "A"), (4990, 4995, "A"))
     opened(page, tagged_report(tmp_path, spans, spans, "x" * 5000))
     page.locator(".row").click()
-    assert page.locator("h4", has_text="Spans").locator("+ p").inner_text().endswith("+ 0 spurious, and 1 more")
+    assert page.locator("h4", has_text="Spans").locator("+ p").inner_text().endswith("+ 0 only answered, and 1 more")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -275,9 +275,9 @@ def test_further_attempts_wait_for_their_turn_too(way: str) -> None:
 @pytest.mark.parametrize("way", ["plain", "coroutine"])
 def test_waiting_for_a_turn_is_no_part_of_the_time_a_call_may_take(way: str) -> None:
     stamps = Stamps()
-    run = Runner(policy=Policy(concurrency=4, rate=Pace(2, 0.6), timeout=0.5)).run(getattr(stamps, way), data(5))
-    assert run.counts == {"completed": 5}
-    assert max(run.table()["duration"].cast("int64").to_pylist()) < 500_000
+    run = Runner(policy=Policy(concurrency=3, rate=Pace(2, 2.5), timeout=2)).run(getattr(stamps, way), data(3))
+    assert run.counts == {"completed": 3}
+    assert stamps.all[-1] - stamps.all[0] >= 2.5
 
 
 @pytest.mark.parametrize("way", ["plain", "coroutine"])

@@ -33,6 +33,7 @@ from evaluand.report.text import labelled, metric_labels, minute, number_format,
 from evaluand.run import Run, Runner
 from evaluand.scorer import Score
 from evaluand.store import Ref
+from evaluand.task import Alternatives, FunctionTask
 from evaluand.trace import span
 
 HOSTILE = "[red]x[/red]\x1b[2J\u202e"
@@ -117,6 +118,11 @@ def test_a_metric_is_called_by_what_tells_it_from_others_of_its_kind(made: Made)
     assert [row["label"] for row in labelled(rows)] == [f"f_beta{t} · {s}" for s in ("strict", "x") for t in told]
     assert [row["label"] for row in labelled(rows[1:2])] == ["f_beta · strict"]
     assert list(metric_labels(rows).values()) == [row["label"] for row in labelled(rows)]
+
+
+def test_a_metric_of_the_first_k_always_says_k() -> None:
+    [label] = metric_labels([{"scorer": "s", "signature": "top_k v1 reduce=any k=3"}]).values()
+    assert label == "top_k(k=3) · s"
 
 
 @given(st.lists(st.lists(st.none() | st.sampled_from("ab"), min_size=3, max_size=3), min_size=1, unique_by=tuple))
@@ -213,11 +219,17 @@ def test_a_row_shows_its_input_its_answer_and_its_trace(made: Made) -> None:
 
 
 def test_items_of_one_response_stay_together() -> None:
-    from evaluand.task import Alternatives, FunctionTask
-
     task = FunctionTask(lambda text: Alternatives([["a", "b"], [text]]), items=True, version="1")
     (row,) = run_facts(Runner().run(task, Dataset.from_rows([{"input": "x"}])), 1)["rows"]
     assert row["responses"] == [["a", "b"], ["x"]]
+
+
+def test_an_answer_without_items_is_shown_as_one() -> None:
+    task = FunctionTask(list, items=True, version="1")
+    run = Runner().run(task, Dataset.from_rows([{"input": "", "expected": ["a"]}]))
+    assert run_facts(run, 1)["rows"][0]["responses"] == [[]]
+    evaluation = Evaluator().evaluate(run, {"same": same})
+    assert evaluation_facts(evaluation, run, 1)["rows"]["same"][0]["responses"] == [[]]
 
 
 def test_no_answer_and_an_empty_answer_look_different() -> None:

@@ -6,7 +6,9 @@ import datetime as dt
 import enum
 import json
 import math
+import re
 import uuid
+from collections import Counter, defaultdict
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +21,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
-from pydantic import UUID4, BaseModel, Field, NaiveDatetime, RootModel, TypeAdapter, create_model
+from pydantic import (
+    UUID4,
+    Base64Bytes,
+    Base64Str,
+    Base64UrlStr,
+    BaseModel,
+    Field,
+    NaiveDatetime,
+    RootModel,
+    TypeAdapter,
+    create_model,
+)
 
 from evaluand import rows
 from evaluand.errors import SpecError
@@ -293,9 +306,13 @@ def test_a_float_is_a_whole_number_where_it_is_one_exactly(json_form: bool) -> N
     assert table["x"].to_pylist() == [1, 1, 3, 2**53 - 1, 2]
     told = [fault.message for fault in schema.faults([{"x": x} for x in (1.5, 2.0**53, math.inf, math.nan, True, 0.0)])]
     assert told == [
-        *(f"is a number ({x}), not a whole number" for x in ("1.5", "9007199254740992.0", "inf", "nan")),
+        "is a number (1.5), not a whole number",
+        "is a number (9007199254740992.0) from 2**53 on, where floats stand for several whole numbers",
+        *(f"is a number ({x}), not a whole number" for x in ("inf", "nan")),
         *("is true or false, not a whole number", "0 is less than 1"),
     ]
+    (fault,) = schema.faults([{"x": 2.0**70}])
+    assert fault.message == f"{2.0**70} is not between {-(2**63)} and {2**63 - 1}, which int64 holds"
     assert Schema.of(schema.model) == schema
 
 
@@ -600,6 +617,49 @@ def test_rows_in_their_json_form_are_the_same_rows() -> None:
     jsonschema.Draft202012Validator(schema.json).validate(row)
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        (dt.timedelta, "PT1.5H", dt.timedelta(minutes=90)),
+        (dt.timedelta, "-P1DT0.5S", -dt.timedelta(days=1, seconds=0.5)),
+        (dt.timedelta, "P0.5W", dt.timedelta(days=3.5)),
+        (dt.datetime, "2024-01-01T00:00:00.123456000z", dt.datetime(2024, 1, 1, 0, 0, 0, 123456, dt.UTC)),
+        (dt.datetime, "2024-01-01 00:00:00+00:30", dt.datetime(2023, 12, 31, 23, 30, tzinfo=dt.UTC)),
+        (dt.time, "01:02:03.5", dt.time(1, 2, 3, 500_000)),
+        (Decimal, "-1.5e+2", Decimal(-150)),
+        (bytes, "YQ==", b"a"),
+    ],
+)
+def test_texts_of_json_are_read_as_their_standards_say(kind: Any, text: str, value: Any) -> None:
+    schema = Schema.of(create_model("M", x=(kind, ...)))
+    assert schema.validate([{"x": text}], json=True).to_pylist() == [{"x": value}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "told"),
+    [
+        (dt.timedelta, "P1Y", "with years or months, which have no fixed length; give days"),
+        (dt.timedelta, "P1M", "with years or months, which have no fixed length; give days"),
+        (dt.timedelta, "PT0.0000001S", "finer than microseconds"),
+        (dt.timedelta, "PT1.5H1M", "not the text of an ISO 8601 duration"),
+        (dt.timedelta, "P", "not the text of an ISO 8601 duration"),
+        (dt.datetime, "2024-01-01T00:00:00.123456789+00:00", "finer than microseconds"),
+        (dt.datetime, "2024-W01-1T00:00:00Z", "not the text of a datetime"),
+        (dt.date, "2024-W01-1", "not the text of a date"),
+        (dt.date, "20240101", "not the text of a date"),
+        (dt.time, "T01:02:03", "not the text of a time"),
+        (Decimal, "1_0.5", "not the text of a decimal number"),
+        (Decimal, "１２", "not the text of a decimal number"),
+        (Decimal, " 12 ", "not the text of a decimal number"),
+        (uuid.UUID, "urn:uuid:{00000000-0000-0000-0000-000000000003}", "not the text of a UUID"),
+        (bytes, "YR==", "not the text of base64"),
+    ],
+)
+def test_texts_of_json_that_python_reads_loosely_are_faults(kind: Any, text: str, told: str) -> None:
+    (fault,) = Schema.of(create_model("M", x=(kind, ...))).faults([{"x": text}], json=True)
+    assert fault.message.endswith(told)
+
+
 def test_defaults_stand_for_what_is_missing_also_in_json() -> None:
     day = dt.date(2026, 1, 2)
     schema = Schema.of(create_model("M", a=(dt.date, day), b=(list[str], Field(default_factory=list)), c=(int, 3)))
@@ -618,6 +678,14 @@ def test_rows_are_not_changed() -> None:
     assert {k: v for k, v in row.items() if k != "pair"} == {k: v for k, v in before.items() if k != "pair"}
 
 
+def test_mappings_that_make_what_they_are_asked_for_stay_as_they_are() -> None:
+    row: dict[str, int] = defaultdict(int, {"a": 1})
+    schema = Schema.of(create_model("M", a=(int, ...), b=(int, ...)))
+    for each in (row, Counter({"a": 1})):
+        assert [fault.what for fault in schema.faults([each])] == ["missing"]
+    assert dict(row) == {"a": 1}
+
+
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"plain": "1"}, "plain", "is a text ('1'), not a whole number"),
     ({"plain": True}, "plain", "is true or false, not a whole number"),
@@ -627,7 +695,7 @@ WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"byte": 128}, "byte", "128 is not between -128 and 127, which int8 holds"),
     ({"count": 2}, "count", "2 is less than 3"),
     ({"real": float("nan")}, "real", "nan is not finite"),
-    ({"real": 2**53 + 1}, "real", f"is a whole number ({2**53 + 1}), not a number"),
+    ({"real": 2**53 + 1}, "real", f"is a whole number ({2**53 + 1}) that no float is exactly"),
     ({"share": 1.0}, "share", "1.0 is not less than 1"),
     ({"share": float("nan")}, "share", "nan is less than 0"),
     ({"share": 1e39}, "share", "1e+39 is more than float32 holds"),
@@ -694,6 +762,31 @@ def test_all_faults_of_all_rows_are_told_in_the_order_of_the_rows() -> None:
         (5, 5, "bounds"),
         (5, 5, "null"),
     ]
+
+
+def test_faults_are_all_counted_and_only_some_kept() -> None:
+    schema = DataSchema.make_input_schema(Part).to_schema()
+    data: list[Any] = [{"_index_": 1, "key": "", "count": "x"}] * 5000
+    faults = schema.faults(data, most=2)
+    sorts = [("_index_", "twice"), ("count", "type"), ("key", "length")]
+    assert sorted(faults.counts.items()) == list(zip(sorts, (4999, 5000, 5000), strict=True))
+    assert [(fault.row, fault.path) for fault in faults] == [
+        *((0, "key"), (0, "count"), (1, "key"), (1, "count"), (1, "_index_"), (2, "_index_")),
+    ]
+    table = pa.table({"_index_": [1] * 5000, "key": [""] * 5000})
+    assert schema.faults(table, most=0).counts == {sorts[0]: 4999, sorts[2]: 5000}
+    with pytest.raises(SchemaError, match="… and 14,979 more faults") as raised:
+        schema.validate(data)
+    assert len(raised.value.faults) == 3000
+    assert len(schema.faults(data)) == 14_999
+
+
+def test_faults_of_lists_stand_in_the_order_of_their_items() -> None:
+    natural = Annotated[int, Field(ge=0)]
+    faults = Schema.of(create_model("M", x=(list[natural], ...), y=(list[natural], ...))).faults(
+        [{"x": [-1, "a", -1, "a", -1, *[0] * 6, -1], "y": [-1]}]
+    )
+    assert [fault.path for fault in faults] == ["x[0]", "x[1]", "x[2]", "x[3]", "x[4]", "x[11]", "y[0]"]
 
 
 @pytest.mark.parametrize(
@@ -985,6 +1078,49 @@ def test_ids_are_made_of_texts() -> None:
         ),
         ({"type": "integer", "minimum": 1.5}, "1.5 is no whole number"),
         ({"type": "number", "enum": [1, "a"]}, "'a' is no number"),
+        ({"type": "string", "enum": [1, "a"]}, "the choice: is a whole number (1), not a text"),
+        ({"type": "string", "enum": "abc"}, "enum is 'abc'; give a list of one value or more"),
+        ({"type": "string", "enum": []}, "enum is []; give a list of one value or more"),
+        ({"type": ["string", "null"], "enum": [None]}, "enum is []; give a list of one value or more"),
+        ({"type": "integer", "format": "int8", "enum": [1000]}, "the choice: 1000 is not between -128 and 127"),
+        ({"type": "integer", "maximum": 1, "enum": [1, 2]}, "the choice: 2 is more than 1"),
+        ({"type": "integer", "enum": [1, 1.0]}, "a choice stands there twice"),
+        (
+            {"type": "string", "enum": ["a", "b"], "x-enum-varnames": ["A"]},
+            "has 2 choices and 1 names; give each choice a name of its own",
+        ),
+        ({"type": "string", "enum": ["a"], "x-enum-varnames": [1]}, "x-enum-varnames is [1]; give a list of texts"),
+        ({"type": "integer", "default": "x"}, "the default: is a text ('x'), not a whole number"),
+        ({"type": "integer", "maximum": 3, "default": 5}, "the default: 5 is more than 3"),
+        ({"type": "array", "items": {"type": "integer"}, "default": [1, "x"]}, "the default[1]: is a text ('x')"),
+        ({"type": "string", "format": "date", "default": "2020-13-01"}, "the default: is a text ('2020-13-01')"),
+        (
+            {"properties": {"y": {"type": "string"}}, "default": {"y": "a", "z": 1}},
+            "the default.z: is no field",
+        ),
+        ({"type": "integer", "minimum": 5, "maximum": 3}, "no value is between 5 and 3, its minimum and maximum"),
+        ({"type": "number", "exclusiveMinimum": 3, "maximum": 3}, "no value is between 3 and 3, its exclusive minimum"),
+        ({"type": "string", "minLength": 5, "maxLength": 3}, "no length is between 5 and 3"),
+        ({"type": "number", "minimum": math.nan}, "the minimum: nan is not finite"),
+        ({"type": "number", "exclusiveMaximum": math.inf}, "the exclusive maximum: inf is not finite"),
+        ({"type": "number", "format": "float", "maximum": 1e39}, "the maximum: 1e+39 is more than float32 holds"),
+        (
+            {"type": "string", "format": "date-time", "formatMinimum": "2020-01-01T00:00:00"},
+            "the minimum: 2020-01-01T00:00:00 has no time zone",
+        ),
+        ({"type": "array", "items": {"type": "string"}, "minItems": 2**40}, "no column holds more than 2147483647"),
+        (
+            {"type": "array", "items": {"type": "string"}, "minItems": 2**30, "maxItems": 2**30},
+            "a list of one length has at most 1,048,576 items",
+        ),
+        ({"type": "string", "format": []}, "format is []; give a text"),
+        ({"type": "string", "description": 5}, "description is 5; give a text"),
+        ({"properties": [1]}, "properties is a list; give an object with a part for each name"),
+        ({"properties": {5: {"type": "string"}}}, "properties is a dict; give an object with a part for each name"),
+        ({"properties": {"y": {"type": "string"}}, "required": 5}, "required is 5; give a list of names"),
+        ({"properties": {"a": {"type": "string"}}, "required": "a"}, "required is 'a'; give a list of names"),
+        ({"type": "string", "format": "decimal", "x-digits": 200, "x-places": 2}, "it has 200 digits; give 1 to 76"),
+        ({"type": "string", "format": "decimal", "multipleOf": 2}, "multipleOf is 2; give a number above 0"),
     ],
 )
 def test_limits_that_no_value_can_be_held_to_are_refused_when_declared(part: dict[str, Any], told: str) -> None:
@@ -992,6 +1128,170 @@ def test_limits_that_no_value_can_be_held_to_are_refused_when_declared(part: dic
         Schema.of({"properties": {"x": part}})
     assert "$.x: " in str(raised.value)
     assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("part", "told"),
+    [
+        ({"type": "string", "format": "email"}, "the format 'email' of a string is none that rows are held to"),
+        ({"type": "integer", "format": "int128"}, "the format 'int128' of an integer is none"),
+        ({"type": "number", "format": "int32"}, "the format 'int32' of a number is none"),
+        ({"type": "string", "contentMediaType": "text/html"}, "contentMediaType 'text/html' is none that"),
+        ({"type": "string", "contentEncoding": "base32"}, "contentEncoding 'base32' is none of a string"),
+        ({"type": "integer", "contentEncoding": "base64"}, "contentEncoding 'base64' is none of an int64"),
+    ],
+)
+def test_formats_that_rows_are_not_held_to_are_refused_and_not_dropped(part: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        Schema.of({"properties": {"x": part}})
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("encoded", [Base64Str, Base64Bytes, Base64UrlStr])
+def test_texts_that_pydantic_decodes_are_refused(encoded: Any) -> None:
+    with pytest.raises(SpecError, match=r"M\.x: .* cannot be expressed"):
+        Schema.of(create_model("M", x=(encoded, ...)))
+
+
+@pytest.mark.parametrize("pattern", [r"^\w+$", r"\d", r"[\s-]", r"a\b", r"\\\D", re.compile(r"\d")])
+def test_patterns_that_mean_more_to_pydantic_are_refused_with_what_to_write(pattern: Any) -> None:
+    with pytest.raises(SpecError, match=r"means all of Unicode to pydantic, .*write which characters"):
+        Schema.of(create_model("M", x=(str, Field(pattern=pattern))))
+
+
+def test_patterns_mean_the_same_in_every_form() -> None:
+    schema = Schema.of({"properties": {"x": {"type": "string", "pattern": r"^\d+$"}}, "required": ["x"]})
+    assert [fault.row for fault in schema.faults([{"x": "1"}, {"x": "１"}])] == [1]
+    with pytest.raises(ValueError, match="should match"):
+        schema.model(x="１")
+    for form in FORMS.values():
+        assert Schema.of(form(schema)) == schema
+    free = Schema.of(create_model("M", x=(str, Field(pattern=re.compile(r"^a\\d.$", re.IGNORECASE)))))
+    assert free.faults([{"x": "A\\Dx"}]) == []
+
+
+def test_a_default_that_a_function_makes_is_refused_unless_it_is_empty() -> None:
+    for factory in (lambda: ["x"], set):
+        with pytest.raises(SpecError, match=r"M\.x: .*no schema tells; give the value as default="):
+            Schema.of(create_model("M", x=(list[str], Field(default_factory=factory))))
+    empty = create_model(
+        "M", x=(list[str] | None, Field(default_factory=list)), y=(dict[str, int], Field(default_factory=dict))
+    )
+    assert Schema.of(empty).validate([{}]).to_pylist() == [{"x": [], "y": []}]
+
+
+def test_the_name_that_only_writing_uses_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"M\.x: y: a field has one name in data; use alias="):
+        Schema.of(create_model("M", x=(str, Field(serialization_alias="y"))))
+
+
+def test_zones_other_than_utc_and_names_twice_in_an_object_are_refused() -> None:
+    inner = pa.struct([("a", pa.int8()), ("a", pa.int16())])
+    with pytest.raises(SpecError) as raised:
+        Schema.of(
+            pa.schema([("t", pa.timestamp("us", "Europe/Paris")), ("u", pa.timestamp("s", "+00:00")), ("s", inner)])
+        )
+    assert str(raised.value).splitlines() == [
+        "s.a: two columns have this name",
+        "t: timestamp[us, tz=Europe/Paris]: a column of instants is in UTC; cast it to timestamp[us, tz=UTC]",
+    ]
+    with pytest.raises(SpecError, match=r"several columns called 's\.a'"):
+        DataSchema.make_input_schema(pa.schema([("s", inner)]))
+
+
+def test_a_key_that_a_map_of_a_table_has_twice_is_a_fault() -> None:
+    schema = Schema.of(create_model("M", m=(dict[str, int], ...)))
+    maps = [[("a", 1)], [], [("b", 1), ("a", 1), ("b", 2)], [("b", 1)]]
+    table = pa.table({"m": pa.array(maps, pa.map_(pa.string(), pa.int64()))})
+    for part, row in ((table, 2), (table.slice(1), 1)):
+        assert [str(fault) for fault in schema.faults(part)] == [f"row {row}: m['b']: the key is there already"]
+
+
+def test_definitions_that_are_no_object_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"\$: \$defs is a list; give an object"):
+        Schema.of({"properties": {"x": {"$ref": "#/$defs/x"}}, "$defs": []})
+
+
+def test_metadata_of_arrow_are_looked_at_as_json_schemas_are() -> None:
+    for told, why in (({"enum": 5}, "enum is 5"), ({"default": "a"}, "x: the default: is a text ('a')")):
+        with pytest.raises(SpecError) as raised:
+            Schema.of(pa.schema([pa.field("x", pa.int8(), metadata={"evaluand.schema": json.dumps(told)})]))
+        assert why in str(raised.value)
+
+
+def test_what_a_model_declares_is_held_to_its_types() -> None:
+    class Wrong(BaseModel):
+        day: dt.date = "2020"  # type: ignore[assignment]
+        share: float = Field(le=math.inf)
+        count: int = Field(le=2.0**53)
+
+    with pytest.raises(SpecError) as raised:
+        Schema.of(Wrong)
+    assert [line.split(":")[0] for line in str(raised.value).splitlines()] == [
+        "Wrong.day",
+        "Wrong.share",
+        "Wrong.count",
+    ]
+
+
+def test_bounds_that_a_width_has_anyway_are_none() -> None:
+    schema = Schema.of(create_model("M", x=(UInt8, Field(lt=256, gt=-1))))
+    assert schema.record.fields[0].type == Scalar("uint8")
+
+
+def test_a_schema_has_a_depth_that_can_be_read() -> None:
+    part: Any = {"type": "string"}
+    for level in range(3000):
+        part = {"type": "object", "properties": {"a": part}}
+        if level == 50:
+            assert Schema.of(Schema.of(part).arrow) == Schema.of(part)
+        if level in (70, 2999):
+            with pytest.raises(SpecError, match="is more than 60 levels deep; make it flatter"):
+                Schema.of(part)
+
+
+def test_references_that_double_at_every_level_are_read_once_each() -> None:
+    def two(name: str) -> dict[str, Any]:
+        return {"type": "object", "properties": {each: {"$ref": f"#/$defs/{name}"} for each in "ab"}}
+
+    defs: dict[str, Any] = {f"D{i}": two(f"D{i + 1}") for i in range(40)} | {"D40": {"type": "string"}}
+    with pytest.raises(SpecError, match="has more than 10,000 fields"):
+        Schema.of({**two("D0"), "$defs": defs})
+    assert len(list(arrow_names(Schema.of({**two("D35"), "$defs": defs}).arrow))) == 2**7 - 2
+
+
+def arrow_names(fields: Any) -> Any:
+    for each in fields:
+        yield each.name
+        yield from arrow_names(each.type.field(i) for i in range(each.type.num_fields))
+
+
+def test_two_limits_of_a_sort_both_hold_or_are_refused() -> None:
+    def of(kind: Any, **limits: Any) -> Schema:
+        return Schema.of(create_model("M", x=(kind, Field(**limits))))
+
+    both = of(Annotated[int, Field(multiple_of=4)], multiple_of=6)
+    assert [bool(both.faults([{"x": x}])) for x in (4, 6, 12)] == [True, True, False]
+    lengths = of(Annotated[list[int], Field(min_length=2)], min_length=1)
+    assert [fault.what for fault in lengths.faults([{"x": [1]}])] == ["length"]
+    for kind, limits in (
+        (Annotated[str, Field(pattern="^a")], {"pattern": "z$"}),
+        (Annotated[float, Field(multiple_of=0.5)], {"multiple_of": 0.25}),
+    ):
+        with pytest.raises(SpecError, match=r"M\.x: .*has two limits of a sort, .* and .*; write one that says both"):
+            of(kind, **limits)
+
+
+def test_multiples_of_decimals_are_exact_and_come_back_from_every_form() -> None:
+    schema = Schema.of(create_model("M", x=(Decimal, Field(multiple_of=Decimal("0.05"), ge=0))))
+    for form in FORMS.values():
+        assert Schema.of(form(schema)) == schema
+    texts = ("0.15", "0.16", "12345678901234567890.05", "12345678901234567890.01")
+    faults = schema.faults([{"x": text} for text in texts], json=True)
+    assert [str(fault) for fault in faults] == [
+        "row 1: x: 0.160000000000000000 is no multiple of 0.05",
+        "row 3: x: 12345678901234567890.010000000000000000 is no multiple of 0.05",
+    ]
 
 
 def test_choices_of_numbers_are_numbers_of_their_kind() -> None:

@@ -177,8 +177,8 @@ def test_a_recorded_row_is_refused_at_the_command_line_with_its_place(case: Any,
     result = folder.call("schema", "validate", folder.write("in.jsonl", [case["row"]]), "--schema", schema)
     assert result.exit_code == 1
     *faults, count = result.stdout.splitlines()
-    assert all(line.startswith(f"fault  {tmp_path}/in.jsonl:1: row 0") for line in faults)
-    assert count.startswith(f"{len(faults)} fault{'s'[: len(faults) != 1]}: 1 row of ")
+    assert all(line.startswith(f"fault  {tmp_path}/in.jsonl:1") for line in faults)
+    assert count.startswith(f"{len(faults)} fault{'s'[: len(faults) != 1]} in {tmp_path}/in.jsonl (1 row) against ")
     assert result.stderr == ""
 
 

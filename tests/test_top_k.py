@@ -69,7 +69,7 @@ def test_without_a_ranking_or_an_expected_label_there_is_nothing_to_grade() -> N
 @pytest.mark.parametrize(
     ("output", "message"),
     [
-        ("ant", "the ranking is the text 'ant', not a list of labels"),
+        ("ant", "the ranking is the text 'ant', not a list of labels .* the metric top_k"),
         ({"ant": "high"}, "the score of 'ant' is the text 'high', not a number"),
         ({"ant": float("nan")}, "the score of 'ant' is the number nan, not a number"),
         ({"ant": True}, "the score of 'ant' is true, not a number"),

@@ -235,6 +235,14 @@ def test_a_cancelled_call_is_an_error() -> None:
     asyncio.run(main())
     assert trace.root.status == "error"
     assert trace.root.events[0].body["type"] == "CancelledError"
+    assert trace.tree().endswith(" error: was cancelled")
+
+
+def test_an_error_without_a_message_is_told_by_its_name() -> None:
+    trace = Trace.start("answer")
+    with pytest.raises(KeyError), trace.root:
+        raise KeyError
+    assert trace.tree().endswith(" error: KeyError")
 
 
 def stream(parent: Span, name: str) -> Generator[int]:

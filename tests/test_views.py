@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from evaluand.adapter.faults import AdapterSpecError
 from evaluand.comparison import compare
@@ -17,6 +20,10 @@ from evaluand.evaluation import Evaluator
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.output_view import OutputView
+from evaluand.report.examples import Examples
+from evaluand.report.facts import Part, report_facts, run_facts
+from evaluand.report.html import write_report
+from evaluand.report.terminal import artifact_table
 from evaluand.run import Runner
 from evaluand.scorers.exact_match import ExactMatch
 from evaluand.scorers.includes import Includes
@@ -122,12 +129,74 @@ def test_every_row_that_can_not_be_transformed_is_told_before_anything_is_called
     ]
 
 
+def test_rows_that_fail_in_one_way_are_told_once_with_their_number(tmp_path: Path) -> None:
+    lines = [{**ROWS[0], "id": str(i), "meta": None if i == 7 else {"depth": 1}} for i in range(8)]
+    with pytest.raises(DataError) as raised:
+        data(lines).view([{"kind": "TransformJSON", "configuration": {"x": "$.meta.level"}}])
+    one, other = map(str, raised.value.faults)
+    assert one.startswith("rows[0]: _index_ 0: TransformJSON: x: $.meta.level: ")
+    assert one.endswith(" (7 rows fail so: _index_ 0, 1, 2, 3, 4, …)")
+    assert other.startswith("rows[7]: _index_ 7: TransformJSON: x: $.meta.level: ")
+    assert "fail so" not in other
+
+
 def test_a_row_that_fails_may_have_another_put_in_its_place_but_not_be_left_out() -> None:
     adapters = [{"kind": "TransformJSON", "configuration": {"x": "$.meta.none"}}]
     seen = data().view({"adapters": adapters, "onError": "default", "default": {"x": None}})
     assert [e.input for e in seen] == [{"x": None}] * 2
     with pytest.raises(SpecError, match="a view keeps every example"):
         data().view({"adapters": adapters, "onError": "skip"})
+
+
+def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() -> None:
+    rows = [*ROWS, {**ROWS[0], "id": "c", "lang": None}]
+    explode = [{"kind": "ExplodeCollections", "configuration": {"collections": ["lang"]}}]
+    default = {"prompt": "1 + 1"}
+    plain = Runner().run(completes, data().view(PROMPT))
+    made = Runner().run(completes, data(rows).view({"adapters": explode, "onError": "default", "default": default}))
+    told = made.manifest["provenance"]["defaulted"]
+    assert told == {
+        "rows": 3,
+        "of": 3,
+        "reasons": {
+            "ExplodeCollections: lang is a str, not a list": 2,
+            "ExplodeCollections: lang is null, not a list": 1,
+        },
+    }
+    assert "defaulted" not in plain.manifest["provenance"]
+    shown = "the view's default in the place of 3 of 3 rows: 2 × ExplodeCollections: lang is a str, not a list; 1 × "
+    parts = [Part("t", made, None)]
+    page = io.BytesIO()
+    write_report(report_facts("r", parts, []), Examples(parts, [], limit=0), page)
+    assert f"asked with {escape(shown)}" in page.getvalue().decode()
+    console = Console(file=io.StringIO(), width=400)
+    about = {"kind": "runs", "id": made.id, "names": [], "status": "sealed", "manifest": made.manifest}
+    console.print(artifact_table(about | run_facts(made)))
+    assert shown in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_view_writes_no_other_index() -> None:
+    with pytest.raises(DataError) as raised:
+        data().view([{"kind": "Rename", "configuration": {"_index_": "n", "text": "_index_"}}])
+    assert str(raised.value.faults[0]).endswith(
+        "_index_ 0: the view writes '2 + 2' to _index_, which no task sees; give that another name"
+    )
+
+
+UPLOAD = [{"kind": "FileUpload", "configuration": {"field": "$.text", "encoding": "utf-8"}}]
+
+
+def test_no_view_makes_uploads() -> None:
+    with pytest.raises(SpecError, match="FileUpload makes requests: it belongs to the task's input_pipeline"):
+        data().view(UPLOAD)
+    with pytest.raises(SpecError, match="FileUpload makes requests; it has no place in a view of outputs"):
+        OutputView(ExactMatch(), UPLOAD)
+
+
+@pytest.mark.parametrize("more", [{"onError": "skip"}, {"onError": "default", "default": {"text": ""}}])
+def test_a_view_of_outputs_has_no_other_way_with_what_it_cannot_transform(more: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match="costs its grade: leave onError out"):
+        OutputView(ExactMatch(), {"adapters": ANSWER, **more})
 
 
 def test_columns_and_rows_give_the_same_inputs() -> None:
@@ -237,7 +306,12 @@ def test_an_experiment_file_names_views_of_the_dataset_and_of_outputs(tmp_path: 
             "{kind: Renam, ",
             "9: tasks.own.view: no adapter is called 'Renam' (did you mean 'Rename'?)",
         ),
-        ("{text: prompt}}", "{txt: prompt}}", "_index_ 0: Rename: there is no field 'txt' (did you mean 'text'?)"),
+        ("{text: prompt}}", "{txt: prompt}}", "e.yaml:9: tasks.own.view: "),
+        (
+            "{text: prompt}}",
+            "{txt: prompt}}",
+            "data.jsonl:1: _index_ 0: Rename: there is no field 'txt' (did you mean 'text'?) (2 rows fail so: _index_",
+        ),
         ("configuration: $.text}]}", "configuration: $text}]}", "11: scorers.right: TransformJSON: '$text' is no path"),
     ],
 )
@@ -247,3 +321,13 @@ def test_a_wrong_view_is_told_by_its_line(tmp_path: Path, right: str, wrong: str
         Experiment.from_file(experiment(tmp_path, FILE.replace(right, wrong)))
     assert message in str(raised.value)
     assert not isinstance(raised.value, AdapterSpecError)
+
+
+def test_a_wrong_view_of_outputs_is_found_before_a_run_where_they_are_known(tmp_path: Path) -> None:
+    (tmp_path / "out.jsonl").write_text('{"_index_": 0, "r": {"t": "4"}}\n{"_index_": 1, "r": {"t": "6"}}\n')
+    own = "{function: app.py:answer, view: {kind: Rename, configuration: {text: prompt}}}"
+    recorded = FILE.replace(own, "{kind: recorded, path: out.jsonl, response: r}")
+    with pytest.raises(SpecError) as raised:
+        Experiment.from_file(experiment(tmp_path, recorded))
+    told = "scorers.right: no output of task 'own' can be graded: view: TransformJSON: $.text: $ has no 'text'"
+    assert f"e.yaml:11: {told}" in str(raised.value)

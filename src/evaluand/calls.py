@@ -13,6 +13,7 @@ from typing import Any
 
 from evaluand import ids
 from evaluand.dataset import Dataset, Example, ExampleStream
+from evaluand.engine import Policy
 from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity
 from evaluand.responses import key_of
@@ -37,11 +38,12 @@ class Call:
     def __str__(self) -> str:
         return f"_index_ {self.example.index}, replication {self.replication}"
 
-    def request(self, span: TaskSpan, seed: int, timeout: float | None) -> Request:
+    def request(self, span: TaskSpan, seed: int, policy: Policy) -> Request:
         """What the task is asked; its input may be changed without any other call seeing it."""
         example = self.example
         own = deepcopy(example.input) if isinstance(example.input, list | dict) else example.input
-        return Request(own, span, example.index, example.id, self.replication, self.digest, seed, timeout)
+        limits = (policy.timeout, policy.pace)
+        return Request(own, span, example.index, example.id, self.replication, self.digest, seed, *limits)
 
 
 def packed(call: Call) -> bytes:

@@ -20,7 +20,7 @@ import orjson
 import pyarrow as pa
 
 from evaluand import ids, rows
-from evaluand.adapter import Pipeline
+from evaluand.adapter import Counts, Pipeline
 from evaluand.errors import DataError, SpecError
 from evaluand.indices import indexed
 from evaluand.roles import Roles, roles_from
@@ -224,6 +224,11 @@ class Dataset:
     def view_spec(self) -> Any:
         """The adapters of the view, as JSON; None where the rows are seen as they are."""
         return None if self._view is None else self._view.pipeline.spec
+
+    @property
+    def view_counts(self) -> Counts | None:
+        """What became of the rows in the view; None where they are seen as they are."""
+        return None if self._view is None else self._view.counts
 
     def _viewed(self, view: View | None) -> Dataset:
         made = copy.copy(self)

@@ -30,6 +30,7 @@ class Document:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lines: dict[Place, int] = {}
+        self._texts: dict[Place, str] = {}
         self._faults: list[tuple[int, Fault]] = []
         self._error: type[SpecError | DataError] = DataError
         try:
@@ -43,13 +44,20 @@ class Document:
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark
             place = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-            raise SpecError(f"{place}: not YAML: {error.problem}") from None
+            quotes = (
+                "; put a text with [ ] { } , or : in quotes" if str(error.problem).startswith("expected ',' or") else ""
+            )
+            raise SpecError(f"{place}: not YAML: {error.problem}{quotes}") from None
         except yaml.YAMLError as error:
             raise SpecError(f"{path}: not YAML: {error}") from None
         try:
             self.value = self._value(node, ())
         except (yaml.YAMLError, ValueError, TypeError) as error:
             raise SpecError(f"{path}: not YAML that says what it means: {error}") from None
+
+    def text(self, *place: Any) -> str:
+        """A plain value as it is written there: `1.10`, which as a number is 1.1."""
+        return self._texts[place]
 
     def add(self, place: Place, message: str) -> None:
         """Notes what the file's writer did wrong, at a place or at the nearest above it that has a line."""
@@ -143,6 +151,7 @@ class Document:
             return self._mapping(node, place)
         if isinstance(node, yaml.SequenceNode):
             return [self._value(item, (*place, i)) for i, item in enumerate(node.value)]
+        self._texts[place] = node.value
         return _scalar(node)
 
     def _mapping(self, node: yaml.MappingNode, place: Place) -> dict[str, Any]:

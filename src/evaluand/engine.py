@@ -499,8 +499,8 @@ def too_long(policy: Policy) -> TaskTimeout:
 
 
 def stopped_at(unit: Any, said: str) -> str:
-    """What to tell of a stop at the first failure."""
-    return f"{unit}: {said}; stopped at the first failure, as asked"
+    """What to tell of a failure that stops everything, which need not be the first one."""
+    return f"{unit}: {said}; this stops the run, as asked"
 
 
 def _aborted(unit: Any, error: BaseException) -> Aborted:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 SHOWN_FAULTS = 20
 
@@ -96,6 +97,10 @@ class ParameterError(SpecError):
     def __init__(self, faults: Iterable[tuple[tuple[str | int, ...], str]]) -> None:
         self.faults = tuple(faults)
         super().__init__("\n".join(f"{'.'.join(map(str, place))}: {message}" for place, message in self.faults))
+
+    def __reduce__(self) -> tuple[type[ParameterError], tuple[Any, ...]]:
+        """Copies are made of the faults: of its message alone an error cannot be made."""
+        return type(self), (self.faults,)
 
 
 class TaskError(EvaluandError):

@@ -527,7 +527,7 @@ def _read(path: Path) -> tuple[_Sound, Document]:
     value = {**document.value}
     for group in ("tasks", "scorers"):
         if isinstance(value.get(group), dict):
-            value[group] = {n: _spelled_out(s) for n, s in value[group].items()}
+            value[group] = {n: _as_written(_spelled_out(s), document, group, n) for n, s in value[group].items()}
     if isinstance(value.get("metrics"), list):
         value["metrics"] = [{"kind": s} if isinstance(s, str) else s for s in value["metrics"]]
     try:
@@ -535,6 +535,14 @@ def _read(path: Path) -> tuple[_Sound, Document]:
     except ValidationError as error:
         document.add_all(error, known=_known_names)
     return _sound(value), document
+
+
+def _as_written(entry: Any, document: Document, group: str, name: str) -> Any:
+    """An entry whose version and model are text also where YAML has numbers: 1.10 is not 1.1."""
+    if not isinstance(entry, dict):
+        return entry
+    numbers = [key for key in ("version", "model") if type(entry.get(key)) in (int, float)]
+    return entry | {key: document.text(group, name, key) for key in numbers}
 
 
 def _sound(value: Mapping[str, Any]) -> _Sound:
@@ -706,7 +714,7 @@ def _placed(spec: KindSpec, folder: Path) -> dict[str, Any]:
     if "folder" in _parameter_names("tasks", spec.kind):
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
     if spec.kind == "estimator" and isinstance(parameters.get("model"), str):
-        parameters["model"] = _referred(CodeSpec(function=parameters["model"]), folder)
+        parameters["model"] = referred(CodeSpec(function=parameters["model"]).function, folder)
     return parameters
 
 
@@ -806,7 +814,7 @@ def _unknown(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
 
 def _code(spec: CodeSpec, folder: Path) -> Any:
     """A function or an object; a class is called with the parameters."""
-    value, name = _referred(spec, folder), spec.function.rpartition(":")[2]
+    value, name = referred(spec.function, folder), spec.function.rpartition(":")[2]
     if isinstance(value, type):
         try:
             return value(**spec.parameters)
@@ -818,9 +826,9 @@ def _code(spec: CodeSpec, folder: Path) -> Any:
     return value
 
 
-def _referred(spec: CodeSpec, folder: Path) -> Any:
-    """What stands under a name in a file or module."""
-    place, _, name = spec.function.rpartition(":")
+def referred(function: str, folder: Path) -> Any:
+    """What stands under a name in a file or module, `file.py:name` or `module:name`."""
+    place, _, name = function.rpartition(":")
     value: Any = _module(place, folder)
     for part in name.split("."):
         if not hasattr(value, part):
@@ -846,7 +854,7 @@ def _error_class(name: str, folder: Path, any_name: bool) -> str:
     loaded = _loaded_errors()
     if "." in name:
         module, _, last = name.rpartition(".")
-        given = _referred(CodeSpec(function=f"{module}:{last}"), folder)
+        given = referred(f"{module}:{last}", folder)
     else:
         given = loaded.get(name) or getattr(builtins, name, None)
     if given is None and any_name:

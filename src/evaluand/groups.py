@@ -179,6 +179,8 @@ class Summary:
             n_targets = len({key[0] for key in self.groups[Grouping(grouping.by)]})
             data = [{**(told or {}), "targets": n_targets} for told in data]
         worst, best = (_bound(compute, states.get(end), values, counts[:, _MISSING]) for end in _ENDS)
+        lone = np.isnan(values.value) & (np.isnan(worst) | np.isnan(best))  # one end of nothing tells nothing
+        worst, best = (np.where(lone, np.nan, end) for end in (worst, best))
         signature = metric.signature
         return [
             MetricRow(

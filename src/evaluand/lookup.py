@@ -5,7 +5,6 @@ Everything comes as plain JSON data. Nothing here imports NumPy or Arrow.
 
 from __future__ import annotations
 
-import itertools
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -31,11 +30,11 @@ def asked(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[st
 def _answers_of(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], list[Any] | None]:
     found: dict[tuple[int, int], list[Any] | None] = {}
     last = max((index for index, _ in keys), default=-1)
-    for batch in run.batches(["_index_", "replication", "responses"]) if keys else ():
-        indices, replications = batch.column("_index_").to_pylist(), batch.column("replication").to_pylist()
+    for batch in run.batches(["_index_", "replication", "n_responses", "responses"]) if keys else ():
+        indices, replications, numbers = (batch.column(i).to_pylist() for i in range(3))
         for i, key in enumerate(zip(indices, replications, strict=True)):
             if key in keys:
-                found[key] = answers(batch.column("responses").slice(i, 1).to_pylist()[0], run.items)
+                found[key] = answers(batch.column("responses").slice(i, 1).to_pylist()[0], numbers[i], run.items)
         if indices and indices[-1] > last:
             break
     return found
@@ -68,14 +67,17 @@ def _stretches(positions: Iterable[int]) -> Iterator[tuple[int, int]]:
         yield start, stop
 
 
-def answers(items: list[dict[str, Any]] | None, in_lists: bool) -> list[Any] | None:
-    """The responses of a row, best first; a list of items each where the task declares items."""
+def answers(items: list[dict[str, Any]] | None, n: int, in_lists: bool) -> list[Any] | None:
+    """The n responses of a row, best first; a list of items each, which may be empty, where the task declares items."""
     if items is None:
         return None
-    values = [(item["_response_index_"], in_reading_order(orjson.loads(item["value"]))) for item in items]
+    values = [in_reading_order(orjson.loads(item["value"])) for item in items]
     if not in_lists:
-        return [value for _, value in values]
-    return [[value for _, value in group] for _, group in itertools.groupby(values, lambda pair: pair[0])]
+        return values
+    lists: list[Any] = [[] for _ in range(n)]
+    for item, value in zip(items, values, strict=True):
+        lists[item["_response_index_"]].append(value)
+    return lists
 
 
 def in_reading_order(answer: Any) -> Any:

@@ -145,6 +145,11 @@ class Metric(ABC):
         return 1
 
     @property
+    def looks_at(self) -> float:
+        """How many of an example's answers it looks at, from the first on."""
+        return 1 if self.reduce == "first" else math.inf
+
+    @property
     def range(self) -> tuple[float, float]:
         """The values the metric can take; infinite where unbounded."""
         return (-math.inf, math.inf)

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from evaluand.adapter import Pipeline
-from evaluand.adapter.faults import WrongType
-from evaluand.errors import with_article
+from evaluand.adapter.faults import AdapterError, WrongType
+from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity
 from evaluand.scorer import Scorer
 
@@ -28,7 +28,7 @@ class OutputView(Scorer):
         adapters: a `Pipeline`, or its JSON configuration.
 
     Raises:
-        AdapterSpecError: the adapters are wrong as configured.
+        SpecError: the adapters are wrong as configured, have onError, or make requests.
 
     Example:
         >>> from evaluand.scorers.exact_match import ExactMatch
@@ -42,6 +42,10 @@ class OutputView(Scorer):
     def __init__(self, scorer: Scorer, adapters: Any) -> None:
         self.scorer = scorer
         self.pipeline = adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters)
+        if self.pipeline.on_error != "abort":
+            raise SpecError("an output that a view cannot transform costs its grade: leave onError out")
+        if self.pipeline.last:
+            raise SpecError("FileUpload makes requests; it has no place in a view of outputs")
         self.cheap, self.by_target = scorer.cheap, scorer.by_target  # type: ignore[misc]
         if scorer.is_batch:
             self.score_batch = self._score_batch
@@ -86,8 +90,15 @@ class OutputView(Scorer):
 
     def _seen(self, output: Any) -> Any:
         if isinstance(output, list):
-            return [new for place, item in enumerate(output) for new in self.pipeline.adapt(item, place)]
+            return [new for place, item in enumerate(output) for new in self._made(item, f"view: item {place}")]
         if not isinstance(output, Mapping):
             raise WrongType(f"the output is {with_article(type(output).__name__)}; a view is made of objects")
-        made = self.pipeline.adapt(dict(output))
+        made = self._made(dict(output), "view")
         return made[0] if len(made) == 1 else list(made)
+
+    def _made(self, row: Any, where: str) -> Sequence[Any]:
+        try:
+            return self.pipeline.through(row)
+        except AdapterError as error:
+            error.add_place(where)
+            raise

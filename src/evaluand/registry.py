@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from evaluand.errors import SpecError
@@ -72,7 +72,12 @@ def nearest(name: str, known: Any) -> str:
         >>> nearest("acuracy", ["accuracy", "mean"]), nearest("bas", ["baseline"]), nearest("f1", ["mean"])
         (" (did you mean 'accuracy'?)", " (did you mean 'baseline'?)", '')
     """
-    known = list(known)
+    return _nearest(name, tuple(known))
+
+
+@lru_cache(maxsize=256)
+def _nearest(name: str, known: tuple[Any, ...]) -> str:
+    """Kept for those who ask the same of every row."""
     begun = sorted((other for other in known if name and other.startswith(name)), key=len)
     close = difflib.get_close_matches(name, known, n=1) or begun
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -23,6 +23,7 @@ from evaluand.errors import SpecError
 from evaluand.store import Draft
 
 INDEX: Final = "_index_"
+RESPONSE_INDEX: Final = "_response_index_"
 DIGEST: Final = "_digest_"
 
 COMPLETED: Final = "completed"
@@ -52,7 +53,7 @@ def is_json(field: pa.Field) -> bool:
     return bool(field.metadata) and field.metadata.get(b"evaluand") == b"json"
 
 
-RESPONSE_ITEM: Final = pa.struct([pa.field("_response_index_", pa.int64()), json_field("value")])
+RESPONSE_ITEM: Final = pa.struct([pa.field(RESPONSE_INDEX, pa.int64()), json_field("value")])
 
 ERROR: Final = pa.struct([(name, pa.string()) for name in ("type", "message", "code", "place")])
 
@@ -230,7 +231,7 @@ def scores_schema(columns: Mapping[str, str]) -> pa.Schema:
             pa.field(INDEX, pa.int64(), nullable=False),
             pa.field("replication", pa.int32(), nullable=False),
             pa.field("fold", pa.int32()),
-            pa.field("_response_index_", pa.int64()),
+            pa.field(RESPONSE_INDEX, pa.int64()),
             pa.field("target", pa.string()),
             pa.field("digest", pa.binary(16), nullable=False),
             pa.field("status", pa.string(), nullable=False),

@@ -178,7 +178,7 @@ class Runner:
             "work": [calls.work] if calls.work else [],
             "pinned": identity.pinned,
             "fresh": fresh,
-            "provenance": provenance(origin) | told,
+            "provenance": provenance(origin) | told | _defaulted(calls.dataset),
         }
 
     def _why(self, identity: Identity, manifest: Manifest, before: str | None, retry_failed: bool) -> str:
@@ -277,11 +277,11 @@ class _Job:
 
     def _call(self, call: Call) -> Any:
         with self._traced(call) as task_span:
-            return self.task.call(call.request(task_span, self.calls.seed, self.runner.policy.timeout))
+            return self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
 
     async def _call_async(self, call: Call) -> Any:
         with self._traced(call) as task_span:
-            return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy.timeout))
+            return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
 
     def _traced(self, call: Call) -> TaskSpan:
         """The root span of a new trace, which stays with the call whatever becomes of it."""
@@ -296,6 +296,14 @@ class _Job:
         if not self.calls.skips(call.example, call.replication):
             return None
         return skipped_line(call.slot, call.digest, self.calls.fold(call))
+
+
+def _defaulted(dataset: Dataset) -> dict[str, Any]:
+    """How many rows of the dataset the view's default took the place of, and why."""
+    counts = dataset.view_counts
+    if counts is None or not counts.defaulted:
+        return {}
+    return {"defaulted": {"rows": counts.defaulted, "of": counts.read, "reasons": dict(counts.reasons)}}
 
 
 def _policy(policy: Policy) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from evaluand.dataset import Dataset
 from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import digest, seed_of
+from evaluand.pace import Pace
 from evaluand.trace import TaskSpan
 
 Input = TypeVar("Input")
@@ -38,6 +39,7 @@ class Request:
         digest: 16 bytes that stand for what the task can see of the example.
         run_seed: the seed of the whole run.
         timeout: seconds the call may take, or None; for tasks that can end what they started.
+        pace: what limits how many attempts may start, or None; for tasks that make several requests of one.
     """
 
     input: Any
@@ -48,6 +50,7 @@ class Request:
     digest: bytes
     run_seed: int
     timeout: float | None = None
+    pace: Pace | None = None
 
     @property
     def seed(self) -> int:
@@ -175,8 +178,7 @@ class FunctionTask(Task[Any, Any]):
 
     @property
     def is_async(self) -> bool:
-        called = getattr(type(self.function), "__call__", None)  # noqa: B004 - an instance with an async __call__
-        return inspect.iscoroutinefunction(self.function) or inspect.iscoroutinefunction(called)
+        return is_coroutine_function(self.function)
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -277,6 +279,12 @@ def as_task(value: Any) -> Task[Any, Any]:
     raise SpecError(
         f"{with_article(type(value).__name__)} is no task: give a function, or an object with do_run(input, task_span)"
     )
+
+
+def is_coroutine_function(function: Callable[..., Any]) -> bool:
+    """Whether what is called gives a coroutine: an async function, or an object with an async `__call__`."""
+    called = getattr(type(function), "__call__", None)  # noqa: B004 - it is the class's own that a call looks for
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
 
 
 def may_give_several(task: Task[Any, Any]) -> bool:

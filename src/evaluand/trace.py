@@ -604,7 +604,9 @@ def _failure(span: Span) -> str:
     bodies = [event.body for event in span.events if event.name == "exception"]
     if not bodies or not isinstance(bodies[-1], dict):
         return " error"
-    return f" error: {bodies[-1].get('type')}: {bodies[-1].get('message')}"
+    kind, message = (bodies[-1].get(name) for name in ("type", "message"))
+    told = "was cancelled" if kind == "CancelledError" else f"{kind}: {message}" if message else kind
+    return f" error: {told}"
 
 
 def _on_one_line(text: str) -> str:

@@ -60,7 +60,12 @@ class Adapter(ABC):
 
     def __init__(self, configuration: Any = None) -> None:
         check_data(self.kind, configuration)
-        self.configuration = copy.deepcopy(configuration)
+        self._configuration = copy.deepcopy(configuration)
+
+    @property
+    def configuration(self) -> Any:
+        """A copy of what it was made of: an adapter stays what its results are identified by."""
+        return copy.deepcopy(self._configuration)
 
     @abstractmethod
     def adapt(self, row: Row) -> Sequence[Row]:
@@ -77,7 +82,7 @@ class Adapter(ABC):
     @property
     def spec(self) -> dict[str, Any]:
         """The kind and its configuration, as `create` reads them."""
-        return {"kind": self.kind, "configuration": copy.deepcopy(self.configuration)}
+        return {"kind": self.kind, "configuration": self.configuration}
 
     def __call__(self, stream: Iterable[Row]) -> Adapted:
         return Pipeline([self])(stream)
@@ -150,8 +155,9 @@ class Pipeline:
         """Whether what it makes is no row any more."""
         return any(adapter.last for adapter in self.adapters)
 
-    def __call__(self, stream: Iterable[Row]) -> Adapted:
-        return Adapted(self, stream)
+    def __call__(self, stream: Iterable[Row], counts: Counts | None = None) -> Adapted:
+        """The rows made of a stream; `counts` are those of streams before, which go on."""
+        return Adapted(self, stream, Counts() if counts is None else counts)
 
     def adapt(self, row: Row, place: int = 0) -> Sequence[Row]:
         """The rows made of one; `place` says which row of the stream it is, for messages.
@@ -173,6 +179,55 @@ class Pipeline:
                 return None
             made = adapter.columns(made)
         return made
+
+    def pieces(
+        self, batches: Iterable[pa.RecordBatch], counts: Counts | None = None
+    ) -> Iterator[pa.RecordBatch | list[Row]]:
+        """What becomes of each batch of a stream: a batch where it can be made at once, else a list of rows.
+
+        Args:
+            batches: of a table, `table.to_batches()`; of a Parquet file, `file.iter_batches()`.
+            counts: those that go on; as when all goes row by row.
+
+        Raises:
+            AdapterError: a row cannot be transformed, with `on_error="abort"`.
+        """
+        from evaluand.adapter.columns import rows_of
+
+        counts = Counts() if counts is None else counts
+        for batch in batches:
+            made = self.columns(batch)
+            if made is None:
+                yield list(self(rows_of(batch), counts))
+            else:
+                counts.read += batch.num_rows
+                counts.made += made.num_rows
+                yield made
+
+    def table(self, batches: Iterable[pa.RecordBatch], counts: Counts | None = None) -> pa.Table:
+        """The rows made of Arrow batches as a table: each batch at once where that can be, else row by row.
+
+        Types stay those that the columns have at once. Where no batch can go so, or rows do not fit with those of the
+        batches that can, they are what the values ask for, and JSON texts (`evaluand.rows.is_json`) for objects and for
+        values of several types.
+
+        Args:
+            batches: as for `pieces`.
+            counts: as for `pieces`.
+
+        Raises:
+            AdapterError: a row cannot be transformed, with `on_error="abort"`.
+            DataError: what is made is no row, or holds what cannot be stored.
+
+        Example:
+            >>> import pyarrow as pa
+            >>> batch = pa.RecordBatch.from_pylist([{"text": "hello"}, {"text": "bye"}])
+            >>> Pipeline([{"kind": "Rename", "configuration": {"text": "prompt"}}]).table([batch]).to_pylist()
+            [{'prompt': 'hello'}, {'prompt': 'bye'}]
+        """
+        from evaluand.adapter.columns import table_of
+
+        return table_of(list(self.pieces(batches, counts)))
 
     def _where(self, number: int) -> str:
         kind = self.adapters[number].kind
@@ -217,8 +272,8 @@ class Counts:
 class Adapted(Iterator[Row]):
     """The rows that a pipeline makes of a stream, with counts of what became of them so far."""
 
-    def __init__(self, pipeline: Pipeline, stream: Iterable[Row]) -> None:
-        self.counts = Counts()
+    def __init__(self, pipeline: Pipeline, stream: Iterable[Row], counts: Counts) -> None:
+        self.counts = counts
         self._rows = chain.from_iterable(self._made(pipeline, stream))
 
     def __iter__(self) -> Iterator[Row]:

@@ -7,7 +7,7 @@ JSON holds what its texts say, as in the rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -16,13 +16,32 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids
+from evaluand.adapter.faults import told
 from evaluand.adapter.template import literal, path_of
 from evaluand.errors import DataError
-from evaluand.rows import is_json
+from evaluand.rows import is_json, json_field
 from evaluand.selector import Selector
 from evaluand.selector.steps import Every
 
 Column = tuple[pa.Field, pa.Array]
+
+
+def rows_of(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch; what is marked as JSON is read."""
+    names = batch.schema.names
+    columns = [_values(field, array) for field, array in _columns(batch)]
+    return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
+
+
+def table_of(pieces: Sequence[pa.RecordBatch | list[Any]]) -> pa.Table:
+    """One table of what is there in batches and in lists of rows."""
+    schemas = [piece.schema for piece in pieces if isinstance(piece, pa.RecordBatch)]
+    if schemas:
+        fitted = [piece if isinstance(piece, pa.RecordBatch) else _fitted(piece, schemas[0]) for piece in pieces]
+        batches = [batch for batch in fitted if batch is not None and batch.schema.equals(schemas[0])]
+        if len(batches) == len(pieces):
+            return pa.Table.from_batches(batches).replace_schema_metadata(None)
+    return _inferred([row for piece in pieces for row in (piece if isinstance(piece, list) else rows_of(piece))])
 
 
 def templated(template: Any, batch: pa.RecordBatch) -> pa.RecordBatch | None:
@@ -64,6 +83,60 @@ def flattened(batch: pa.RecordBatch, names: Sequence[str], depth: int, prefix: b
             return None
         made += leaves
     return _batch(made)
+
+
+def _values(field: pa.Field, array: pa.Array) -> list[Any]:
+    values: list[Any] = array.to_pylist()
+    return [None if text is None else ids.decode(text) for text in values] if is_json(field) else values
+
+
+def _fitted(rows: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch | None:
+    """A batch of rows, where they have the fields of a schema and nothing is lost in its types."""
+    names = set(schema.names)
+    if not all(isinstance(row, dict) and row.keys() == names for row in rows):
+        return None
+    try:
+        arrays = [_stored(field, [row[field.name] for row in rows]) for field in schema]
+        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        same = ids.encode(list(rows_of(batch))) == ids.encode(
+            [{name: row[name] for name in schema.names} for row in rows]
+        )
+    except (*_UNFIT, DataError):
+        return None
+    return batch if same else None
+
+
+def _inferred(rows: Sequence[Any]) -> pa.Table:
+    for place, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise DataError(f"new row {place} is {told(row)}, not an object; a table is made of objects")
+    names = dict.fromkeys(name for row in rows for name in row)
+    if rows and not names:
+        raise DataError("the new rows have no fields; a table needs one at least")
+    columns = [_guessed(name, [row.get(name) for row in rows]) for name in names]
+    return pa.Table.from_arrays([array for _, array in columns], schema=pa.schema([field for field, _ in columns]))
+
+
+def _guessed(name: str, values: Sequence[Any]) -> Column:
+    try:
+        array = pa.array(values)
+        if "struct" not in str(array.type):  # fields that some objects have not would be null
+            return pa.field(name, array.type), array
+    except _UNFIT:
+        pass
+    try:
+        return json_field(name), _stored(json_field(name), values)
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
+
+
+def _stored(field: pa.Field, values: Sequence[Any]) -> pa.Array:
+    if is_json(field):
+        values = [None if value is None else ids.encode(value).decode() for value in values]
+    return pa.array(values, field.type)
+
+
+_UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)
 
 
 def _columns(batch: pa.RecordBatch) -> list[Column]:
@@ -133,7 +206,7 @@ def _literal(value: Any) -> pa.Scalar | None:
     try:
         scalar = pa.scalar(value)
         same = ids.encode(scalar.as_py()) == ids.encode(value)
-    except (pa.ArrowException, OverflowError, TypeError, DataError):
+    except (*_UNFIT, DataError):
         return None
     return scalar if same else None
 

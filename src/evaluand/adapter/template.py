@@ -20,6 +20,7 @@ import functools
 import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from evaluand.adapter.faults import AdapterError, AdapterSpecError, UnknownFunction, WrongArguments, WrongType, told
@@ -268,7 +269,16 @@ def _list() -> Made:
 
 
 def _reduce() -> Made:
-    return lambda values: functools.reduce(operator.add, values)
+    return _summed
+
+
+def _summed(values: Any) -> Any:
+    if isinstance(values, list) and values:  # added one by one, each sum would be copied for the next
+        if all(isinstance(value, str) for value in values):
+            return "".join(values)
+        if all(isinstance(value, list) for value in values):
+            return list(chain.from_iterable(values))
+    return functools.reduce(operator.add, values)
 
 
 def _search(pattern: str, flags: int = 0, group: int | str = 0, default: Any = None) -> Made:
@@ -280,7 +290,8 @@ def _search(pattern: str, flags: int = 0, group: int | str = 0, default: Any = N
 
     def first(text: Any) -> Any:
         found = search(text)
-        return instead(text) if found is None else found.group(group)
+        value = None if found is None else found.group(group)  # None too where the group took no part
+        return instead(text) if value is None else value
 
     return first
 

@@ -53,7 +53,7 @@ class FileUpload(Adapter):
         upload = {
             "name": self._name,
             "filename": _text("filename", self._filename(row)),
-            "contentType": _text("contentType", self._type(row)),
+            "contentType": _header("contentType", self._type(row)),
             "content": self._content(row),
             "formFields": _form(self._fields(row)),
         }
@@ -99,6 +99,12 @@ def _text(key: str, value: Any) -> str:
     if not isinstance(value, str):
         raise AdapterError(f"{key}: is {told(value)}, not a text")
     return value
+
+
+def _header(key: str, value: Any) -> str:
+    if not (_text(key, value).isascii() and value.isprintable()):
+        raise AdapterError(f"{key}: is {value!r}, which cannot stand in a header; give printable ASCII")
+    return str(value)
 
 
 def _form(fields: Any) -> dict[str, str]:

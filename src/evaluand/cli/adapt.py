@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import fields
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -14,8 +14,8 @@ import orjson
 import pyarrow as pa
 from click import UsageError
 
-from evaluand import ids
-from evaluand.adapter import Adapted, Pipeline, Row, row_name
+from evaluand.adapter import Counts, Pipeline, Row, row_name
+from evaluand.adapter.columns import rows_of
 from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.cli.options import json_option
 from evaluand.cli.output import console, opened, print_json
@@ -23,8 +23,7 @@ from evaluand.document import Document
 from evaluand.errors import DataError, SpecError
 from evaluand.export import json_line, write_parquet
 from evaluand.report.text import safe
-from evaluand.rows import is_json
-from evaluand.source import Source, from_rows, open_file
+from evaluand.source import Source, open_file
 
 _EXAMPLES = """\b
 Examples:
@@ -59,19 +58,18 @@ def command(file: Path, spec: Path, rows: int, output: Path | None, as_json: boo
     """
     form = _form(output)
     source, pipeline = open_file(file), _pipeline(spec)
-    shown: Shown = []
-    adapted = pipeline(_before(source, rows, shown))
+    shown, counts = _shown(source, pipeline, rows), Counts()
     try:
-        written = _written(_after(adapted, shown), output, form)
+        written = _written(source, pipeline, counts, output, form)
     except AdapterError as error:
-        error.add_place(source.where(adapted.counts.read - 1))
+        error.add_place(source.where(counts.read - 1))
         if not as_json:
             _print_rows(shown)
         raise DataError(f"{error} (onError: skip in {spec} leaves such rows out)") from None
     if as_json:
-        return print_json(_facts(file, pipeline, adapted, shown, output))
+        return print_json(_facts(file, pipeline, counts, shown, output))
     _print_rows(shown)
-    _print_counts(adapted)
+    _print_counts(counts)
     if output is not None:
         click.echo(f"{written:,} rows written to {safe(output)}", err=True)
 
@@ -118,64 +116,42 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-def _rows(source: Source) -> Iterator[Row]:
-    for batch in source.batches():
-        columns = [_values(field, column) for field, column in zip(batch.schema, batch.columns, strict=True)]
-        for values in zip(*columns, strict=True):
-            yield dict(zip(batch.schema.names, values, strict=True))
+def _shown(source: Source, pipeline: Pipeline, n: int) -> Shown:
+    """The first rows with what becomes of each, up to one that cannot be transformed."""
+    shown: Shown = []
+    for row in islice((row for batch in source.batches() for row in rows_of(batch)), n):
+        made: list[Row] = []
+        shown.append((row, made))
+        try:
+            made += pipeline([row])
+        except AdapterError:
+            break  # told when all rows are transformed
+    return shown
 
 
-def _values(field: pa.Field, column: pa.Array) -> list[Any]:
-    values: list[Any] = column.to_pylist()
-    return [None if text is None else ids.decode(text) for text in values] if is_json(field) else values
-
-
-def _before(source: Source, n: int, shown: Shown) -> Iterator[Row]:
-    """The rows of the file, of which the first are kept to be shown."""
-    for row in _rows(source):
-        if len(shown) < n:
-            shown.append((row, []))
-        yield row
-
-
-def _after(adapted: Adapted, shown: Shown) -> Iterator[Row]:
-    """The new rows, each kept beside the row it was made from where that is shown."""
-    for row in adapted:
-        place = adapted.counts.read - 1
-        if place < len(shown):
-            shown[place][1].append(row)
-        yield row
-
-
-def _written(rows: Iterable[Row], output: Path | None, form: str) -> int:
-    """Makes all rows and writes them where that is asked for."""
+def _written(source: Source, pipeline: Pipeline, counts: Counts, output: Path | None, form: str) -> int:
+    """Makes all rows, at once where batches can be, and writes them where that is asked for."""
     with opened(output) if output is not None else nullcontext() as file:
-        if file is None:
-            return sum(1 for _ in rows)
-        return write_parquet(_reader(rows), file) if form == "parquet" else _write_lines(rows, file)
+        if file is not None and form == "parquet":
+            return write_parquet(pipeline.table(source.batches(), counts).to_reader(), file)
+        return sum(_write_lines(piece, file) for piece in pipeline.pieces(source.batches(), counts))
 
 
-def _reader(rows: Iterable[Row]) -> pa.RecordBatchReader:
-    source = from_rows(rows, "the new rows")
-    return pa.RecordBatchReader.from_batches(source.schema, source.batches())
-
-
-def _write_lines(rows: Iterable[Row], file: IO[bytes]) -> int:
-    written = 0
-    for row in rows:
-        file.write(json_line(row) + b"\n")
-        written += 1
-    return written
+def _write_lines(piece: pa.RecordBatch | list[Row], file: IO[bytes] | None) -> int:
+    if file is not None:
+        for row in piece if isinstance(piece, list) else rows_of(piece):
+            file.write(json_line(row) + b"\n")
+    return len(piece)
 
 
 # What is told
 
 
-def _facts(file: Path, pipeline: Pipeline, adapted: Adapted, shown: Shown, output: Path | None) -> dict[str, Any]:
+def _facts(file: Path, pipeline: Pipeline, counts: Counts, shown: Shown, output: Path | None) -> dict[str, Any]:
     return {
         "file": str(file),
         "pipeline": pipeline.spec,
-        "counts": {each.name: getattr(adapted.counts, each.name) for each in fields(adapted.counts)},
+        "counts": {each.name: getattr(counts, each.name) for each in fields(counts)},
         "rows": [{"before": _plain(row), "after": [_plain(new) for new in made]} for row, made in shown],
         "output": None if output is None else str(output),
     }
@@ -196,8 +172,7 @@ def _print_rows(shown: Shown) -> None:
         click.echo()
 
 
-def _print_counts(adapted: Adapted) -> None:
-    counts = adapted.counts
+def _print_counts(counts: Counts) -> None:
     click.echo(
         f"{counts.read:,} rows read, {counts.made:,} made, {counts.skipped:,} skipped, {counts.defaulted:,} defaulted"
     )

@@ -199,7 +199,7 @@ def _tell(run: Run, folder: Path, as_json: bool) -> None:
         counts = ", ".join(f"{n:,} {status}" for status, n in sorted(run.counts.items()))
         click.echo(f"run {run.id[:SHORT_ID]} ({safe(run.name)}) over {len(dataset):,} examples: {counts}")
         for reason in missing[:_REASONS]:
-            click.echo(f"  {reason['count']:,} failed: {safe(reason['reason'])}")
+            click.echo(f"  {reason['count']:,} {reason['status']}: {safe(reason['reason'])}")
         click.echo(f"\nlook at it:  {safe(suggested('show', run.name or run.id, folder))}")
         click.echo("grade it:    name the file as a recorded task of an experiment; evaluand init --kind recorded")
     if not run.counts.get(COMPLETED):

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
@@ -18,6 +18,7 @@ from evaluand.aggregation import Aggregation, Measure, summary_of
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json
 from evaluand.comparison import compare
+from evaluand.comparison.comparing import declared_of
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.report.examples import Examples
@@ -66,8 +67,10 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
     kind, id, title = _found(store, artifact)
     parts, metrics = _gathered(store, kind, id, title)
     facts = report_facts(title, parts, metrics, _commands(store, kind, id, title, parts), os.getcwd())
-    facts["comparisons"] = _compared(parts, Aggregation(store, id).measures if kind == "aggregations" else None)
-    rows = Examples(parts, facts["scores"], examples)
+    graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
+    measures = Aggregation(store, id).measures if kind == "aggregations" else declared_of(graded.values())
+    facts["comparisons"] = _compared(graded, measures)
+    rows = Examples(parts, facts["scores"], examples, measures)
     path = f"{_file_name(title)}.html" if output is None else output
     if path == "-":
         write_report(facts, rows, sys.stdout.buffer)
@@ -139,9 +142,8 @@ def _parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[st
     ]
 
 
-def _compared(parts: Sequence[Part], declared: Sequence[Measure] | None) -> list[Facts]:
+def _compared(graded: Mapping[str, Evaluation], declared: Sequence[Measure]) -> list[Facts]:
     """The tasks held against each other on the same examples; nothing where there is nothing to compare."""
-    graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     if len(graded) < 2:
         return []
     try:

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from array import array
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import orjson
+from click import UsageError
 from click.exceptions import Exit
 
 from evaluand.cli.options import Group, json_option
-from evaluand.cli.output import print_json, show
+from evaluand.cli.output import opened, print_json, show
 from evaluand.errors import DataError, SpecError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evaluand.schema import Schema
+    from evaluand.schema import RowFault, Schema
+    from evaluand.schema.faults import Faults
     from evaluand.schema.kinds import Record
 
 EXPERIMENT = "experiment"
+_METAVAR = "NAME|FILE"
 
 _EXAMPLES = """\b
 Examples:
@@ -40,14 +45,15 @@ def command(ctx: click.Context, as_json: bool) -> None:
     Without a command: print the JSON Schema of experiment files, with every installed kind; it is JSON in any case.
 
     A schema is a name (text.Text, evaluand.responses, …), or a file: a JSON Schema, a stored schema or a product of
-    named ones as JSON, an encoded Arrow schema, or data in Parquet or Arrow, whose own schema is taken.
+    named ones as JSON, an encoded Arrow schema, or data in Parquet or Arrow, whose own schema is taken; or a pydantic
+    model of your own, as file.py:Model or module:Model.
     """
     if ctx.invoked_subcommand is None:
         _print_experiment()
 
 
 @command.command("show", epilog="\b\nExamples:\n  evaluand schema show text.Text\n  evaluand schema show experiment")
-@click.argument("what", metavar="NAME|FILE")
+@click.argument("what", metavar=_METAVAR)
 @click.option(
     "--as",
     "form",
@@ -76,52 +82,104 @@ def show_command(what: str, form: str, as_json: bool) -> None:
     from rich.table import Table
 
     table = Table(
-        "field", "type", "may be null", "may be missing", "limits", "about", box=None, pad_edge=False,
+        "field", "type", "may be null", "may be missing: is then", "limits", "about", box=None, pad_edge=False,
         header_style="bold",
     )  # fmt: skip
     for field in fields:
-        limits = ", ".join(f"{word} {orjson.dumps(value).decode()}" for word, value in field["limits"].items())
-        marks = ("yes" if field[mark] else "no" for mark in ("nullable", "optional"))
-        table.add_row(field["field"], field["type"], *marks, limits, field["doc"])
+        missing = f"yes: {orjson.dumps(field['default']).decode()}" if "default" in field else _YES[field["optional"]]
+        limits = ", ".join(_limit(*each) for each in field["limits"].items() if each[0] in _LIMITS)
+        table.add_row(field["field"], field["type"], _YES[field["nullable"]], missing, limits, field["doc"])
     show(table)
     return None
 
 
 @command.command("validate", epilog="\b\nExamples:\n  evaluand schema validate answers.jsonl --schema text.Text --json")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--schema", "what", required=True, metavar="NAME|FILE", help="What the rows shall hold to.")
+@click.option("--schema", "what", required=True, metavar=_METAVAR, help="What the rows shall hold to.")
+@click.option(
+    "--most", type=click.IntRange(min=0), default=10, show_default=True, metavar="N",
+    help="Faults of each path and sort to list; all are counted.",
+)  # fmt: skip
 @json_option
-def validate_command(file: Path, what: str, as_json: bool) -> None:
-    """Find every row of FILE (JSON lines, JSON, CSV, Parquet, Arrow) that breaks a schema, and how.
+def validate_command(file: Path, what: str, most: int, as_json: bool) -> None:
+    """Find the rows of FILE (JSON lines, JSON, CSV, Parquet, Arrow) that break a schema, and how.
 
-    In JSON, times, UUIDs and decimals are texts, and bytes are base64. Exits 1 with faults.
+    In JSON, times, UUIDs and decimals are texts, and bytes are base64. Rows are counted from 0, lines from 1. Exits 1
+    with faults.
     """
-    schema, places = _read(what), _Places(file)
-    faults = schema.faults(places.data(), json=places.json)
+    schema, places = _read(what), _Places(file, most)
+    faults = schema.faults(places.data(), json=places.json, most=most)
     told = [{"line": line, "what": "json", "message": why} for line, why in places.broken]
     told += [
         {"row": fault.row, "index": fault.index, "path": fault.path, "what": fault.what, "message": fault.message}
         for fault in faults
     ]
+    counts = {("", "json"): places.n_broken, **faults.counts} if places.n_broken else faults.counts
     if as_json:
-        print_json({"file": str(file), "schema": what, "rows": places.count, "faults": told})
+        numbers = [{"path": path, "what": sort, "faults": n} for (path, sort), n in counts.items()]
+        print_json({"file": str(file), "schema": what, "rows": places.count, "faults": told, "counts": numbers})
     else:
-        from evaluand.report.text import safe
-
-        for line, why in places.broken:
-            click.echo(f"fault  {safe(str(file))}:{line}: {why}")
-        for fault in faults:
-            click.echo(f"fault  {safe(places.of(fault.row))}: {safe(str(fault))}")
-        verdict = f"{len(told):,} fault{'s' * (len(told) != 1)}" if told else "ok"
-        click.echo(
-            f"{verdict}: {places.count:,} row{'s'[: places.count != 1]} of {safe(str(file))} against {safe(what)}"
-        )
-    if told:
+        _print_faults(faults, places, counts, len(told) < sum(counts.values()), what)
+    if told or counts:
         raise Exit(1)
 
 
+def _print_faults(
+    faults: Faults, places: _Places, counts: Mapping[tuple[str, str], int], some: bool, what: str
+) -> None:
+    from evaluand.report.text import safe
+
+    for line, why in places.broken:
+        click.echo(f"fault  {safe(str(places.path))}:{line}: {why}")
+    for fault in faults:
+        click.echo(f"fault  {safe(places.of(fault))}")
+    for (path, sort), n in counts.items() if some else ():
+        click.echo(f"{n:>7,} × {safe(path or 'row')}: {sort}")
+    n, rows = sum(counts.values()), f"{places.count:,} row{'s'[: places.count != 1]}"
+    if n:
+        return click.echo(f"{n:,} fault{'s'[: n != 1]} in {safe(str(places.path))} ({rows}) against {safe(what)}")
+    return click.echo(f"ok: {rows} of {safe(str(places.path))} against {safe(what)}")
+
+
+@command.command("write", epilog="\b\nExamples:\n  evaluand schema write in.jsonl --schema s.json -o out.parquet")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--schema", "what", required=True, metavar=_METAVAR, help="What the rows are.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, metavar="OUT",
+    help="JSON lines or Parquet.",
+)  # fmt: skip
+def write_command(file: Path, what: str, output: Path) -> None:
+    """Write the rows of FILE with the types of a schema: to Parquet, and back to JSON lines, without loss.
+
+    Missing values are filled with their defaults. Nothing is written where a row breaks the schema.
+    """
+    form = output.suffix.lower()
+    if form not in (".jsonl", ".ndjson", ".parquet", ".pq"):
+        raise UsageError(f"{output}: rows are written as JSON lines or Parquet: give OUT.jsonl or OUT.parquet")
+    schema, places = _read(what), _Places(file, 1)
+    table = schema.validate(places.data(), json=places.json)
+    for line, why in places.broken:
+        raise DataError(f"{file}:{line}: {why}")
+    from evaluand.export import write_parquet
+
+    with opened(output) as out:
+        if form in (".parquet", ".pq"):
+            write_parquet(table.to_reader(), out)
+        else:
+            out.writelines(_lines(schema, table))
+    click.echo(f"{len(table):,} rows written to {output}", err=True)
+
+
+def _lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
+    for number, row in enumerate(schema.json_rows(table)):
+        try:
+            yield json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        except ValueError:
+            raise DataError(f"row {number}: JSON has no NaN and no infinity; write Parquet") from None
+
+
 @command.command("convert", epilog="\b\nExamples:\n  evaluand schema convert answer.schema.json --to dyff")
-@click.argument("what", metavar="NAME|FILE")
+@click.argument("what", metavar=_METAVAR)
 @click.option(
     "--to",
     "form",
@@ -142,6 +200,32 @@ def convert_command(what: str, form: str) -> None:
         print_json(DataSchema.from_model(what if schema.kind == what else schema).model_dump())
 
 
+_YES = {True: "yes", False: "no"}
+_LIMITS = {
+    **dict.fromkeys(("minimum", "formatMinimum"), "≥ {}"),
+    **dict.fromkeys(("maximum", "formatMaximum"), "≤ {}"),
+    **dict.fromkeys(("exclusiveMinimum", "formatExclusiveMinimum"), "> {}"),
+    **dict.fromkeys(("exclusiveMaximum", "formatExclusiveMaximum"), "< {}"),
+    "multipleOf": "a multiple of {}",
+    "pattern": "matches {}",
+    "x-finite": "finite",
+    "enum": "one of {}",
+    "minLength": "at least {} characters",
+    "maxLength": "at most {} characters",
+    "x-min-bytes": "at least {} bytes",
+    "x-max-bytes": "at most {} bytes",
+    "least": "at least {} in it",
+    "most": "at most {} in it",
+}
+
+
+def _limit(word: str, value: Any) -> str:
+    """A limit in words; how an enumeration is called is none, and the digits of a decimal are in its type."""
+    values = value if isinstance(value, list) else [value]
+    told = (each if isinstance(each, str) and word != "enum" else orjson.dumps(each).decode() for each in values)
+    return _LIMITS[word].format(", ".join(told))
+
+
 def _print_experiment() -> None:
     from evaluand.experiment import json_schema
 
@@ -152,15 +236,19 @@ def _read(what: str) -> Schema:
     """The schema of a name or in a file."""
     from evaluand.schema import Schema, names
 
-    path = Path(what)
+    path, place = Path(what), what.rpartition(":")[0]
+    if place and not path.exists():
+        from evaluand.experiment import referred
+
+        return _from(what, referred(what, Path()))
     if what in names() or not path.is_file():
         if path.suffix.lstrip(".").lower() in (*_DATA, "json") or "/" in what:
             raise SpecError(f"{what}: no such file")
         return Schema.of(what)
-    if path.suffix.lstrip(".").lower() in _DATA:
+    if path.suffix.lstrip(".").lower() in _DATA and not _is_encoded(path):
         from evaluand.source import open_file
 
-        return _from(path, open_file(path).schema)
+        return _from(what, open_file(path).schema)
     try:
         text = path.read_text().strip()
     except UnicodeDecodeError:
@@ -168,9 +256,9 @@ def _read(what: str) -> Schema:
     if not text.startswith("{"):
         from evaluand.schema import decode_schema
 
-        return _from(path, decode_schema(text))
+        return _from(what, decode_schema(text))
     try:
-        return _from(path, orjson.loads(text))
+        return _from(what, orjson.loads(text))
     except orjson.JSONDecodeError as error:
         raise SpecError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from None
 
@@ -178,7 +266,13 @@ def _read(what: str) -> Schema:
 _DATA = ("parquet", "arrow", "feather")
 
 
-def _from(path: Path, given: pa.Schema | dict[str, Any]) -> Schema:
+def _is_encoded(path: Path) -> bool:
+    """Whether a file holds an Arrow schema as text, as `--to arrow` prints it, and no data."""
+    with path.open("rb") as file:
+        return file.read(4) == b"////"  # the marker of an IPC message in base64
+
+
+def _from(what: str, given: Any) -> Schema:
     from pydantic import ValidationError
 
     from evaluand.schema import DataSchema, DyffDataSchema, Schema
@@ -193,13 +287,17 @@ def _from(path: Path, given: pa.Schema | dict[str, Any]) -> Schema:
         lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
     except SpecError as error:
         lines = str(error).split("\n")
-    raise SpecError("\n".join(f"{path}: {line}" for line in lines)) from None
+    raise SpecError("\n".join(f"{what}: {line}" for line in lines)) from None
 
 
 def _fields(record: Record, path: str = "") -> Iterator[dict[str, Any]]:
     """Each field, and those inside it."""
+    from evaluand.schema.kinds import json_value
+
     for each in record.fields:
         told = {"field": f"{path}{each.name}", "nullable": each.nullable, "optional": not each.required}
+        if not each.required and (each.filling is not None or each.default is None):
+            told["default"] = json_value(each.type, each.filling)
         yield told | _type(each.type) | {"doc": each.doc}
         yield from _inside(each.type, f"{path}{each.name}")
 
@@ -231,11 +329,11 @@ def _type(given: Any) -> dict[str, Any]:
 class _Places:
     """The rows of a file, and where each of them stands."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.lines = path, list[int]()
+    def __init__(self, path: Path, most: int) -> None:
+        self.path, self.most, self.lines = path, most, array("q")
         self.kind = path.suffix.lstrip(".").lower()
         self.json = self.kind in ("json", "jsonl", "ndjson")
-        self.count = 0
+        self.count = self.n_broken = 0
         self.broken: list[tuple[int, str]] = []
 
     def data(self) -> Any:
@@ -253,8 +351,13 @@ class _Places:
         self.count = len(table)
         return table
 
-    def of(self, row: int | None) -> str:
-        return str(self.path) if row is None or not self.lines else f"{self.path}:{self.lines[row]}"
+    def of(self, fault: RowFault) -> str:
+        """A fault with its place: a line in JSON lines, else a row."""
+        if fault.row is None or not self.lines:
+            return f"{self.path}: {fault}"
+        index = "" if fault.index is None else f" (_index_ {fault.index})"
+        path = f" {fault.path}:" if fault.path else ""
+        return f"{self.path}:{self.lines[fault.row]}{index}:{path} {fault.message}"
 
     def _objects(self) -> Iterator[Any]:
         if self.kind == "json":
@@ -269,7 +372,9 @@ class _Places:
                 try:
                     row = orjson.loads(line)
                 except orjson.JSONDecodeError as error:
-                    self.broken.append((number, f"not JSON at column {error.colno}: {error.msg}"))
+                    self.n_broken += 1
+                    if self.n_broken <= self.most:
+                        self.broken.append((number, f"not JSON at column {error.colno}: {error.msg}"))
                     continue
                 self.count += 1
                 self.lines.append(number)

@@ -13,6 +13,7 @@ from evaluand.aggregation import Aggregation
 from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
 from evaluand.comparison import Comparison
+from evaluand.comparison.comparing import declared_of
 from evaluand.dataset import Dataset
 from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
@@ -121,9 +122,10 @@ def _facts(
     if kind == "runs":
         return facts | run_facts(Run(store, id), examples, failed=failed, index=index)
     if kind == "evaluations":
-        graded = _run(store, manifest["provenance"]["run"])
-        chosen = evaluation_facts(Evaluation(store, id), graded, examples, failed=failed, below=below, scorers=scorers)
-        return facts | chosen
+        graded, evaluation = _run(store, manifest["provenance"]["run"]), Evaluation(store, id)
+        chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers}
+        chosen["measures"] = declared_of([evaluation])
+        return facts | evaluation_facts(evaluation, graded, examples, **chosen)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
         return facts | {"metrics": metrics_facts(aggregation), "disparities": disparities_facts(aggregation)}

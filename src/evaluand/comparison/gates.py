@@ -5,6 +5,7 @@
     accuracy better than base                        the one-sided 95 % bound of the difference lies above 0
     accuracy not worse than base by 0.02             … above -0.02; `at 99%` after either says another level
     accuracy(answer)[topic=algebra] >= 0.8           of one scorer, in one group
+    f_beta(strict, tag=PER) >= 0.5                   of several of one kind the one that tables call f_beta(tag=PER)
 
 `at` always means one thing: the gate passes wrongly at most so rarely, in 5 of 100 cases at 95 %. That holds only about
 for a value that is no share of independent rows (its message says `about`), and for a difference of values without a
@@ -22,6 +23,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, NoReturn
 
@@ -34,9 +36,11 @@ from evaluand.comparison.pairing import Rows, paired, unpairable
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
+from evaluand.ids import encode
 from evaluand.intervals import clopper_pearson
 from evaluand.metric import Metric, Missing
 from evaluand.registry import nearest
+from evaluand.signature import told_apart, words_of
 from evaluand.store import Store
 
 BASELINE: Final = "baseline"
@@ -61,6 +65,7 @@ class Gate:
         metric: the metric's kind.
         scorer: whose scores; None is the only one.
         where: attribute → value: only this group.
+        parameters: name → value: of several metrics of the kind the one that has these.
         relation: `>=`, `<=`, `>`, `<`, `better than` or `not worse than`.
         number: the threshold, or by how much it may be worse.
         baseline: what it is held against.
@@ -75,6 +80,7 @@ class Gate:
     level: float | None = None
     scorer: str | None = None
     where: tuple[tuple[str, str], ...] = ()
+    parameters: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Gate:
@@ -213,7 +219,17 @@ def _checked(
         found = [_Found(False, "there are no rows", {})]
     passed = all(one.passed for one in found)
     message = "; ".join(one.message for one in found if one.passed == passed)
+    if base is not None and base.id == evaluation.id and not passed:
+        message += f"; {_alike(gate)}"
     return GateResult(gate, label, passed, message, {"values": [one.facts for one in found]})
+
+
+def _alike(gate: Gate) -> str:
+    """Why a gate fails where both sides are one evaluation."""
+    if gate.relation == BETTER:
+        return "both are the same evaluation, which is not better than itself"
+    few = f"so few rows do not rule out that others would differ by {gate.number:g}" if gate.number else "give a margin"
+    return f"both are the same evaluation, with the same responses and grades, but {few}"
 
 
 class _Found(NamedTuple):
@@ -332,15 +348,15 @@ def _scorer(gate: Gate, known: Sequence[str], usual: str | None) -> str:
 
 
 def _metric(gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None = None) -> Metric:
-    own = [m.metric for m in measures if (m.scorer, m.metric.kind) == (scorer, gate.metric)]
+    alike = [measure.metric for measure in measures if (measure.scorer, measure.metric.kind) == (scorer, gate.metric)]
+    own = _meant(gate, scorer, {metric.signature: metric for metric in alike})
     if gate.baseline is not None and all(math.isfinite(metric.ends[0]) for metric in own):
         missing = missing or "wrong"
     declared = {_with(metric, missing).signature: metric for metric in own}  # as the gate will take them
     if len(declared) > 1:
         raise SpecError(
-            f"gate {gate.text!r}: {gate.metric} of {scorer!r} is declared more than once, and a gate cannot tell which"
-            f" is meant: {'; '.join(declared)}; keep one of them, or say what happens to missing rows where only that"
-            " differs"
+            f"gate {gate.text!r}: {gate.metric} of {scorer!r} is declared more than once; say which is meant:"
+            f" {', '.join(_calls(gate, scorer, [*declared]))}"
         )
     try:
         metric = next(iter(declared.values())) if declared else metric_of(gate.metric)
@@ -349,6 +365,37 @@ def _metric(gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missi
     _check_number(gate, *metric.range)
     _check_decidable(gate, scorer, metric)
     return metric
+
+
+def _meant(gate: Gate, scorer: str, metrics: Mapping[str, Metric]) -> list[Metric]:
+    """Of the metrics of a kind, by signature, those that have a gate's parameters; just one if tables call it so."""
+    apart, given = told_apart([*metrics]), dict(gate.parameters)
+    having = [s for s in metrics if all(_is(words_of(s).get(name), value) for name, value in given.items())]
+    if given and not having:
+        known = f"; there are {', '.join(_calls(gate, scorer, [*metrics]))}" if metrics else ""
+        raise SpecError(f"gate {gate.text!r}: no such {gate.metric} is among the metrics of the experiment{known}")
+    called = [signature for signature in having if apart[signature].keys() == given.keys()]
+    return [metrics[signature] for signature in (called if len(called) == 1 else having)]
+
+
+def _is(word: str | None, given: str) -> bool:
+    """Whether a value in a signature is the one that a gate gives; texts stand there in quotes where they need some."""
+    if word is None or word == given:
+        return word is not None
+    with suppress(ValueError):
+        return float(word) == float(given)
+    return word == encode(given).decode()
+
+
+def _calls(gate: Gate, scorer: str, signatures: Sequence[str]) -> Iterator[str]:
+    """How a gate calls each of several metrics of a kind."""
+    for apart in told_apart(signatures).values():
+        words = [_quoted(scorer), *(f"{name}={_quoted(word)}" for name, word in apart.items() if name)]
+        yield f"{gate.metric}({', '.join(words)})"
+
+
+def _quoted(word: str) -> str:
+    return word if re.fullmatch(r"""[^\s<>()\[\]=,%"']+|".*\"""", word) else f'"{word}"'
 
 
 def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
@@ -464,9 +511,9 @@ class _Parser:
 
     def gate(self) -> Gate:
         metric = self._name("a metric")
-        scorer = self._scorer()
-        where = tuple(self._where())
-        parts: dict[str, Any] = {"text": self.text, "metric": metric, "scorer": scorer, "where": where}
+        scorer, parameters = self._scorer()
+        parts: dict[str, Any] = {"text": self.text, "metric": metric, "scorer": scorer, "parameters": parameters}
+        parts["where"] = tuple(self._where())
         if self.tokens[0].text in _COMPARED and self.tokens[0].kind == "sign":
             parts |= {"relation": self._next().text, "number": self._number("a number")}
         elif self._takes("better"):
@@ -486,12 +533,23 @@ class _Parser:
             self._expected("`at …%` or the end" if "level" not in parts else "the end")
         return Gate(**parts)
 
-    def _scorer(self) -> str | None:
+    def _scorer(self) -> tuple[str | None, tuple[tuple[str, str], ...]]:
+        """What stands in parentheses: the scorer, the parameters, or both."""
         if not self._takes("("):
-            return None
-        name = self._name("the name of a scorer")
+            return None, ()
+        scorer: str | None = None
+        parameters: list[tuple[str, str]] = []
+        while True:
+            name = self._name("a parameter" if scorer or parameters else "the name of a scorer")
+            if scorer or parameters or self.tokens[0].text == "=":
+                self._word("=")
+                parameters.append((name, self._name("its value")))
+            else:
+                scorer = name
+            if not self._takes(","):
+                break
         self._word(")")
-        return name
+        return scorer, tuple(parameters)
 
     def _where(self) -> Iterator[tuple[str, str]]:
         if not self._takes("["):

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 
 from evaluand.metric import VALUE, Columns, Fill, Reduce, whole_of
 from evaluand.metrics.accuracy import Accuracy
-
-_RESPONSE: Final = "_response_index_"
+from evaluand.rows import RESPONSE_INDEX
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +39,16 @@ class TopK(Accuracy):
         whole_of(self.kind, "k", self.k, 1)
         super().__post_init__()
 
+    @property
+    def looks_at(self) -> float:
+        return self.k
+
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         return (*super().columns_for(available), *(name for name in self.fill_columns if name in available))
 
     @property
     def fill_columns(self) -> tuple[str, ...]:
-        return (_RESPONSE,)
+        return (RESPONSE_INDEX,)
 
     def prepare(self, columns: Columns) -> Columns:
         return {VALUE: np.where(self._late(columns), 0.0, super().prepare(columns)[VALUE])}
@@ -58,4 +60,4 @@ class TopK(Accuracy):
 
     def _late(self, columns: Columns) -> np.ndarray:
         """Which answers come after the first k; a row without any answer is not one of them."""
-        return np.asarray(columns[_RESPONSE] >= self.k if _RESPONSE in columns else np.False_)
+        return np.asarray(columns[RESPONSE_INDEX] >= self.k if RESPONSE_INDEX in columns else np.False_)

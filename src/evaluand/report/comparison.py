@@ -83,8 +83,8 @@ def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> Rend
     adjusted = "p (Holm)" if family > 1 else "p"
     for name in (apart, f"{100 * confidence:g}% interval", adjusted, *_flipped(pairs[0]).values(), "rows"):
         table.add_column(name, justify="right", no_wrap=True)
-    for pair in pairs:
-        before, after = numbers(pair["value_a"], pair["value_b"])
+    values = numbers(*(pair[side] for pair in pairs for side in ("value_a", "value_b")))
+    for pair, before, after in zip(pairs, values[::2], values[1::2], strict=True):
         low, high = measured(pair["low"], pair), measured(pair["high"], pair)
         table.add_row(
             Text(f"{_letter(pair['a'])} → {_letter(pair['b'])}", "bold"),

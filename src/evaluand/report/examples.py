@@ -19,18 +19,20 @@ import orjson
 from evaluand import ids
 from evaluand.errors import NotFound
 from evaluand.lookup import PREDICTION, in_reading_order
-from evaluand.report.facts import Facts, Part
+from evaluand.report.facts import Facts, Part, deciding, first_metrics
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SKIPPED
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from evaluand.aggregation import Measure
     from evaluand.dataset import Example
     from evaluand.evaluation import Evaluation
     from evaluand.run import Run
 
-OUTCOMES: Final = ("failed", "not scored", "wrong", "other")
-"""What became of a row, worst first. *wrong* is a 0 of a scorer that gives only 0 and 1."""
+OUTCOMES: Final = ("failed", "not scored", "wrong", "right", "scored", "answered")
+"""What became of a row, worst first. *wrong* is a 0 of a scorer that gives only 0 and 1; *scored* says neither, and
+*answered* is what nothing has graded."""
 
 TEXT: Final = 4000
 _SHORT: Final = 400
@@ -55,6 +57,7 @@ class Examples:
         parts: the tasks.
         scores: as `facts.scores_facts` gives them.
         limit: how many rows of each task: the worst, by `OUTCOMES`; None is all.
+        measures: what the scores were summarised by, which tells by which of several answers a row is wrong.
 
     Attributes:
         total: how many rows there are, chosen or not.
@@ -62,8 +65,14 @@ class Examples:
         attributes: the names of the attributes of all datasets.
     """
 
-    def __init__(self, parts: Sequence[Part], scores: Sequence[Facts], limit: int | None = None) -> None:
-        self._parts, self._limit = parts, limit
+    def __init__(
+        self,
+        parts: Sequence[Part],
+        scores: Sequence[Facts],
+        limit: int | None = None,
+        measures: Sequence[Measure] = (),
+    ) -> None:
+        self._parts, self._limit, self._metrics = parts, limit, first_metrics(measures)
         self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
         self.total = sum(sum(part.run.counts.values()) for part in parts)
         evaluations = [part.evaluation for part in parts if part.evaluation]
@@ -87,9 +96,9 @@ class Examples:
         if self._limit is None or sum(part.run.counts.values()) <= self._limit:
             return itertools.repeat(True)
         statuses = (row for batch in part.run.batches([*_KEY, "status"]) for row in _tuples(batch))
-        columns = {s: _Beside(part.evaluation, s, ["status", "value"]) for s in _scorers(part)}
+        columns = {s: _Beside(part.evaluation, s, _SCORE[:4]) for s in _scorers(part)}
         outcomes = [
-            self._outcome(status, [(s, *row) for s, column in columns.items() for row in column.take((index, repeat))])
+            self._outcome(status, {s: column.take((index, repeat)) for s, column in columns.items()})
             for index, repeat, status in statuses
         ]
         order = np.argsort(np.array(outcomes, np.int8), kind="stable")
@@ -105,9 +114,9 @@ class Examples:
             for index, replication, *response in _tuples(batch):
                 key = index, replication
                 example, traced = examples.take(index), spans.take(key)
-                scores = [(s, columns[s].own, row) for s in columns for row in columns[s].take(key)]
-                yield lambda key=key, response=response, example=example, scores=scores, traced=traced: self._row(
-                    number, part.run.items, key, response, example, scores, traced, keys
+                graded = {s: column.take(key) for s, column in columns.items()}
+                yield lambda key=key, response=response, example=example, graded=graded, traced=traced: self._row(
+                    number, part.run.items, key, response, example, columns, graded, traced, keys
                 )
 
     def _row(
@@ -117,17 +126,19 @@ class Examples:
         key: tuple[int, int],
         response: Sequence[Any],
         example: Example | None,
-        scores: list[tuple[str, list[str], tuple[Any, ...]]],
+        columns: Mapping[str, _Beside],
+        graded: Mapping[str, list[tuple[Any, ...]]],
         traced: list[tuple[Any, ...]],
         keys: Mapping[str, str],
     ) -> Facts:
         status, error, items, n, attempts, usage, started, duration = response
+        scores = [(s, row) for s, rows in graded.items() for row in rows]
         return {
             "task": number,
             "index": key[0],
             "replication": key[1],
             "status": status,
-            "outcome": self._outcome(status, [(s, row[2], row[3]) for s, _, row in scores]),
+            "outcome": self._outcome(status, graded),
             "id": None if example is None else _cut(example.id, _SHORT),
             "input": None if example is None else cell(example.input),
             "expected": None if example is None or example.expected is None else cell(example.expected),
@@ -141,7 +152,7 @@ class Examples:
             "usage": usage and {name: v for name, v in usage.items() if v is not None},
             "started": started.timestamp(),
             "duration": duration.total_seconds(),
-            "scores": [self._score(s, own, row) for s, own, row in scores[:_SCORES]],
+            "scores": [self._score(s, columns[s].own, row) for s, row in scores[:_SCORES]],
             "n_scores": len(scores),
             "spans": [_span(row) for row in traced[:_SPANS]],
             "n_spans": len(traced),
@@ -165,15 +176,19 @@ class Examples:
             score["columns"] = {name: _word(v) for name, v in zip(own, columns, strict=True) if v is not None}
         return score
 
-    def _outcome(self, status: str, scores: Sequence[tuple[str, str, float | None]]) -> int:
-        """Which of `OUTCOMES`; scores are (scorer, status, value)."""
+    def _outcome(self, status: str, graded: Mapping[str, Sequence[tuple[Any, ...]]]) -> int:
+        """Which of `OUTCOMES`, by the scores that the metrics go by."""
+        scores = []
+        for scorer, rows in graded.items():
+            keys = [(number, target, outcome, value) for number, target, outcome, value, *_ in rows]
+            scores += [(scorer, *keys[i][2:]) for i in deciding(keys, self._metrics.get(scorer))]
         statuses = {status, *(score[1] for score in scores)}
         if FAILED in statuses:
             return 0
         if SKIPPED in statuses or ABSTAINED in statuses:
             return 1
-        wrong = any(value == 0 and scorer in self._binary for scorer, _, value in scores)
-        return 2 if wrong else 3
+        values = {value for scorer, _, value in scores if scorer in self._binary}
+        return 2 if 0 in values else 3 if values else 4 if scores else 5
 
 
 def cell(value: Any, limit: int = TEXT) -> Any:
@@ -231,7 +246,7 @@ def _texts(items: list[dict[str, Any]], n: int, in_lists: bool) -> list[str]:
 
 
 def _marks(example: Example, responses: Sequence[str], keys: Mapping[str, str]) -> list[Any]:
-    """For each response the spans to mark in the input: `[start, end, tag, 0 right, 1 missed or 2 spurious]`.
+    """For each response the spans to mark in the input: `[start, end, tag, 0 both, 1 expected or 2 answered]`.
 
     None where the input is no text, or what was expected or answered are no spans of it.
     """

@@ -21,9 +21,10 @@ from evaluand.report.text import SHORT_ID, labelled
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from evaluand.aggregation import Aggregation
+    from evaluand.aggregation import Aggregation, Measure
     from evaluand.dataset import Dataset
     from evaluand.evaluation import Evaluation
+    from evaluand.metric import Metric
     from evaluand.run import Run
     from evaluand.store import Manifest, Ref, Store
     from evaluand.work import Receipt
@@ -32,6 +33,8 @@ Facts = dict[str, Any]
 
 _KINDS_OF_REASONS = 1000
 _BINS = 20
+_GRADED = ("_index_", "replication", "_response_index_", "target", "status", "value")
+_STATUSES = ("scored", "failed", "abstained", "skipped")
 
 
 class TaskResult(Protocol):
@@ -79,6 +82,7 @@ def report_facts(
                 "evaluation": None if part.evaluation is None else _made(part.evaluation.manifest),
                 "dataset": _dataset_of(part.run),
                 "missing": missing_facts(part.run, part.evaluation),
+                "ungraded": {} if part.evaluation is None else _ungraded_calls(part.evaluation),
             }
             for part in parts
         ],
@@ -213,6 +217,7 @@ def evaluation_facts(
     failed: bool = False,
     below: float | None = None,
     scorers: Sequence[str] = (),
+    measures: Sequence[Measure] = (),
 ) -> Facts:
     """An evaluation: why rows of each scorer have no score, and the first rows, those first, with what was asked.
 
@@ -222,6 +227,7 @@ def evaluation_facts(
         failed: only rows without a score.
         below: only rows scored below this.
         scorers: only rows of these; all if not given.
+        measures: what the scores were summarised by, which tells by which of several answers a row is below.
 
     Raises:
         SpecError: there is no such scorer.
@@ -230,8 +236,9 @@ def evaluation_facts(
         if scorer not in evaluation.scorers:
             hint = nearest(scorer, evaluation.scorers)
             raise SpecError(f"no scorer is called {scorer!r}{hint}; there are {', '.join(evaluation.scorers)}")
+    metrics = first_metrics(measures)
     chosen = {
-        scorer: _low(evaluation.batches(scorer), examples, below)
+        scorer: _low(evaluation.batches(scorer), examples, below, metrics.get(scorer))
         if below is not None
         else _chosen(evaluation.batches(scorer), evaluation.counts[scorer], "scored", examples, failed)
         for scorer in evaluation.scorers
@@ -247,6 +254,45 @@ def evaluation_facts(
             for scorer, found in chosen.items()
         },
     }
+
+
+def deciding(scores: Sequence[tuple[int | None, str | None, str, float | None]], metric: Metric | None) -> list[int]:
+    """Which of the scores of one call a metric goes by: of several answers the first, the best one, or all.
+
+    Args:
+        scores: `_response_index_`, target, status and value of each.
+        metric: None goes by all.
+
+    Returns:
+        Their places.
+
+    Example:
+        >>> from evaluand.metrics.accuracy import Accuracy
+        >>> scores = [(0, None, "scored", 0.0), (1, None, "scored", 1.0)]
+        >>> deciding(scores, Accuracy()), deciding(scores, Accuracy(reduce="any")), deciding(scores, None)
+        ([0], [1], [0, 1])
+    """
+    if metric is None:
+        return [*range(len(scores))]
+    within = [i for i, (number, *_) in enumerate(scores) if (number or 0) < metric.looks_at]
+    if metric.reduce not in ("any", "best"):
+        return within
+    sign = 1 if metric.reduce == "best" and metric.direction == "lower" else -1
+
+    def rank(place: int) -> tuple[int, float]:
+        _, _, status, value = scores[place]
+        return _STATUSES.index(status), sign * (value or 0.0)
+
+    targets = dict.fromkeys(scores[i][1] for i in within)
+    return [min((i for i in within if scores[i][1] == target), key=rank) for target in targets]
+
+
+def first_metrics(measures: Iterable[Measure]) -> dict[str, Metric]:
+    """The first metric of each scorer: the one by which its rows are called right or wrong."""
+    found: dict[str, Metric] = {}
+    for measure in measures:
+        found.setdefault(measure.scorer, measure.metric)
+    return found
 
 
 def dataset_facts(dataset: Dataset, examples: int = 0) -> Facts:
@@ -344,14 +390,15 @@ def _receipt(receipt: Receipt) -> Facts:
 
 
 def _failures(run: Run) -> list[Facts]:
-    if not run.counts.get("failed"):
+    """Why calls failed, or skipped their rows; a row that was never to be asked has no reason."""
+    if set(run.counts) <= {"completed"}:
         return []
     found = (
-        (row["_index_"], "failed", f"{row['error']['type']}: {row['error']['message']}")
-        for batch in run.batches(["_index_", "error"])
+        (row["_index_"], row["status"], f"{row['error']['type']}: {row['error']['message']}")
+        for batch in run.batches(["_index_", "status", "error"])
         for row in batch.filter(batch.column("error").is_valid()).to_pylist()
     )
-    return _reasons(found)
+    return _reasons((i, status, reason.removeprefix("Skipped: ")) for i, status, reason in found)
 
 
 def _ungraded(evaluation: Evaluation, scorer: str) -> Iterator[tuple[int, str, str]]:
@@ -360,6 +407,21 @@ def _ungraded(evaluation: Evaluation, scorer: str) -> Iterator[tuple[int, str, s
     for batch in evaluation.batches(scorer, ["_index_", "status", "reason"]):
         for row in batch.filter(batch.column("reason").is_valid()).to_pylist():
             yield row["_index_"], row["status"], row["reason"]
+
+
+def _ungraded_calls(evaluation: Evaluation) -> dict[str, Counter[str]]:
+    """How many calls, with all their answers, each scorer failed on or found something to grade missing in."""
+    found = {}
+    for scorer in evaluation.scorers:
+        rows = evaluation.batches(scorer, ["_index_", "replication", "status", "reason"])
+        keys = {
+            (*key, status)
+            for batch in (rows if set(evaluation.counts[scorer]) > {"scored"} else ())
+            for *key, status, reason in zip(*(column.to_pylist() for column in batch.columns), strict=True)
+            if status in ("failed", "abstained") and not (reason or "").startswith("task: ")
+        }
+        found[scorer] = Counter(status for *_, status in keys)
+    return found
 
 
 def _reasons(found: Iterable[tuple[int, str, str]]) -> list[Facts]:
@@ -401,16 +463,21 @@ def _chosen(
     return bad_rows + good_rows
 
 
-def _low(batches: Iterable[pa.RecordBatch], n: int, below: float) -> list[dict[str, Any]]:
-    """The first rows scored below a value."""
-    found: list[dict[str, Any]] = []
-    for batch in batches:
-        values = batch.column("value").to_pylist()
-        low = [i for i, value in enumerate(values) if value is not None and value < below]
-        found += [_row(batch, i) for i in low[: n - len(found)]]
-        if len(found) == n:
-            break
-    return found
+def _low(batches: Iterable[pa.RecordBatch], n: int, below: float, metric: Metric | None) -> list[dict[str, Any]]:
+    """The first rows scored below a value, of those that a metric goes by."""
+    keys = (
+        (row[:2], row[2:], batch, i)
+        for batch in batches
+        for i, row in enumerate(zip(*(batch.column(name).to_pylist() for name in _GRADED), strict=True))
+    )
+    low = (
+        _row(rows[i][2], rows[i][3])
+        for _, group in itertools.groupby(keys, lambda row: row[0])
+        for rows in [list(group)]
+        for i in deciding([row[1] for row in rows], metric)
+        if (value := rows[i][1][-1]) is not None and value < below
+    )
+    return list(itertools.islice(low, n))
 
 
 def _row(batch: pa.RecordBatch, i: int) -> dict[str, Any]:
@@ -442,7 +509,7 @@ def _response_rows(run: Run, chosen: Sequence[dict[str, Any]]) -> list[Facts]:
     spans = _spans(run, {(row["_index_"], row["replication"]) for row in chosen})
     return [
         _plain_row(row)
-        | {"responses": answers(row["responses"], run.items)}
+        | {"responses": answers(row["responses"], row["n_responses"], run.items)}
         | examples.get(row["_index_"], {})
         | {"spans": spans.get((row["_index_"], row["replication"]), [])}
         for row in chosen

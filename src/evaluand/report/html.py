@@ -36,6 +36,7 @@ from evaluand.report.text import (
     LABEL,
     SHORT_ID,
     clusters_text,
+    defaulted_text,
     metric_labels,
     minute,
     number_format,
@@ -167,13 +168,14 @@ def _plain_words(entry: Facts) -> Iterator[str]:
     failed, skipped = counts.get("failed", 0), counts.get("skipped", 0)
     told = {"failed": failed, "were not made": skipped}
     lacking = [f"{n:,} of {rows:,} calls {what}" for what, n in told.items() if n]
-    for scorer, graded in (entry["evaluation"] or {"counts": {}})["counts"].items():
-        total = sum(graded.values())
-        own = graded.get("failed", 0)
-        if own > failed:
-            lacking.append(f"{_name(scorer)} failed on {own - failed:,} of {total:,} answers")
-        if graded.get("abstained"):
-            lacking.append(f"{_name(scorer)} found nothing to grade in {graded['abstained']:,} of {total:,}")
+    whole = f"the other {rows - failed - skipped:,}" if failed or skipped else f"{rows:,} calls"
+    for scorer, calls in entry["ungraded"].items():
+        if calls["failed"]:
+            lacking.append(f"{_name(scorer)} failed on {calls['failed']:,} of {whole}")
+        if calls["abstained"]:
+            lacking.append(f"{_name(scorer)} found nothing to grade in {calls['abstained']:,} of {whole}")
+    if defaulted := defaulted_text(entry["run"]["provenance"]):
+        yield f"{task}: asked with {_text(defaulted)}."
     if lacking:
         yield f"{task}: {'; '.join(lacking)}."
     elif entry["evaluation"] is None:
@@ -478,6 +480,7 @@ def _origin(entry: Facts) -> Iterator[tuple[str, str, str]]:
     for made in (run, evaluation):
         unpinned = ((made or {}).get("provenance") or {}).get("unpinned") or ()
         yield "unpinned", "; ".join(unpinned), "warn"
+    yield "defaulted", defaulted_text(origin), "warn"
     versions = {"evaluand": origin.get("evaluand"), "python": origin.get("python")} | (origin.get("packages") or {})
     yield "versions", ", ".join(f"{name} {v}" for name, v in versions.items() if v), ""
     yield "platform", origin.get("platform") or "", ""

@@ -29,6 +29,7 @@ from evaluand.report.facts import Facts
 from evaluand.report.text import (
     SHORT_ID,
     clusters_text,
+    defaulted_text,
     group_name,
     metric_labels,
     minute,
@@ -278,6 +279,8 @@ def _about(facts: Facts) -> Iterator[tuple[str, str | Text]]:
     yield "created", took(manifest)
     if origin.get("unpinned"):
         yield "unpinned", "; ".join(safe(why, 2 * CELL) for why in origin["unpinned"])
+    if told := defaulted_text(origin):
+        yield "defaulted", safe(told, 4 * CELL)
     yield from _origin(origin)
     if "digest" in manifest:
         yield "digest", safe(manifest["digest"], CELL)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from evaluand.signature import told_apart
 
 SHORT_ID = 12
 LABEL = 60
 _HUGE = 1e15
+_REASONS = 5
 _JOINERS = "\u200c\u200d"
 
 
@@ -79,42 +80,32 @@ def labelled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
     """(scorer, signature) → the metric's label, with the parameters that tell it from others of its kind.
 
-    What most of these have in common, and what some of them leave out, is not said of those that have it, or leave it
-    out: so no two labels are the same.
-
     Example:
         >>> signatures = ["f_beta v1 average=micro", "f_beta v1 average=micro tag=A", "f_beta v1 average=macro"]
         >>> list(metric_labels([{"scorer": "strict", "signature": signature} for signature in signatures]).values())
         ['f_beta · strict', 'f_beta(tag=A) · strict', 'f_beta(average=macro) · strict']
     """
-    alike: dict[tuple[str, str], dict[str, dict[str, str]]] = {}
+    alike: dict[tuple[str, str], list[str]] = {}
     keys = {(row["scorer"], row["signature"]): row["signature"].partition(" ")[0] for row in rows}
     for (scorer, signature), kind in keys.items():
-        alike.setdefault((scorer, kind), {})[signature] = _words(signature)
+        alike.setdefault((scorer, kind), []).append(signature)
+    words = {(scorer, s): own for (scorer, _), group in alike.items() for s, own in told_apart(group).items()}
     labels = {}
     for (scorer, signature), kind in keys.items():
-        words = alike[scorer, kind]
-        apart = ", ".join(_apart(words[signature], list(words.values())))
+        apart = ", ".join(f"{name}={word}" if name else word for name, word in words[scorer, signature].items())
         metric = safe(kind, LABEL) + (f"({safe(apart, LABEL)})" if apart else "")
         labels[scorer, signature] = f"{metric} · {safe(scorer, LABEL)}"
     return labels
 
 
-_WORD = re.compile(r'interval=\S+ \S+\Z|(?:"(?:[^"\\]|\\.)*"|[^\s"])+')
-
-
-def _words(signature: str) -> dict[str, str]:
-    """What a signature says: name → word, after the kind, which comes first."""
-    words = _WORD.findall(signature)[1:]
-    return {word.partition("=")[0] if "=" in word else "": word for word in words}
-
-
-def _apart(words: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> Iterator[str]:
-    """The words that tell one metric from others of its kind, of which it is one."""
-    for name, word in words.items():
-        held = Counter(other.get(name) for other in others)
-        if None in held or held[word] * 2 <= len(others):
-            yield word
+def defaulted_text(provenance: Mapping[str, Any] | None) -> str:
+    """How many rows of the dataset a view's default took the place of, with the first reasons; empty if none."""
+    told = (provenance or {}).get("defaulted")
+    if not told:
+        return ""
+    reasons = [f"{times:,} × {why}" for why, times in list(told["reasons"].items())[:_REASONS]]
+    more = ["…"] if len(told["reasons"]) > _REASONS else []
+    return f"the view's default in the place of {told['rows']:,} of {told['of']:,} rows: " + "; ".join(reasons + more)
 
 
 def clusters_text(rows: Iterable[Mapping[str, Any]]) -> str:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -30,6 +31,7 @@ from evaluand.schema.kinds import (
     Record,
     Scalar,
     Type,
+    check_shapes,
     json_value,
     keywords,
     native_value,
@@ -106,6 +108,12 @@ def field_names(fields: Iterable[pa.Field], path: str = "") -> Iterator[tuple[st
     for each in fields:
         yield f"{path}{each.name}", each.name
         yield from _inner_names(each.type, f"{path}{each.name}")
+
+
+def named_twice(schema: pa.Schema) -> list[str]:
+    """The paths of fields whose names another field beside them has."""
+    counts = Counter(path for path, _ in field_names(schema))
+    return [path for path, times in counts.items() if times > 1]
 
 
 def _inner_names(kind: pa.DataType, path: str) -> Iterator[tuple[str, str]]:
@@ -218,9 +226,8 @@ def read_arrow(schema: pa.Schema) -> Record:
     """
     implied = any(each.name == keys.INDEX and _doc(each) == keys.INDEX_FIELD.doc for each in schema)
     reader = _Reader(implied)
-    twice = sorted({name for name in schema.names if schema.names.count(name) > 1})
     reader.faults += [] if len(schema) else ["the schema has no fields"]
-    reader.faults += [f"{name}: two columns have this name" for name in twice]
+    reader.faults += [f"{path}: two columns have this name" for path in named_twice(schema)]
     fields = tuple(reader.field(each, "") for each in schema)
     if reader.faults:
         raise SpecError("\n".join(reader.faults))
@@ -281,6 +288,8 @@ class _Reader:
             return scalar("binary", words | {"x-min-bytes": kind.byte_width, "x-max-bytes": kind.byte_width})
         if JSON in (given.metadata or {}).items():
             return scalar("json", words)
+        if pa.types.is_timestamp(kind) and kind.tz not in (None, *_UTC):
+            raise ValueError(f"a column of instants is in UTC; cast it to {pa.timestamp(kind.unit, 'UTC')}")
         name = kind_of(kind)
         if name is None:
             self.faults.append(f"{path}: {kind}: has no counterpart in a schema")
@@ -297,6 +306,7 @@ def kind_of(given: pa.DataType) -> str | None:
     return _LAYOUTS.get(given) or _BY_TYPE.get(given)
 
 
+_UTC: Final = ("UTC", "Etc/UTC", "Z", "+00:00")
 _BY_TYPE = {kind.arrow: name for name, kind in KINDS.items() if name not in ("json", "decimal")}
 _LAYOUTS = {
     pa.large_string(): "string",
@@ -329,4 +339,8 @@ def _more(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
         told = None
     if not isinstance(told, dict):
         raise SpecError(f"the metadata {MORE.decode()!r} of a field is no JSON object")
+    try:
+        check_shapes(told)
+    except ValueError as error:
+        raise SpecError(f"the metadata {MORE.decode()!r} of a field: {error}") from None
     return told

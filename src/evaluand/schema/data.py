@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Literal, TypeAlias
 
 import pyarrow as pa
@@ -10,9 +10,19 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from evaluand import registry
 from evaluand.errors import SpecError, with_article
+from evaluand.rows import RESPONSE_INDEX
 from evaluand.schema import keys, kinds
-from evaluand.schema.arrow import arrow_type, decode_schema, encode_schema, field_names, read_arrow, write_arrow
-from evaluand.schema.faults import RowFault, SchemaError
+from evaluand.schema.arrow import (
+    arrow_type,
+    decode_schema,
+    encode_schema,
+    field_names,
+    named_twice,
+    read_arrow,
+    write_arrow,
+)
+from evaluand.schema.declared import TOO_DEEP, check_declared
+from evaluand.schema.faults import Faults, SchemaError
 from evaluand.schema.json_schema import read_json_schema, write_json_schema
 from evaluand.schema.kinds import Record
 from evaluand.schema.models import Model, read_annotation, read_model, write_model
@@ -56,11 +66,11 @@ class Schema:
         if isinstance(given, DyffDataSchema | DataSchema):
             return given.to_schema()
         if isinstance(given, type) and issubclass(given, BaseModel):
-            return cls(read_model(given), given.__dict__.get("kind") or "")
+            return cls(_declared(read_model, given, given.__name__), given.__dict__.get("kind") or "")
         if isinstance(given, pa.Schema):
-            return cls(read_arrow(given))
+            return cls(_declared(read_arrow, given, ""))
         if isinstance(given, Mapping):
-            return cls(read_json_schema(given))
+            return cls(_declared(read_json_schema, given, "$"))
         raise SpecError(
             f"{with_article(type(given).__name__)} is no schema; give a pydantic model, an Arrow schema, a JSON "
             "Schema, a name or a product"
@@ -97,16 +107,40 @@ class Schema:
             json: the rows are as JSON has them: times, UUIDs and decimals as text, bytes as base64.
 
         Raises:
-            SchemaError: rows break the schema; every fault of every row.
+            SchemaError: rows break the schema; all faults are counted, and the first thousand of each path and sort
+                told.
         """
-        table, faults = check_rows(self.record, data, json=json)
+        table, faults = check_rows(self.record, data, json=json, most=_MOST_FAULTS)
         if table is None:
             raise SchemaError(faults)
         return table
 
-    def faults(self, data: Any, *, json: bool = False) -> list[RowFault]:
-        """Everything that is wrong with rows, in their order; nothing where they hold to the schema."""
-        return check_rows(self.record, data, json=json)[1]
+    def faults(self, data: Any, *, json: bool = False, most: int | None = None) -> Faults:
+        """What is wrong with rows, in their order; nothing where they hold to the schema.
+
+        Args:
+            data: as in `validate`.
+            json: as in `validate`.
+            most: how many faults to tell of each path and sort; `counts` of what is returned counts all.
+
+        Example:
+            >>> faults = Schema.of("text.Text").faults([{"text": 1}] * 1000, most=1)
+            >>> len(faults), faults.counts
+            (1, Counter({('text', 'type'): 1000}))
+        """
+        return check_rows(self.record, data, json=json, most=most)[1]
+
+    def json_rows(self, table: pa.Table) -> Iterator[dict[str, Any]]:
+        """The rows of a table that `validate` made as JSON has them, for `validate(…, json=True)` to read.
+
+        Example:
+            >>> schema = Schema.of(pa.schema([("spent", pa.duration("us"))]))
+            >>> list(schema.json_rows(schema.validate([{"spent": "PT1.5H"}], json=True)))
+            [{'spent': 'PT5400S'}]
+        """
+        for batch in table.to_batches(_JSON_ROWS):
+            for row in batch.to_pylist(maps_as_pydicts="strict"):
+                yield kinds.json_value(self.record, row)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.record.fields == other.record.fields
@@ -117,6 +151,18 @@ class Schema:
     def __repr__(self) -> str:
         fields = ", ".join(f"{each.name}: {arrow_type(each.type)}" for each in self.record.fields)
         return f"Schema({fields})"
+
+
+def _declared(read: Callable[[Any], Record], given: Any, name: str) -> Record:
+    try:
+        record = read(given)
+    except RecursionError:
+        raise SpecError(f"{name or 'the schema'}: {TOO_DEEP}") from None
+    check_declared(record, name)
+    return record
+
+
+_MOST_FAULTS, _JSON_ROWS = 1000, 1024
 
 
 _registered: dict[str, Schema] = {}
@@ -279,11 +325,11 @@ class DataSchema(_Stored):
     def _of_arrow(cls, own: pa.Schema, whole: pa.Schema, wrap: Callable[[Record], Record]) -> DataSchema:
         """An Arrow schema stays as it was given; what only Arrow has is in no JSON Schema."""
         keys.check_names(field_names(own), "the Arrow schema")
-        twice = sorted({name for name in own.names if own.names.count(name) > 1})
+        twice = named_twice(own)
         if twice:
             raise SpecError(f"the Arrow schema has several columns called {', '.join(map(repr, twice))}; rename them")
         try:
-            record = read_arrow(own)
+            record = Schema.of(own).record
         except SpecError:
             return cls(arrowSchema=encode_schema(whole))
         return cls(arrowSchema=encode_schema(whole), jsonSchema=write_json_schema(wrap(record)))
@@ -336,7 +382,7 @@ def item_schema(schema: pa.Schema) -> pa.Schema:
 
 def response_item_schema(schema: pa.Schema) -> pa.Schema:
     """An Arrow schema with `_response_index_` before its fields."""
-    return _with(schema, keys.RESPONSE_INDEX)
+    return _with(schema, RESPONSE_INDEX)
 
 
 def response_schema(schema: pa.Schema) -> pa.Schema:

@@ -25,7 +25,7 @@ from evaluand.schema.kinds import (
     Record,
     Scalar,
     Type,
-    check_length,
+    check_shapes,
     json_value,
     keywords,
     native_value,
@@ -122,11 +122,17 @@ class _Reader:
     def __init__(self, whole: Mapping[str, Any]) -> None:
         self.whole = whole
         self.faults: list[str] = []
+        self.referred: dict[str, tuple[Type, bool]] = {}
 
     def type(self, given: Any, path: str, above: tuple[str, ...]) -> tuple[Type, bool]:
         """The type of a part, and whether it may be null."""
         if not isinstance(given, Mapping):
             return self._refused(path, f"is {with_article(type(given).__name__)} where an object says what is allowed")
+        try:
+            check_shapes(given)
+            _check_parts(given)
+        except ValueError as error:
+            return self._refused(path, str(error))
         if "$ref" in given:
             return self._referred(given, path, above)
         alternatives = given.get("anyOf", given.get("oneOf"))
@@ -156,7 +162,9 @@ class _Reader:
             return self._refused(path, f"refers to {ref!r}, which is not here")
         if name in above:
             return self._refused(path, f"{name} contains itself")
-        return self.type(found, path, (*above, name))
+        if ref not in self.referred:
+            self.referred[ref] = self.type(found, path, (*above, name))
+        return self.referred[ref]
 
     def _either(self, given: Mapping[str, Any], parts: Any, path: str, above: tuple[str, ...]) -> tuple[Type, bool]:
         rest = [each for each in parts if each != {"type": "null"}] if isinstance(parts, list) else []
@@ -186,7 +194,6 @@ class _Reader:
         others = given.get("additionalProperties")
         if "properties" not in given and isinstance(others, Mapping):
             self._unknown(given, {"type", "additionalProperties", "minProperties", "maxProperties"}, path)
-            self._lengths(given, path, "minProperties", "maxProperties")
             made, nullable = self.type(others, f"{path}{{}}", above)
             return Map(made, nullable, given.get("minProperties"), given.get("maxProperties"))
         if "properties" not in given:
@@ -211,26 +218,15 @@ class _Reader:
         told = given if isinstance(given, Mapping) else {}
         default = MISSING
         if "default" in told and (told["default"] is not None or nullable):
-            try:
-                default = native_value(made, told["default"])
-            except (ValueError, TypeError, AttributeError, KeyError):
-                self._refused(f"{path}.{name}", f"the default {told['default']!r} is not of its type")
+            default = native_value(made, told["default"])
         return Field(name, made, nullable, required, default, str(told.get("description", "")))
 
     def _array(self, given: Mapping[str, Any], path: str, above: tuple[str, ...]) -> Type:
         self._unknown(given, {"type", "items", "minItems", "maxItems"}, path)
         if "items" not in given:
             return self._refused(path, "is a list whose items are not said; items is needed")[0]
-        self._lengths(given, path, "minItems", "maxItems")
         made, nullable = self.type(given["items"], f"{path}[]", above)
         return Array(made, nullable, given.get("minItems"), given.get("maxItems"))
-
-    def _lengths(self, given: Mapping[str, Any], path: str, *words: str) -> None:
-        for word in words:
-            try:
-                check_length(word, given.get(word))
-            except ValueError as error:
-                self._refused(path, str(error))
 
     def _unknown(self, given: Mapping[str, Any], known: set[str], path: str) -> None:
         for word in sorted(given.keys() - known - _ANNOTATIONS):
@@ -240,6 +236,23 @@ class _Reader:
     def _refused(self, path: str, why: str) -> tuple[Type, bool]:
         self.faults.append(f"{path}: {why}")
         return Scalar("string"), False
+
+
+def _check_parts(given: Mapping[str, Any]) -> None:
+    """Refuses parts of another form than JSON Schema has.
+
+    Raises:
+        ValueError: names the word.
+    """
+    for word in ("properties", "$defs", "definitions"):
+        parts = given.get(word, {})
+        if not isinstance(parts, Mapping) or not all(isinstance(name, str) for name in parts):
+            raise ValueError(
+                f"{word} is {with_article(type(parts).__name__)}; give an object with a part for each name"
+            )
+    required = given.get("required", [])
+    if not isinstance(required, list) or not all(isinstance(name, str) for name in required):
+        raise ValueError(f"required is {required!r}; give a list of names")
 
 
 def _json(value: Any) -> str:
@@ -264,13 +277,31 @@ _PLAIN = {"boolean": "bool", "integer": "int64", "number": "float64", "string": 
 
 
 def _kind(given: Mapping[str, Any]) -> str:
-    told = (given["type"], given.get("format"))
-    if told in _BY_FORMAT or told in _OTHER_FORMATS:
-        return _BY_FORMAT.get(told) or _OTHER_FORMATS[told]
-    if told[0] == "integer" and (given.get("maximum") or 0) > RANGES["int64"][1] and (given.get("minimum") or 0) >= 0:
+    """The kind of a value; what nothing can be held to is refused."""
+    kind, format = given["type"], given.get("format")
+    found = _PLAIN[kind] if format is None else _BY_FORMAT.get((kind, format)) or _OTHER_FORMATS.get((kind, format))
+    if found is None:
+        raise ValueError(f"the format {format!r} of {with_article(kind)} is none that rows are held to; leave it out")
+    if (
+        kind == "integer"
+        and format is None
+        and _of(given, "maximum") > RANGES["int64"][1]
+        and _of(given, "minimum") >= 0
+    ):
         return "uint64"
-    if told[0] == "string" and given.get("contentEncoding") == "base64":
-        return "binary"
-    if told[0] == "string" and given.get("contentMediaType") == "application/json":
-        return "json"
-    return _PLAIN[told[0]]
+    encoding, media = given.get("contentEncoding"), given.get("contentMediaType")
+    if encoding is not None and (encoding, found) not in (("base64", "binary"), ("base64", "string")):
+        raise ValueError(
+            f"contentEncoding {encoding!r} is none of {with_article(found)}; only texts in base64 are read"
+        )
+    if media is not None and (media, found, encoding) != (_JSON, "string", None):
+        raise ValueError(f"contentMediaType {media!r} is none that rows are held to; only {_JSON} of a text is")
+    return "binary" if encoding else "json" if media else found
+
+
+def _of(given: Mapping[str, Any], word: str) -> Any:
+    value = given.get(word)
+    return value if isinstance(value, int | float) else 0
+
+
+_JSON: Final = "application/json"

@@ -12,12 +12,12 @@ from collections.abc import Iterable
 from typing import Final
 
 from evaluand.errors import SpecError
+from evaluand.rows import RESPONSE_INDEX
 from evaluand.schema.kinds import RANGES, Array, Field, Record, Scalar
 
 INDEX: Final = "_index_"
 REPLICATION: Final = "_replication_"
 RESPONSES: Final = "responses"
-RESPONSE_INDEX: Final = "_response_index_"
 
 DEFINED: Final = (INDEX, REPLICATION, RESPONSE_INDEX, "text.dyff.io/taggedspan")
 """The reserved names that have a meaning, and may be used for it."""

@@ -13,10 +13,12 @@ import base64
 import binascii
 import datetime as dt
 import decimal
+import math
 import re
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from fractions import Fraction
 from typing import Any, Final
 
 import pyarrow as pa
@@ -63,26 +65,63 @@ def _duration(value: dt.timedelta) -> str:
     return f"{'-' if value < dt.timedelta(0) else ''}PT{seconds}{fraction}S"
 
 
+class Unheld(ValueError):
+    """A text is right in itself, but no value of its kind is just that; the message says why."""
+
+
+def _parsed(pattern: str, read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Reads texts that match as a whole; Python's own readers take more, and round."""
+    form = re.compile(pattern, re.ASCII)
+
+    def parse(text: str) -> Any:
+        found = form.fullmatch(text)
+        if not found:
+            raise ValueError(text)
+        if (found.groupdict().get("fraction") or "")[6:].strip("0"):
+            raise Unheld("finer than microseconds")
+        return read(text.upper())
+
+    return parse
+
+
+_DATE = r"\d{4}-\d\d-\d\d"
+_TIME = r"\d\d:\d\d:\d\d(?:\.(?P<fraction>\d+))?(?:Z|z|[+-]\d\d:[0-5]\d)?"
+_UUID = r"[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}"
+_DECIMAL = r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|NaN|Infinity)"
 _DURATION = re.compile(
-    r"([+-])?P(?=.)(?:(\d+)W)?(?:(\d+)D)?(?:T(?=.)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d{1,6}))?S)?)?", re.ASCII
+    r"([+-])?P(?=.)(?:([\d.]+)Y)?(?:([\d.]+)M)?(?:([\d.]+)W)?(?:([\d.]+)D)?"
+    r"(?:T(?=.)(?:([\d.]+)H)?(?:([\d.]+)M)?(?:([\d.]+)S)?)?",
+    re.ASCII,
 )
+_AMOUNT = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
+_SECONDS = (7 * 86400, 86400, 3600, 60, 1)
 
 
 def _read_duration(text: str) -> dt.timedelta:
+    """A duration of ISO 8601; a fraction may stand in its last part."""
     found = _DURATION.fullmatch(text)
-    if not found:
+    parts = [part for part in found.groups()[1:] if part] if found else []
+    if not found or not all(map(_AMOUNT.fullmatch, parts)) or any("." in part for part in parts[:-1]):
         raise ValueError(text)
-    weeks, days, hours, minutes, seconds = (int(part or 0) for part in found.groups()[1:6])
-    micros = int((found[7] or "").ljust(6, "0"))
-    made = dt.timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds, microseconds=micros)
+    if found[2] or found[3]:
+        raise Unheld("with years or months, which have no fixed length; give days")
+    micros = 10**6 * sum(Fraction(part or 0) * each for part, each in zip(found.groups()[3:], _SECONDS, strict=True))
+    if micros.denominator > 1:
+        raise Unheld("finer than microseconds")
+    made = dt.timedelta(microseconds=int(micros))
     return -made if found[1] == "-" else made
 
 
 def _read_bytes(text: str) -> bytes:
-    try:
-        return base64.b64decode(text, validate=True)
-    except binascii.Error as error:
-        raise ValueError(str(error)) from None
+    made = binascii.a2b_base64(text, strict_mode=True)
+    if base64.b64encode(made).decode() != text:
+        raise ValueError(text)
+    return made
+
+
+def _decimal(value: decimal.Decimal) -> str:
+    text = f"{value:f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _read_decimal(text: str) -> decimal.Decimal:
@@ -90,6 +129,10 @@ def _read_decimal(text: str) -> decimal.Decimal:
         return decimal.Decimal(text)
     except decimal.InvalidOperation:
         raise ValueError(text) from None
+
+
+_read_time = _parsed(_TIME, dt.time.fromisoformat)
+_read_datetime = _parsed(f"{_DATE}[Tt ]{_TIME}", dt.datetime.fromisoformat)
 
 
 def _text(format: str, **more: str) -> dict[str, str]:
@@ -110,21 +153,23 @@ KINDS: Final[Mapping[str, Kind]] = {
         lambda value: base64.b64encode(value).decode(),
         _read_bytes,
     ),
-    "uuid": Kind(pa.uuid(), uuid.UUID, _text("uuid"), str, uuid.UUID),
-    "date": Kind(pa.date32(), dt.date, _text("date"), dt.date.isoformat, dt.date.fromisoformat),
-    "time": Kind(pa.time64("us"), dt.time, _text("time-local"), dt.time.isoformat, dt.time.fromisoformat),
+    "uuid": Kind(pa.uuid(), uuid.UUID, _text("uuid"), str, _parsed(_UUID, uuid.UUID)),
+    "date": Kind(pa.date32(), dt.date, _text("date"), dt.date.isoformat, _parsed(_DATE, dt.date.fromisoformat)),
+    "time": Kind(pa.time64("us"), dt.time, _text("time-local"), dt.time.isoformat, _read_time),
     "datetime": Kind(
         pa.timestamp("us", "UTC"),
         dt.datetime,
         _text("date-time"),
         dt.datetime.isoformat,
-        dt.datetime.fromisoformat,
+        _read_datetime,
     ),
     "datetime-local": Kind(
-        pa.timestamp("us"), dt.datetime, _text("date-time-local"), dt.datetime.isoformat, dt.datetime.fromisoformat
+        pa.timestamp("us"), dt.datetime, _text("date-time-local"), dt.datetime.isoformat, _read_datetime
     ),
     "duration": Kind(pa.duration("us"), dt.timedelta, _text("duration"), _duration, _read_duration),
-    "decimal": Kind(pa.decimal128(DIGITS, PLACES), decimal.Decimal, _text("decimal"), str, _read_decimal),
+    "decimal": Kind(
+        pa.decimal128(DIGITS, PLACES), decimal.Decimal, _text("decimal"), _decimal, _parsed(_DECIMAL, _read_decimal)
+    ),
 }
 
 
@@ -167,6 +212,8 @@ class Scalar:
             for name, beyond in (
                 ("minimum", self.minimum is not None and self.minimum <= low),
                 ("maximum", self.maximum is not None and self.maximum >= high),
+                ("exclusive_minimum", self.exclusive_minimum is not None and self.exclusive_minimum < low),
+                ("exclusive_maximum", self.exclusive_maximum is not None and self.exclusive_maximum > high),
             ):
                 if beyond:
                     object.__setattr__(self, name, None)
@@ -180,7 +227,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Array:
-    """A list; `nullable` says whether an item may be null, `doc` what an item is."""
+    """A list; `nullable` says whether an item may be null."""
 
     item: Type
     nullable: bool = False
@@ -250,6 +297,7 @@ class Record:
 
 Type = Scalar | Array | Map | Record
 
+BOUNDS: Final = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of")
 _BOUNDS = {
     "minimum": "Minimum",
     "maximum": "Maximum",
@@ -294,33 +342,51 @@ def scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
         ValueError: a limit is none, or none of that kind.
     """
     _check_words(kind, words)
-    read = whole if KINDS[kind].python is int else KINDS[kind].read or (lambda value: value)
     found = {name: words.get(_bound(kind, word)) for name, word in _BOUNDS.items()}
     found["multiple_of"] = words.get("multipleOf")
     length = _length_words(kind)
     return Scalar(
         kind,
-        **{name: None if value is None else read(value) for name, value in found.items()},
+        **{name: None if value is None else _native(kind, value) for name, value in found.items()},
         min_length=words.get(length[0]),
         max_length=words.get(length[1]),
         pattern=words.get("pattern"),
         digits=words.get("x-digits"),
         places=words.get("x-places"),
         finite=bool(words.get("x-finite")),
-        choices=tuple(float(c) if KINDS[kind].python is float else read(c) for c in words.get("enum", ())),
+        choices=tuple(float(c) if KINDS[kind].python is float else _native(kind, c) for c in words.get("enum", ())),
         names=tuple(words.get("x-enum-varnames", ())),
         title=words.get("x-enum-title", ""),
     )
 
 
-def check_length(word: str, value: Any) -> None:
-    """Refuses what is no length.
+def check_shapes(words: Mapping[str, Any]) -> None:
+    """Refuses words whose values are of a form that they never have, before anything is made of them.
 
     Raises:
         ValueError: names the word.
     """
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
-        raise ValueError(f"{word} is {value!r}; give a whole number of at least 0")
+    for word in _LENGTHS:
+        value = words.get(word)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
+            raise ValueError(f"{word} is {value!r}; give a whole number of at least 0")
+        if value is not None and value > _MAX_LENGTH:
+            raise ValueError(f"{word} is {value!r}; no column holds more than {_MAX_LENGTH}")
+    for word in _TEXTS:
+        if not isinstance(words.get(word, ""), str):
+            raise ValueError(f"{word} is {words[word]!r}; give a text")
+    if not isinstance(words.get("enum", [None]), list) or words.get("enum") == []:
+        raise ValueError(f"enum is {words['enum']!r}; give a list of one value or more")
+    names = words.get("x-enum-varnames", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"x-enum-varnames is {names!r}; give a list of texts")
+
+
+_LENGTHS: Final = (
+    *("minLength", "maxLength", "x-min-bytes", "x-max-bytes", "minItems", "maxItems", "minProperties", "maxProperties"),
+)
+_MAX_LENGTH: Final = 2**31 - 1
+_TEXTS: Final = (*("title", "description", "format", "contentEncoding", "contentMediaType", "pattern", "x-enum-title"),)
 
 
 def check_decimal(digits: Any, places: Any) -> None:
@@ -357,12 +423,12 @@ def is_pattern(pattern: Any) -> bool:
 
 
 def _check_words(kind: str, words: Mapping[str, Any]) -> None:
+    check_shapes(words)
     python = KINDS[kind].python
     lengths = _length_words(kind) if kind in ("string", "json", "binary") else ()
     for word in _ALL_LENGTHS:
         if words.get(word) is not None and word not in lengths:
             raise ValueError(f"{word} limits no {kind}")
-        check_length(word, words.get(word))
     if words.get("pattern") is not None:
         if kind != "string":
             raise ValueError(f"pattern limits no {kind}")
@@ -370,14 +436,15 @@ def _check_words(kind: str, words: Mapping[str, Any]) -> None:
             raise ValueError(f"the pattern {words['pattern']!r} needs more than RE2 has")
     if kind == "decimal":
         check_decimal(words.get("x-digits"), words.get("x-places"))
-    factor = words.get("multipleOf")
-    if factor is not None and not (is_number(kind) and _is_number(factor) and factor > 0):
+    factor = _native(kind, words.get("multipleOf"))
+    number = is_number(kind) or kind == "decimal"
+    if factor is not None and not (number and _is_number(factor, kind) and factor > 0):
         raise ValueError(f"multipleOf is {factor!r}; give a number above 0, of a number")
     bounds = [words[word] for name in _BOUNDS.values() if words.get(word := _bound(kind, name)) is not None]
     for value in (*bounds, *words.get("enum", ())):
         if python is int and whole(value) is None:
             raise ValueError(f"{value!r} is no whole number")
-        if python is float and not _is_number(value):
+        if python is float and not _is_number(value, kind):
             raise ValueError(f"{value!r} is no number")
 
 
@@ -402,8 +469,8 @@ def whole(value: Any) -> int | None:
 _EXACT: Final = 2**53
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_number(value: Any, kind: str) -> bool:
+    return isinstance(value, decimal.Decimal if kind == "decimal" else (int, float)) and not isinstance(value, bool)
 
 
 _ALL_LENGTHS: Final = ("minLength", "maxLength", "x-min-bytes", "x-max-bytes")
@@ -418,20 +485,35 @@ WORDS: Final = {
 
 
 def limited(given: Scalar, **limits: Any) -> Scalar:
-    """A scalar with more limits: of two the tighter one holds."""
+    """A scalar with more limits.
+
+    Raises:
+        ValueError: a limit is there already, and cannot hold beside the other.
+    """
     merged = {each.name: getattr(given, each.name) for each in fields(given)}
     for name, value in limits.items():
-        old = merged[name]
-        undeclared = (name, old) in (("digits", DIGITS), ("places", PLACES))
-        if old is None or value is None or undeclared or name in ("multiple_of", "pattern", "finite"):
-            merged[name] = old if value is None else value
-        else:
-            merged[name] = max(old, value) if "min" in name else min(old, value)
+        undeclared = (name, merged[name]) in (("digits", DIGITS), ("places", PLACES))
+        merged[name] = value if undeclared else tighter(name, merged[name], value)
     return Scalar(**merged)
 
 
+def tighter(name: str, old: Any, new: Any) -> Any:
+    """Of two limits of a sort the one that says both.
+
+    Raises:
+        ValueError: none does.
+    """
+    if old is None or new is None or old == new:
+        return old if new is None else new
+    if name == "multiple_of" and isinstance(old, int) and isinstance(new, int):
+        return math.lcm(old, new)
+    if name in ("multiple_of", "pattern"):
+        raise ValueError(f"has two limits of a sort, {old!r} and {new!r}; write one that says both")
+    return max(old, new) if "min" in name or name == "finite" else min(old, new)
+
+
 def json_value(type: Type, value: Any) -> Any:
-    """A native value as JSON has it."""
+    """A native value as JSON has it; null that says that a value is missing is left out."""
     if value is None:
         return None
     if isinstance(type, Scalar):
@@ -440,23 +522,33 @@ def json_value(type: Type, value: Any) -> Any:
         return [json_value(type.item, item) for item in value]
     if isinstance(type, Map):
         return {key: json_value(type.value, item) for key, item in value.items()}
-    return {each.name: json_value(each.type, value[each.name]) for each in type.fields if each.name in value}
+    given = ((each, value[each.name]) for each in type.fields if each.name in value)
+    return {each.name: json_value(each.type, one) for each, one in given if one is not None or each.nullable}
 
 
 def native_value(type: Type, value: Any) -> Any:
-    """The native value of a JSON form."""
-    if value is None:
-        return None
+    """The native value of a JSON form; what is none of the type stays as it is, to be found by who holds it to it."""
     if isinstance(type, Scalar):
-        if KINDS[type.kind].python is int:
-            return value if (number := whole(value)) is None else number
-        read = KINDS[type.kind].read
-        return read(value) if read else value
+        return _native(type.kind, value)
     if isinstance(type, Array):
-        return [native_value(type.item, item) for item in value]
+        return [native_value(type.item, item) for item in value] if isinstance(value, list) else value
+    if not isinstance(value, Mapping):
+        return value
     if isinstance(type, Map):
         return {key: native_value(type.value, item) for key, item in value.items()}
-    return {each.name: native_value(each.type, value[each.name]) for each in type.fields if each.name in value}
+    return {**value} | {
+        each.name: native_value(each.type, value[each.name]) for each in type.fields if each.name in value
+    }
+
+
+def _native(kind: str, value: Any) -> Any:
+    if KINDS[kind].python is int:
+        return value if (number := whole(value)) is None else number
+    read = KINDS[kind].read
+    try:
+        return read(value) if read and isinstance(value, str) else value
+    except (ValueError, OverflowError):
+        return value
 
 
 def _bound(kind: str, word: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import decimal
 import operator
 from collections.abc import Callable, Iterator, Mapping
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -20,12 +21,15 @@ from evaluand.schema.kinds import RANGES, Array, Map, Scalar
 def check_limits(given: Scalar, array: pa.Array, place: Place, found: Found) -> None:
     """Finds the values that break a limit."""
     for what, told, bad in _broken(given, array):
-        for at in np.flatnonzero(bad):
-            found.add(place, int(at), what, f"{shown(array[int(at)].as_py())} {told}")
+        found.add_all(place, np.flatnonzero(bad), what, partial(_told, array, told))
     binary = given.kind == "binary"
     if given.min_length is not None or given.max_length is not None:
         sizes = pc.binary_length(array) if binary else pc.utf8_length(array)
         check_sizes(given, sizes, place, found, "bytes" if binary else "characters")
+
+
+def _told(array: pa.Array, told: str, at: int) -> str:
+    return f"{shown(array[at].as_py())} {told}"
 
 
 _COMPARED: Mapping[str, tuple[Callable[[Any, Any], Any], str]] = {
@@ -84,7 +88,7 @@ def list_of(
     check_sizes(given, pc.list_value_length(array), place, found, "items")
     if not given.fixed:
         return array
-    if found.faults or array.null_count == len(array):
+    if found.any or array.null_count == len(array):
         return pa.nulls(len(array), arrow)  # with faults, none is used
     if array.null_count:  # a list that is null takes as much room as any other
         starts = np.where(flags(array.is_null()), 0, ends - arrow.list_size)
@@ -98,8 +102,12 @@ def check_sizes(given: Scalar | Array | Map, sizes: pa.Array, place: Place, foun
         if bound is None:
             continue
         words = "not " if least == most else words
-        for at in np.flatnonzero(flags(compare(sizes, bound))):
-            found.add(place, int(at), "length", f"has {sizes[int(at)].as_py()} {unit}, {words}{bound}")
+        tell = partial(_told_size, sizes, f"{unit}, {words}{bound}")
+        found.add_all(place, np.flatnonzero(flags(compare(sizes, bound))), "length", tell)
+
+
+def _told_size(sizes: pa.Array, told: str, at: int) -> str:
+    return f"has {sizes[at].as_py()} {told}"
 
 
 def map_sizes(array: pa.MapArray) -> pa.Array:
@@ -120,7 +128,7 @@ def _each_breaks(array: pa.Array, holds: Callable[[Any], bool]) -> np.ndarray[An
 def _is_multiple(value: Any, of: Any) -> bool:
     if isinstance(value, float):
         return bool(np.isfinite(value) and abs(value / of - round(value / of)) < _NEARLY)
-    return bool(value % of == 0)
+    return Fraction(value) % Fraction(of) == 0  # a remainder of decimals is not exact
 
 
 _NEARLY = 1e-9

@@ -18,13 +18,14 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 import annotated_types as at
-from pydantic import AwareDatetime, BaseModel, NaiveDatetime, RootModel, create_model
+from pydantic import AwareDatetime, BaseModel, EncodedBytes, EncodedStr, NaiveDatetime, RootModel, create_model
 from pydantic import Field as FieldOf
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from evaluand.errors import SpecError
 from evaluand.schema.kinds import (
+    BOUNDS,
     MISSING,
     Array,
     Field,
@@ -36,6 +37,7 @@ from evaluand.schema.kinds import (
     is_number,
     is_pattern,
     limited,
+    tighter,
 )
 from evaluand.schema.stored import SIZED, Json, SchemaModel, Stored
 
@@ -167,11 +169,15 @@ class _Reader:
         return self._limited(Scalar(kind), limits, path, annotation), False
 
     def _field(self, name: str, info: FieldInfo, path: str, above: tuple[Model, ...]) -> Field:
-        alias = info.alias or info.serialization_alias or name
-        if info.validation_alias not in (None, alias):
-            self._refuse(f"{path}.{name}", info.validation_alias, "a field has one name in data; use alias=")
+        alias = info.alias or name
+        for other in (info.validation_alias, info.serialization_alias):
+            if other not in (None, alias):
+                self._refuse(f"{path}.{name}", other, "a field has one name in data; use alias=")
         made, nullable = self.read(info.annotation, info.metadata, f"{path}.{alias}", above)
-        default = _default(info)
+        if info.default_factory not in (None, list, dict):
+            why = "the default is what a function makes, which no schema tells; give the value as default="
+            self._refuse(f"{path}.{alias}", info.annotation, why)
+        default = _default(info, made, nullable)
         if default is None and not nullable:  # a common way to write "may be missing"
             default = MISSING
         if isinstance(default, float) and not math.isfinite(default):
@@ -229,7 +235,19 @@ class _Reader:
             if pattern is not None and not is_pattern(pattern):
                 self._refuse(path, annotation, f"the pattern {pattern!r} needs more than RE2 has")
                 continue
-            made = limited(made, **told)
+            if pattern is not None and not _ascii(limit) and (found := _CLASSES.search(pattern)):
+                self._refuse(
+                    path, annotation,
+                    f"in the pattern {pattern!r}, {found[1]} means all of Unicode to pydantic, ASCII to JSON Schema "
+                    "and Arrow; write which characters ([0-9], [A-Za-z_], \\p{L}), or compile it with re.ASCII",
+                )  # fmt: skip
+                continue
+            if made.kind == "decimal":
+                told = {word: _decimal(value) if word in BOUNDS else value for word, value in told.items()}
+            try:
+                made = limited(made, **told)
+            except ValueError as error:
+                self._refuse(path, annotation, str(error))
         if made.kind == "decimal":
             declared = [told for limit in limits if (told := _told(limit))]
             try:
@@ -245,7 +263,7 @@ class _Reader:
             if told is None or told.keys() - {"min_length", "max_length"}:
                 self._refuse(path, annotation, f"{limit!r} cannot be expressed")
             else:
-                found |= told
+                found |= {name: tighter(name, found.get(name), value) for name, value in told.items()}
         return {name: value for name, value in found.items() if (name, value) != ("min_length", 0)}
 
     def _refused(self, path: str, annotation: Any, why: str) -> tuple[Type, bool]:
@@ -303,6 +321,8 @@ def _told(limit: Any) -> dict[str, Any] | None:
     for kind, (name, attribute) in _TOLD.items():
         if isinstance(limit, kind):
             return {name: getattr(limit, attribute)}
+    if isinstance(limit, EncodedBytes | EncodedStr):
+        return None
     if isinstance(limit, at.BaseMetadata) or type(limit).__name__ == "UuidVersion":
         return _general(limit)
     return _general(limit) or {}
@@ -318,17 +338,39 @@ def _general(limit: Any) -> dict[str, Any] | None:
         "places": getattr(limit, "decimal_places", None),
     }
     if isinstance(told["pattern"], re.Pattern):
-        told["pattern"] = told["pattern"].pattern
+        told["pattern"] = _text_of(told["pattern"])
     if getattr(limit, "allow_inf_nan", None) is False:
         told["finite"] = True
     known = {name: value for name, value in told.items() if value is not None}
     return known or ({} if type(limit).__name__ in ("PydanticGeneralMetadata", "Strict", "AllowInfNan") else None)
 
 
-def _default(info: FieldInfo) -> Any:
-    if info.default_factory is not None or info.default is PydanticUndefined:
-        return MISSING
-    return _plain(info.default)
+def _decimal(value: Any) -> Any:
+    return decimal.Decimal(str(value)) if isinstance(value, int | float) else value
+
+
+def _ascii(limit: Any) -> bool:
+    pattern = getattr(limit, "pattern", None)
+    return isinstance(pattern, re.Pattern) and bool(pattern.flags & re.ASCII)
+
+
+def _text_of(pattern: re.Pattern[str]) -> str:
+    """What a compiled pattern is as a text; its flags stand before it, but for that of `write_model`."""
+    flags = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
+    return f"(?{flags}){pattern.pattern}" if flags else pattern.pattern
+
+
+_FLAGS = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
+_CLASSES = re.compile(r"(?<!\\)(?:\\\\)*(\\[wWdDsSbB])")
+"""What means any letter or digit in pydantic, and those of ASCII in Arrow and JSON Schema."""
+
+
+def _default(info: FieldInfo, made: Type, nullable: bool) -> Any:
+    """The default; an empty list or object that stands for a missing value anyway is none."""
+    if info.default_factory not in (list, dict):
+        return MISSING if info.default is PydanticUndefined else _plain(info.default)
+    empty = Array if info.default_factory is list else Map
+    return MISSING if isinstance(made, empty) and not nullable else [] if empty is Array else {}
 
 
 def _plain(value: Any) -> Any:
@@ -390,7 +432,8 @@ def _scalar(given: Scalar, name: str) -> Any:
         "multiple_of": given.multiple_of,
         "min_length": given.min_length,
         "max_length": given.max_length,
-        "pattern": given.pattern,
+        "pattern": given.pattern
+        and (re.compile(given.pattern, re.ASCII) if _CLASSES.search(given.pattern) else given.pattern),
         "max_digits": given.digits,
         "decimal_places": given.places,
         "allow_inf_nan": False if given.finite else None,

@@ -10,7 +10,9 @@ import datetime as dt
 import decimal
 import enum
 import uuid
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
 from typing import Any
@@ -23,15 +25,30 @@ from evaluand.registry import nearest
 from evaluand.schema import keys
 from evaluand.schema.arrow import write_arrow
 from evaluand.schema.faults import Found, Place
-from evaluand.schema.kinds import KINDS, MISSING, RANGES, Array, Field, Map, Record, Scalar, Type, json_value, whole
+from evaluand.schema.kinds import (
+    KINDS,
+    MISSING,
+    RANGES,
+    Array,
+    Field,
+    Map,
+    Record,
+    Scalar,
+    Type,
+    Unheld,
+    json_value,
+    whole,
+)
 from evaluand.schema.limits import SHOWN, check_limits, check_sizes, from_ends, list_of, map_sizes, misfit
 
 
-def of_objects(record: Record, data: Iterable[Any], *, json: bool) -> Iterator[tuple[list[pa.Array], Found]]:
+def of_objects(
+    record: Record, data: Iterable[Any], counts: Counter[tuple[str, str]], *, json: bool, most: int | None = None
+) -> Iterator[tuple[list[pa.Array], Found]]:
     """The columns of rows, some rows at a time, and what is wrong with them; with faults, the columns are of no use."""
     fields, first, iterator = list(write_arrow(record)), 0, iter(data)
     while rows := list(islice(iterator, _CHUNK)):
-        found = Found(partial(_index_of, rows), first)
+        found = Found(counts, most, partial(_index_of, rows), first)
         for at, row in enumerate(rows):
             if row is None:
                 found.add(Place(), at, "null", "is null, not an object")
@@ -53,7 +70,6 @@ class _Wrong:
 
 
 _WRONG = _Wrong()
-_UNEVEN = _Wrong()
 
 
 class _Builder:
@@ -63,13 +79,11 @@ class _Builder:
         self.found, self.json = found, json
 
     def record(self, record: Record, values: list[Any], place: Place, fields: list[pa.Field]) -> pa.StructArray:
-        names = record.names
-        try:
-            held = [[value[name] for value in values] for name in names]
-            mask = None if sum(map(len, values)) == len(names) * len(values) else _UNEVEN
-        except (KeyError, TypeError, IndexError):
-            mask = _UNEVEN
-        if mask is _UNEVEN:
+        names, held, mask = record.names, None, None
+        if set(map(type, values)) <= {dict} and sum(map(len, values)) == len(names) * len(values):
+            with suppress(KeyError):
+                held = [[value[name] for value in values] for name in names]
+        if held is None:
             held, mask = self._uneven(record, values, place)
         columns = [
             self.column(given.type, given.blank, column, place.field(given.name), field.type)
@@ -93,9 +107,8 @@ class _Builder:
             return quick
         types = set(map(type, values))
         if not nullable and type(None) in types:
-            for at, value in enumerate(values):
-                if value is None:
-                    self.found.add(place, at, "null", "is null")
+            nulls = [at for at, value in enumerate(values) if value is None]
+            self.found.add_all(place, nulls, "null", lambda _: "is null")
         if isinstance(given, Scalar):
             return self._scalar(given, values, types, place, arrow)
         if isinstance(given, Record):
@@ -194,25 +207,19 @@ class _Builder:
         return array
 
     def _exact(self, given: Scalar, values: list[Any], place: Place, exact: type, name: str) -> list[Any]:
-        made: list[Any] = []
-        for at, value in enumerate(values):
-            plain = _plain(value, exact)
-            if plain is MISSING:
-                wanted = (
-                    "a text" if exact is str and given.kind in ("string", "json") else _wanted(given.kind, self.json)
-                )
-                self.found.add(place, at, "type", f"{name}is {_told(value)}, not {wanted}")
-                plain = None
-            made.append(plain)
-        return made
+        made = [_plain(value, exact) for value in values]
+        wrong = [at for at, plain in enumerate(made) if plain is MISSING]
+        self.found.add_all(place, wrong, "type", lambda at: name + _unlike(given.kind, values[at], self.json))
+        return [None if plain is MISSING else plain for plain in made] if wrong else made
 
     def _read(self, given: Scalar, values: list[Any], place: Place, read: Callable[[Any], Any]) -> list[Any]:
         made: list[Any] = []
         for at, value in enumerate(values):
             try:
                 made.append(None if value is None else read(value))
-            except (ValueError, OverflowError):
-                self.found.add(place, at, "type", f"is {_told(value)}, not {_wanted(given.kind, True)}")
+            except (ValueError, OverflowError) as error:
+                told = f" {error}" if isinstance(error, Unheld) else f", not {_wanted(given.kind, True)}"
+                self.found.add(place, at, "type", f"is {_told(value)}{told}")
                 made.append(None)
         return made
 
@@ -343,6 +350,18 @@ def _told(value: Any) -> str:
     return f"{words} ({text})" if text and len(text) <= SHOWN else words
 
 
+def _unlike(kind: str, value: Any, json: bool) -> str:
+    """Why a value is none of a kind."""
+    if kind in RANGES and isinstance(value, float) and value.is_integer():
+        low, high = RANGES[kind]
+        if low <= value <= high:
+            return f"is a number ({value!r}) from 2**53 on, where floats stand for several whole numbers"
+        return f"{value!r} is not between {low} and {high}, which {kind} holds"
+    if kind in ("float32", "float64") and isinstance(value, int) and not isinstance(value, bool):
+        return f"is {_told(value)} that no float is exactly"
+    return f"is {_told(value)}, not {_wanted(kind, json)}"
+
+
 def _wanted(kind: str, json: bool) -> str:
     if json and KINDS[kind].read:
         form = {"binary": "base64", "uuid": "a UUID", "duration": "an ISO 8601 duration", "decimal": "a decimal number"}
@@ -350,4 +369,5 @@ def _wanted(kind: str, json: bool) -> str:
     if kind in RANGES:
         return "a whole number"
     words = {"float32": "a number", "float64": "a number", "bool": "true or false", "binary": "bytes"}
+    words |= {"string": "a text", "json": "a text"}
     return words.get(kind) or with_article(KINDS[kind].python.__name__)

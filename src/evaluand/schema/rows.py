@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -11,41 +12,46 @@ import pyarrow as pa
 from evaluand.errors import SpecError, with_article
 from evaluand.schema import keys
 from evaluand.schema.arrow import write_arrow
-from evaluand.schema.faults import RowFault, in_order
+from evaluand.schema.faults import Faults, RowFault, in_order
 from evaluand.schema.kinds import Record
 from evaluand.schema.limits import flags
 from evaluand.schema.objects import of_objects
 from evaluand.schema.tables import of_table, shape_faults
 
 
-def check_rows(record: Record, data: Any, *, json: bool = False) -> tuple[pa.Table | None, list[RowFault]]:
+def check_rows(
+    record: Record, data: Any, *, json: bool = False, most: int | None = None
+) -> tuple[pa.Table | None, Faults]:
     """The table of the rows, or None where one breaks the record, and all that is wrong.
 
     Args:
         record: what the rows shall be.
         data: an Arrow table or batch, or any number of mappings.
         json: the rows are as JSON has them: times, UUIDs, decimals as texts, bytes as base64.
+        most: how many faults of a path and sort are told; all are counted.
     """
+    counts: Counter[tuple[str, str]] = Counter()
     if isinstance(data, pa.RecordBatch):
         data = pa.Table.from_batches([data])
     if isinstance(data, pa.Table):
-        wrong = shape_faults(record, data.schema)
+        wrong = shape_faults(record, data.schema, counts)
         if wrong:
-            return None, wrong
-        parts = of_table(record, data)
+            return None, Faults(wrong, counts)
+        parts = of_table(record, data, counts, most)
     elif isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         raise SpecError(f"rows are a list of mappings or an Arrow table, not {with_article(type(data).__name__)}")
     else:
-        parts = of_objects(record, data, json=json)
-    schema, made, faults, first, indices = write_arrow(record), [], [], 0, _Indices(record)
+        parts = of_objects(record, data, counts, json=json, most=most)
+    schema, made, first, indices = write_arrow(record), list[pa.RecordBatch](), 0, _Indices(record)
+    faults: list[RowFault] = []
     for columns, found in parts:
         indices.add(columns, first)
-        faults += found.sorted()
-        if not faults:
+        faults += found.faults
+        if not counts:
             made.append(pa.RecordBatch.from_arrays(columns, schema=schema))
         first += len(columns[0])
-    faults = in_order(faults + indices.faults())
-    return (None if faults else pa.Table.from_batches(made, schema)), faults
+    faults += indices.faults(counts, most)
+    return (None if counts else pa.Table.from_batches(made, schema)), Faults(in_order(faults), counts)
 
 
 class _Indices:
@@ -61,16 +67,18 @@ class _Indices:
             self._rows.append(first + np.flatnonzero(flags(columns[self._at].is_valid())))
             self._values.append(columns[self._at].drop_null().to_numpy())
 
-    def faults(self) -> list[RowFault]:
+    def faults(self, counts: Counter[tuple[str, str]], most: int | None) -> list[RowFault]:
         if not self._rows:
             return []
         rows, values = np.concatenate(self._rows), np.concatenate(self._values)
         order = np.argsort(values, kind="stable")
         again = np.concatenate([[False], np.diff(values[order]) == 0])[: len(order)]
         firsts = np.maximum.accumulate(np.where(again, 0, np.arange(len(order))))
+        if again.any():
+            counts[keys.INDEX, "twice"] = int(again.sum())
         return [
             self._fault(*(int(each) for each in (rows[order[at]], values[order[at]], rows[order[firsts[at]]])))
-            for at in np.flatnonzero(again)
+            for at in sorted(np.flatnonzero(again), key=lambda at: rows[order[at]])[:most]
         ]
 
     @staticmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -19,11 +20,14 @@ from evaluand.schema.limits import check_limits, check_sizes, flags, from_ends, 
 from evaluand.schema.objects import of_objects
 
 
-def of_table(record: Record, table: pa.Table) -> Iterator[tuple[list[pa.Array], Found]]:
+def of_table(
+    record: Record, table: pa.Table, counts: Counter[tuple[str, str]], most: int | None
+) -> Iterator[tuple[list[pa.Array], Found]]:
     """The columns of each batch, and what is wrong with them; with faults, the columns are of no use."""
     schema, first = write_arrow(record), 0
     for batch in table.to_batches():
-        found = Found(_index_in(batch.column(keys.INDEX) if keys.INDEX in batch.schema.names else None), first)
+        indices = batch.column(keys.INDEX) if keys.INDEX in batch.schema.names else None
+        found = Found(counts, most, _index_in(indices), first)
         conform = _Conformer(found)
         columns = [
             conform.column(each, batch, Place().field(each.name), field.type)
@@ -33,11 +37,11 @@ def of_table(record: Record, table: pa.Table) -> Iterator[tuple[list[pa.Array], 
         first += batch.num_rows
 
 
-def shape_faults(record: Record, schema: pa.Schema) -> list[RowFault]:
+def shape_faults(record: Record, schema: pa.Schema, counts: Counter[tuple[str, str]]) -> list[RowFault]:
     """Columns that are missing, not known or of another type: all their rows are wrong."""
-    found = Found(lambda row: None)
+    found = Found(counts, None, lambda row: None)
     _check_types(record, {each.name: each.type for each in schema}, list(schema.names), "", found)
-    return found.sorted()
+    return found.faults
 
 
 def _index_in(indices: pa.Array | None) -> Callable[[int], Any]:
@@ -121,8 +125,8 @@ class _Conformer:
     ) -> pa.Array:
         """The values as the type has them; those that are `absent` stand in no row."""
         if not nullable and array.null_count:
-            for at in np.flatnonzero(flags(array.is_null()) & ~absent):
-                self.found.add(place, int(at), "null", "is null")
+            nulls = np.flatnonzero(flags(array.is_null()) & ~absent)
+            self.found.add_all(place, nulls, "null", lambda _: "is null")
         if pa.types.is_null(array.type):
             return pa.nulls(len(array), arrow)
         if isinstance(given, Record):
@@ -172,6 +176,8 @@ class _Conformer:
             from_ends(offsets[1:] - start), names.cast(pa.string()), values, type=arrow, mask=array.is_null()
         )
         check_sizes(given, map_sizes(made), place, self.found, "entries")
+        again = _again(names, np.diff(offsets))
+        self.found.add_all(inner, again, "twice", lambda _: "the key is there already")
         return made
 
     def _scalar(self, given: Scalar, array: pa.Array, place: Place, arrow: pa.DataType) -> pa.Array:
@@ -201,6 +207,14 @@ class _Conformer:
         return pa.concat_arrays(parts) if parts else pa.nulls(0, arrow)
 
 
+def _again(names: pa.Array, lengths: np.ndarray[Any, Any]) -> list[int]:
+    """Which keys an earlier entry of the same map has."""
+    codes = _numbers(names.dictionary_encode().indices)
+    keys_ = np.repeat(np.arange(len(lengths)), lengths) * (len(codes) + 1) + codes
+    firsts = np.unique(keys_, return_index=True)[1]
+    return sorted(set(range(len(codes))) - set(firsts.tolist())) if len(firsts) < len(codes) else []
+
+
 def _cast(array: pa.Array, arrow: pa.DataType) -> pa.Array:
     if isinstance(arrow, pa.BaseExtensionType):
         return array if array.type == arrow else arrow.wrap_array(array.cast(arrow.storage_type))
@@ -211,8 +225,8 @@ def _filled(given: Field, count: int, arrow: pa.DataType) -> pa.Array:
     """A column that is missing and may be."""
     if given.filling is None:
         return pa.nulls(count, arrow)
-    columns, found = next(of_objects(Record((given,)), [{given.name: given.filling}], json=False))
-    if found.faults:
+    columns, found = next(of_objects(Record((given,)), [{given.name: given.filling}], Counter(), json=False))
+    if found.any:
         raise SpecError(f"the default of {given.name!r} breaks its own schema")
     return columns[0].take(pa.array(np.zeros(count, np.int64)))
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from typing import Any, Final, NamedTuple
 
 from evaluand.errors import DataError
@@ -35,9 +36,9 @@ class Spans(Scorer):
     empty. For a whole dataset read the counts, with the metrics `precision`, `recall` and `f_beta`: the mean of the
     value weighs a text without spans like one with twenty. Abstains where nothing is expected (null) or answered.
 
-    Pairs are found from the left: first those that are equal, then those in the same place (in the mode `type` those
-    that overlap and have the same tag), then those that overlap. So spans that overlap others of their own list are
-    taken as they come, and one that occurs twice needs a partner twice.
+    Pairs are found in rounds: first those that are equal, then those in the same place, then those that overlap; in the
+    mode `type` those that overlap and have the same tag, then those that overlap. Each round makes as many pairs as
+    there can be of what is left, however spans lie in one another. One that occurs twice needs a partner twice.
 
     A span that is none (no object, no whole numbers, an end not after its start, no tag) costs the row its score, with
     the span named.
@@ -64,7 +65,7 @@ class Spans(Scorer):
     """
 
     kind = "spans"
-    version = 1
+    version = 2
     cheap = True
 
     mode: str = "strict"
@@ -136,7 +137,8 @@ class Spans(Scorer):
     def _field(self, what: str, item: Mapping[str, Any], key: str) -> Any:
         if key not in item:
             keys = ", ".join(map(repr, item)) or "no keys"
-            raise DataError(f"{what} has {keys} and not {key!r}; name its keys with start_key, end_key and tag_key")
+            names = "start_key, end_key and tag_key" if key != self.text_key else "text_key, or leave it out"
+            raise DataError(f"{what} has {keys} and not {key!r}; name its keys with {names}")
         return item[key]
 
     def _check_words(self, output: Any, given: list[Span], input: Any) -> None:
@@ -197,53 +199,64 @@ class Pair(NamedTuple):
         )
 
 
-def _equal(one: Span, other: Span) -> bool:
-    return one == other
-
-
-def _in_same_place(one: Span, other: Span) -> bool:
-    return one[:2] == other[:2]
-
-
-def _of_same_tag(one: Span, other: Span) -> bool:
-    return one.tag == other.tag
-
-
-def _overlap(one: Span, other: Span) -> bool:
-    return True  # what does not overlap is never asked about
-
-
-_ROUNDS: Final = ((_equal, _in_same_place, _overlap), (_equal, _of_same_tag, _overlap))
-"""By place, and by tag: which spans are put into pairs, round by round."""
+_ROUNDS: Final[Mapping[bool, Sequence[Callable[[Span], Any]]]] = {
+    False: (lambda span: span, lambda span: span[:2], lambda span: None),
+    True: (lambda span: span.tag, lambda span: None),
+}
+"""Whether by type → what the spans of a pair have in common, round by round; the last pairs all that overlap."""
 
 _RATINGS: Final[Mapping[str, Callable[[Span, Span], str]]] = {
     "strict": lambda one, other: "correct" if one == other else "incorrect",
-    "exact": lambda one, other: "correct" if _in_same_place(one, other) else "incorrect",
-    "partial": lambda one, other: "correct" if _in_same_place(one, other) else "partial",
+    "exact": lambda one, other: "correct" if one[:2] == other[:2] else "incorrect",
+    "partial": lambda one, other: "correct" if one[:2] == other[:2] else "partial",
     "type": lambda one, other: "correct" if one.tag == other.tag else "incorrect",
 }
 """Mode → how a pair is rated."""
 
 
 def _matched(
-    given: Sequence[Span], wanted: Sequence[Span], alike: Callable[[Span, Span], bool]
+    given: Sequence[Span], wanted: Sequence[Span], alike: Callable[[Span], Any]
 ) -> tuple[list[tuple[Span, Span]], list[Span], list[Span]]:
-    """Each span with the first free one that overlaps it and is alike; then the spans of either side that are left."""
-    pairs, left = list[tuple[Span, Span]](), list[Span]()
-    free, begin = [True] * len(wanted), 0
-    for one in given:
-        while begin < len(wanted) and (not free[begin] or wanted[begin].end <= one.start):
-            begin += 1  # what ends before this span ends before all that follow
-        place = begin
-        while place < len(wanted) and wanted[place].start < one.end:
-            if free[place] and one.start < wanted[place].end and alike(one, wanted[place]):
-                free[place] = False
-                pairs.append((one, wanted[place]))
-                break
-            place += 1
-        else:
-            left.append(one)
-    return pairs, left, [other for place, other in enumerate(wanted) if free[place]]
+    """The most pairs there can be of spans that overlap and are alike; then the spans of either side that are left."""
+    groups: dict[Any, tuple[list[Span], list[Span]]] = {}
+    for side, spans in enumerate((given, wanted)):
+        for span in spans:
+            groups.setdefault(alike(span), ([], []))[side].append(span)
+    pairs, left = list[tuple[Span, Span]](), (list[Span](), list[Span]())
+    for sides in groups.values():
+        _sweep(sides, pairs, left)
+    return sorted(pairs), sorted(left[0]), sorted(left[1])
+
+
+def _sweep(
+    sides: tuple[list[Span], list[Span]], pairs: list[tuple[Span, Span]], left: tuple[list[Span], list[Span]]
+) -> None:
+    """Adds the most pairs of overlapping spans of the two sides, each in order, and the spans without a partner.
+
+    Of all spans that are left, the one that ends first is paired with the one that ends first of those it overlaps. No
+    pairs are lost by that: in whatever pairs these two stand elsewhere, they can change partners, since their old
+    partners end no earlier and so overlap each other.
+    """
+    free = [bytearray([True]) * len(spans) for spans in sides]
+    begun: tuple[list[tuple[int, int]], ...] = ([], [])  # by their ends: the spans that start before the present end
+    following = [0, 0]
+    for end, side, place in sorted((span.end, i, k) for i in (0, 1) for k, span in enumerate(sides[i])):
+        if not free[side][place]:
+            continue
+        free[side][place] = False
+        other = 1 - side
+        spans, heap = sides[other], begun[other]
+        while following[other] < len(spans) and spans[following[other]].start < end:
+            heappush(heap, (spans[following[other]].end, following[other]))
+            following[other] += 1
+        while heap and not free[other][heap[0][1]]:
+            heappop(heap)
+        if not heap:
+            left[side].append(sides[side][place])
+            continue
+        partner = heappop(heap)[1]
+        free[other][partner] = False
+        pairs.append((sides[0][partner if side else place], sides[1][place if side else partner]))
 
 
 def _score(pairs: Sequence[Pair]) -> Score:

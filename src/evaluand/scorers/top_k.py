@@ -77,7 +77,10 @@ class TopK(ExactMatch):
                 raise DataError(f"there is no ranking: the output has {keys} and not {self.ranking_key!r}")
             ranking = output[self.ranking_key]
         if ranking is not None and not isinstance(ranking, list | tuple | Mapping):
-            raise DataError(f"the ranking is {described(ranking)}, not a list of labels or an object label → score")
+            raise DataError(
+                f"the ranking is {described(ranking)}, not a list of labels or an object label → score; where a task"
+                " gives several answers, take the scorer exact_match and the metric top_k"
+            )
         return ranking
 
     def _first(self, scores: Mapping[str, Any]) -> list[str]:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from evaluand.adapter import INDEX
 from evaluand.errors import with_article
+from evaluand.pace import Pace
+from evaluand.schema.keys import RESPONSES
 from evaluand.tasks.exchange import BadAnswer, BadRequest
 
 LINGER = 0.01  # seconds a batch waits for more rows
 _SHOWN = 5
+_WHATEVER_IS_ASKED = ("401", "403", "404", "405")  # refusals that have nothing to do with the rows
 
 
 @dataclass(frozen=True)
@@ -26,12 +29,15 @@ class Asked:
     """What one call asks.
 
     Attributes:
+        row: the JSON of an object with its `_index_`.
+        pace: what further requests wait for, if a batch is refused.
         notes: how much of an answer was left out, by its sort; the call logs it, while its span is open.
     """
 
     index: int
     replication: int
-    row: Mapping[str, Any]
+    row: bytes
+    pace: Pace | None = None
     notes: dict[str, int] = field(default_factory=dict)
 
 
@@ -50,21 +56,23 @@ class Batches:
 
     Args:
         size: rows in one request.
-        send: asks for some rows at once.
+        send: makes a request of the JSON of some rows.
         on_duplicate: `deduplicate` or `fail`.
         on_missing: `fail` or `ignore`.
         on_foreign: `fail` or `ignore`.
+        stops: the first bad request ends everything, so that none is made after it.
     """
 
     def __init__(
         self,
         size: int,
-        send: Callable[[list[dict[str, Any]]], Awaitable[Any]],
+        send: Callable[[bytes], Awaitable[Any]],
         on_duplicate: str,
         on_missing: str,
         on_foreign: str,
+        stops: bool = False,
     ) -> None:
-        self.size, self._send = size, send
+        self.size, self._send, self._stops = size, send, stops
         self.on_duplicate, self.on_missing, self.on_foreign = on_duplicate, on_missing, on_foreign
         self._waiting: dict[tuple[asyncio.AbstractEventLoop, int], _Batch] = {}
 
@@ -97,39 +105,68 @@ class Batches:
             batch.sending = asyncio.ensure_future(self._exchange(batch))
 
     async def _exchange(self, batch: _Batch) -> None:
-        pairs = [(asked, a) for asked, a in zip(batch.asked, batch.answers, strict=True) if not a.done()]
-        if not pairs:
-            return
+        pairs = list(zip(batch.asked, batch.answers, strict=True))
         try:
-            for (_, answer), output in zip(pairs, await self._outputs(pairs), strict=True):
-                _give(answer, output)
+            await self._settle(pairs)
         except BaseException as error:
             for _, answer in pairs:
                 _give(answer, error)
             if not isinstance(error, Exception):
                 raise
 
-    async def _outputs(self, pairs: Sequence[_Pair]) -> list[Any]:
-        """For each row its output, or the error that it comes to."""
-        asked = [each for each, _ in pairs]
+    async def _settle(self, pairs: Sequence[_Pair]) -> None:
+        """Gives each row that still waits its output, or the error that it comes to.
+
+        Of a refused batch each half is asked by itself, so that a bad row costs only itself.
+
+        Raises:
+            BadRequest: which ends everything.
+        """
+        pairs = [(asked, answer) for asked, answer in pairs if not answer.done()]
+        if not pairs:
+            return
         try:
-            answer = await self._send([{**each.row, INDEX: each.index} for each in asked])
-        except BadRequest:
-            if len(asked) == 1:
-                raise
-            alone = await asyncio.gather(*(self._outputs([pair]) for pair in pairs), return_exceptions=True)
-            return [each if isinstance(each, BaseException) else each[0] for each in alone]
+            outputs = self._outputs(pairs, await self._send(b"[" + b",".join(asked.row for asked, _ in pairs) + b"]"))
+        except BadRequest as error:
+            if len(pairs) > 1 and error.code not in _WHATEVER_IS_ASKED:
+                return await self._halve(pairs)
+            outputs = [error] * len(pairs)
+        except Exception as error:
+            outputs = [error] * len(pairs)
+        for (_, answer), output in zip(pairs, outputs, strict=True):
+            _give(answer, output)
+        if self._stops and isinstance(outputs[0], BadRequest):
+            raise outputs[0]
+
+    async def _halve(self, pairs: Sequence[_Pair]) -> None:
+        middle = len(pairs) // 2
+        halves = (pairs[:middle], pairs[middle:])
+        if not self._stops:
+            await asyncio.gather(*map(self._ask_anew, halves))
+            return
+        for half in halves:
+            await self._ask_anew(half)
+
+    async def _ask_anew(self, pairs: Sequence[_Pair]) -> None:
+        if pace := pairs[0][0].pace:
+            await pace.wait_async()
+        await self._settle(pairs)
+
+    def _outputs(self, pairs: Sequence[_Pair], answer: Any) -> list[Any]:
+        """What an answer holds for each row: an output, or the error that takes its place."""
+        asked = [each for each, _ in pairs]
         found: dict[int, list[Any]] = {each.index: [] for each in asked}
-        foreign: list[int] = []
+        foreign: list[int | None] = []
         for index, output in _elements(answer):
-            if index in found:
+            if index is not None and index in found:
                 found[index].append(output)
             else:
                 foreign.append(index)
         if foreign:
             if self.on_foreign == "fail":
-                shown = ", ".join(map(str, foreign[:_SHOWN])) + ", …" * (len(foreign) > _SHOWN)
+                shown = ", ".join("none" if index is None else str(index) for index in foreign[:_SHOWN])
                 told = f"{len(foreign)} of its outputs are for an {INDEX} that was not asked: {shown}"
+                told += ", …" * (len(foreign) > _SHOWN)
                 raise BadAnswer(f"the answer to {len(asked)} rows is not for them: {told}", code="foreign")
             told_by = next((each for each, answer in pairs if not answer.done()), asked[0])  # some may have timed out
             told_by.notes["foreign_outputs"] = len(foreign)
@@ -148,17 +185,16 @@ class Batches:
         return outputs[0]
 
 
-def _elements(answer: Any) -> list[tuple[int, Any]]:
-    """The `_index_` and the output of each element of an answer."""
+def _elements(answer: Any) -> Iterator[tuple[int | None, Any]]:
+    """The `_index_` of each element of an answer, None where it has none, and the output that it holds."""
     if not isinstance(answer, list):
         raise BadAnswer(f"the answer to a batch is {with_article(type(answer).__name__)}, not a list", code="form")
-    found = []
-    for place, element in enumerate(answer):
+    for element in answer:
         if not isinstance(element, dict) or type(element.get(INDEX)) is not int:
-            raise BadAnswer(f"element {place} of the answer has no {INDEX} that says what it is for", code="form")
-        rest = {name: value for name, value in element.items() if name != INDEX}
-        found.append((element[INDEX], rest["responses"] if [*rest] == ["responses"] else rest))
-    return found
+            yield None, element
+        else:
+            rest = {name: value for name, value in element.items() if name != INDEX}
+            yield element[INDEX], rest.get(RESPONSES, rest)
 
 
 def _give(answer: asyncio.Future[Any], output: Any) -> None:
@@ -167,6 +203,14 @@ def _give(answer: asyncio.Future[Any], output: Any) -> None:
     if isinstance(output, asyncio.CancelledError):
         answer.cancel()
     elif isinstance(output, BaseException):
-        answer.set_exception(copy.copy(output))  # each call raises one of its own
+        answer.set_exception(_copied(output))
     else:
         answer.set_result(output)
+
+
+def _copied(error: BaseException) -> BaseException:
+    """Each call raises an error of its own, unless it is one that cannot be copied."""
+    try:
+        return copy.copy(error)
+    except Exception:
+        return error

@@ -1,36 +1,39 @@
 """One request to an HTTP service and its answer; or, in one sentence, why there is none.
 
-What a header says may be a secret: it is written with the name of an environment variable, `Bearer ${TOKEN}`, and read
-when a client is made. No value of such a variable stands in what is raised here, nor in what the HTTP library logs of
-headers while a client is open.
+What a header or an address says may be a secret: it is written with the name of an environment variable,
+`Bearer ${TOKEN}`, and read when a client is made. No value of such a variable stands in what is raised here, nor in
+what the HTTP library logs while a client is open.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import logging
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 from weakref import WeakKeyDictionary
 
 import orjson
 
-from evaluand import ids
 from evaluand._version import __version__
 from evaluand.errors import ParameterError, SpecError, TaskError, TransientError
 
 if TYPE_CHECKING:
     import httpx2
 
-    _Opened = tuple[httpx2.AsyncClient, AsyncGenerator[httpx2.AsyncClient]]
+    _Client = tuple[httpx2.AsyncClient, str]  # with the address that it asks
+    _Opened = tuple[_Client, AsyncGenerator[_Client]]
 
 LARGEST = 16 << 20  # bytes of an answer
 LONGEST_WAIT = 600.0  # seconds that a service may ask to be left alone for
@@ -40,7 +43,12 @@ _READ = 1 << 16  # bytes of a refusal that are read, so that its connection can 
 _SECRET = 8  # characters from which a value cannot stand in an answer by chance
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
+_WHOLE_VARIABLE = re.compile(r"""(?<![^\s=:,;"'])\$\{\w+\}(?![^\s:,;"'])""")
 _CREDENTIAL = re.compile(r"auth|token|secret|cookie|password|key", re.IGNORECASE)
+_SECRET_PARAMETER = re.compile(r"(auth|token|secret|password|key|sig|signature)$", re.IGNORECASE)
+_LIKE_A_SECRET = re.compile(
+    r"\b(bearer|basic)\s+\S|\b(sk|pk|rk|hf|gh[opsu]|glpat|xox[abp])[-_](?=[\w-]*\d)[\w-]{6,}", re.IGNORECASE
+)
 
 
 class BadRequest(TaskError):
@@ -62,22 +70,22 @@ class Exchange:
     when its loop ends.
 
     Args:
-        url: where it is asked.
+        url: where it is asked; in its path and query, `${NAME}` stands for an environment variable.
         method: how.
-        headers: what is sent beside the body; `${NAME}` stands for an environment variable.
+        headers: what is sent beside the body; there too.
 
     Raises:
         ParameterError: the address or a header cannot be sent.
     """
 
     def __init__(self, url: str, method: str, headers: Mapping[str, str]) -> None:
-        self.url, self.method, self.headers = url, method, headers
+        self.url, self.method, self.headers = url, method, dict(headers)
         faults: list[tuple[tuple[str, ...], str]] = [(("url",), told) for told in _faults_of_url(url)]
         faults += [(("headers", name), told) for name, value in headers.items() for told in _faults_of(name, value)]
         if faults:
             raise ParameterError(faults)
         self._host = urlsplit(url).netloc
-        self._names = sorted({name for value in headers.values() for name in _VARIABLE.findall(value)})
+        self._names = sorted({name for value in (url, *headers.values()) for name in _VARIABLE.findall(value)})
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, _Opened] = WeakKeyDictionary()
 
     def check(self) -> None:
@@ -87,11 +95,15 @@ class Exchange:
         for name in self._names:
             value = self._secrets.get(name)
             if value is None:
-                faults.append((("headers",), f"the environment variable {name} is not set"))
+                faults.append((self._place(name), f"the environment variable {name} is not set"))
             elif not (value.isascii() and value.isprintable()):
-                faults.append((("headers",), f"what the environment variable {name} holds cannot stand in a header"))
+                told = f"what the environment variable {name} holds cannot be sent; it must be printable ASCII"
+                faults.append((self._place(name), told))
         if faults:
             raise ParameterError(faults)
+
+    def _place(self, variable: str) -> tuple[str]:
+        return ("url" if variable in _VARIABLE.findall(self.url) else "headers",)
 
     async def ask(self, **body: Any) -> Any:
         """The JSON of the answer to a request.
@@ -104,14 +116,30 @@ class Exchange:
             BadRequest: it refuses.
             BadAnswer: what came is no JSON, or not all of it.
         """
-        answer = self._parsed(await self._body(body))
-        if self._names:
-            self._check_keeps_secrets(ids.encode(answer))
-        return answer
+        return self._parsed(await self._body(body))
+
+    def check_output(self, output: Any) -> None:
+        """Stops at what an answer holds that cannot or must not be stored.
+
+        Raises:
+            BadAnswer: a key that an object has twice, or the value of a variable.
+        """
+        try:
+            text = json.dumps(output, default=self._refuse)
+        except RecursionError:
+            raise BadAnswer("the answer is nested too deeply", code="json") from None
+        for name, value in self._secrets.items():
+            if len(value) >= _SECRET and any(written in text for written in _ways_to_write(value)):
+                raise BadAnswer(f"the answer repeats the environment variable {name}, so it is not kept", code="secret")
+
+    def _refuse(self, twice: _Twice) -> None:
+        told = self._hidden(repr(twice.key))[:_EXCERPT]
+        raise BadAnswer(f"an object of the answer has the key {told} twice", code="json")
 
     async def _body(self, body: Mapping[str, Any]) -> bytes:
-        http, client = _library(), await self._client()
-        url: httpx2.URL | str = self.url
+        http = _library()
+        client, address = await self._client()
+        url: httpx2.URL | str = address
         try:
             for _ in range(_REDIRECTS):
                 async with client.stream(self.method, url, **body) as response:
@@ -130,19 +158,13 @@ class Exchange:
     def _hidden(self, text: str) -> str:
         """A text without the values of variables."""
         for name, value in self._secrets.items():
-            for written in (value, _in_json(value).decode(), value.replace("\\", "\\\\").replace("'", "\\'")):
+            for written in _ways_to_write(value):
                 text = text.replace(written, f"${{{name}}}")
         return text
 
-    def _check_keeps_secrets(self, text: bytes) -> None:
-        """Raises a BadAnswer where canonical JSON repeats the value of a variable, which must not be stored."""
-        for name, value in self._secrets.items():
-            if len(value) >= _SECRET and _in_json(value) in text:
-                raise BadAnswer(f"the answer repeats the environment variable {name}, so it is not kept", code="secret")
-
     def _parsed(self, body: bytes) -> Any:
         try:
-            return json.loads(body)  # takes NaN, which servers in Python write
+            return json.loads(body, object_pairs_hook=_object)  # takes NaN, which servers in Python write
         except (ValueError, RecursionError):
             told = f"no JSON{self._excerpt(body)}" if body.strip() else "empty"
             raise BadAnswer(f"the answer is {told}", code="json") from None
@@ -152,7 +174,7 @@ class Exchange:
         held = {name: value for name in self._names if (value := os.environ.get(name, "").strip())}
         return dict(sorted(held.items(), key=lambda pair: -len(pair[1])))  # one may be part of another
 
-    async def _client(self) -> httpx2.AsyncClient:
+    async def _client(self) -> _Client:
         loop = asyncio.get_running_loop()
         found = self._clients.get(loop)
         if found is None:
@@ -160,20 +182,20 @@ class Exchange:
             found = self._clients[loop] = await anext(opened), opened
         return found[0]
 
-    async def _opened(self) -> AsyncGenerator[httpx2.AsyncClient]:
+    async def _opened(self) -> AsyncGenerator[_Client]:
         """The client of one loop: a generator, since asyncio closes those that are open when a loop ends."""
         self.check()
-        http = _library()
+        http, secrets = _library(), self._secrets
         client = http.AsyncClient(
             headers={"Accept": "application/json", "User-Agent": f"evaluand/{__version__}"}
-            | {name: _VARIABLE.sub(lambda found: self._secrets[found[1]], text) for name, text in self.headers.items()},
+            | {name: _VARIABLE.sub(lambda found: secrets[found[1]], text) for name, text in self.headers.items()},
             timeout=None,  # the run's policy has one
             limits=http.Limits(),  # and says how many requests there are at once
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # or an answer would depend on those before it
         )
         with _hidden_in_logs(self._hidden):
             try:
-                yield client
+                yield client, _VARIABLE.sub(lambda found: quote(secrets[found[1]], safe=""), self.url)
             finally:
                 await client.aclose()
 
@@ -224,6 +246,20 @@ class Exchange:
         return f": {text[:_EXCERPT]}{'…' * (len(text) > _EXCERPT)}" if text else ""
 
 
+@dataclass(frozen=True)
+class _Twice:
+    """Stands for the values of a key that an object has twice: which of them is meant cannot be known."""
+
+    key: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    made = dict(pairs)
+    if len(made) < len(pairs):
+        made |= {key: _Twice(key) for key, times in Counter(key for key, _ in pairs).items() if times > 1}
+    return made
+
+
 def _library() -> Any:
     try:
         import httpx2
@@ -251,8 +287,15 @@ def _hidden_in_logs(hidden: Callable[[str], str]) -> Iterator[None]:
             logger.removeFilter(hide)
 
 
-def _in_json(value: str) -> bytes:
-    return orjson.dumps(value)[1:-1]
+def _ways_to_write(value: str) -> Iterator[str]:
+    """How a value may stand in a text: as it is, in JSON, in Python, in an address, or in base64 after anything."""
+    yield from {value, orjson.dumps(value)[1:-1].decode(), value.replace("\\", "\\\\").replace("'", "\\'")}
+    yield quote(value, safe="")
+    if len(value) >= _SECRET:
+        for before, cut in ((0, 0), (1, 2), (2, 3)):
+            encoded = base64.b64encode(b"\0" * before + value.encode()).decode()
+            whole = encoded[cut : (before + len(value)) * 4 // 3]  # without what neighbours have a part in
+            yield from {whole, whole.replace("+", "-").replace("/", "_")}
 
 
 def _faults_of_url(url: str) -> Iterator[str]:
@@ -265,14 +308,21 @@ def _faults_of_url(url: str) -> Iterator[str]:
     if "@" in parts.netloc:  # not shown, since it may hold a password
         yield "holds a user; write what is secret into a header, as ${NAME} of an environment variable"
     elif parts.scheme not in ("http", "https") or not host or not url.isprintable() or " " in url:
-        yield f"is {url!r}; give the whole address, such as https://models.example/answer"
+        yield f"is {re.split('[?#]', url)[0]!r}; give the whole address, such as https://models.example/answer"
+    elif "$" in parts.netloc:
+        yield "names its host by a variable; one may stand in the path and the query"
+    for name, value in parse_qsl(parts.query, keep_blank_values=True):
+        if _SECRET_PARAMETER.search(name) and not _VARIABLE.fullmatch(value):
+            told = "write what is secret as ${NAME} of an environment variable, which is stored nowhere"
+            yield f"has {name} in its query; {told}"
 
 
 def _faults_of(name: str, value: str) -> Iterator[str]:
     if not re.fullmatch(r"[\w!#$%&'*+.^`|~-]+", name, re.ASCII):
         yield "is no name of a header"
-    if _CREDENTIAL.search(name) and not _VARIABLE.search(value):
-        yield "write what is secret as ${NAME} of an environment variable, which is stored nowhere"
+    rest = _WHOLE_VARIABLE.sub("", value)
+    if _LIKE_A_SECRET.search(rest) or (_CREDENTIAL.search(name) and (rest == value or _VARIABLE.search(rest))):
+        yield "write what is secret, all of it, as ${NAME} of an environment variable, which is stored nowhere"
     elif not (value.isascii() and value.isprintable()):
         yield "cannot be sent; a header holds printable ASCII"
 

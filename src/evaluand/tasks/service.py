@@ -10,13 +10,13 @@ seen from here, so a service is pinned by nothing but the declared `model` and `
 from __future__ import annotations
 
 import datetime as dt
-import inspect
 import json
+import re
 import uuid
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -26,8 +26,10 @@ from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.dataset import Dataset
 from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, with_article
 from evaluand.fingerprint import Identity, fingerprint
+from evaluand.rows import RESPONSE_INDEX
 from evaluand.schema import Schema
-from evaluand.task import Alternatives, Request, Task
+from evaluand.schema.kinds import Array, Map, Record, Type
+from evaluand.task import Alternatives, Request, Task, is_coroutine_function
 from evaluand.tasks.batches import Asked, Batches
 from evaluand.tasks.exchange import BadAnswer, BadRequest, Exchange
 from evaluand.trace import TaskSpan
@@ -35,7 +37,6 @@ from evaluand.trace import TaskSpan
 Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 
 INPUT = "input"  # the field for an input that is no object
-RESPONSE_INDEX = "_response_index_"
 _PIPELINES = ("client_pipeline", "input_pipeline", "output_pipeline")
 
 
@@ -58,6 +59,8 @@ class _Service(Task[Any, Any]):
         faults = list(self._faults())
         if faults:
             raise ParameterError(faults)
+        for name, pipeline in self._pipelines.items():  # what is called later is what was given now
+            object.__setattr__(self, name, pipeline.spec)
 
     @property
     def name(self) -> str:
@@ -72,7 +75,7 @@ class _Service(Task[Any, Any]):
         spec |= {name: pipeline.spec for name, pipeline in self._pipelines.items()}
         spec |= {"items": self.items, **self._handling}
         if self.output_schema is not None:
-            spec["output_schema"] = self._schema.json
+            spec["output_schema"] = Schema(_bare(self._schema.record)).json
         parts = {name: ids.digest(spec[name]).hex() for name in (*_PIPELINES, "output_schema") if name in spec}
         parts |= {"address": self._address, "model": str(self.model), "version": str(self.version)}
         if self.version is not None:
@@ -119,8 +122,8 @@ class _Service(Task[Any, Any]):
         """The schema of an item, as that of a row whose only field is the item."""
         given = self.output_schema
         item = dict(given if isinstance(given, Mapping) else Schema.of(given).json)
-        row = {"type": "object", "properties": {"item": item}, "required": ["item"]}
-        return Schema.of(row | {"$defs": item.pop("$defs", {})})
+        shared = {word: item.pop(word) for word in ("$defs", "definitions") if word in item}  # named from the whole
+        return Schema.of({"type": "object", "properties": {"item": item}, "required": ["item"]} | shared)
 
     @cached_property
     def _pipelines(self) -> dict[str, Pipeline]:
@@ -129,8 +132,7 @@ class _Service(Task[Any, Any]):
     @cached_property
     def _names_index(self) -> bool:
         """Whether what leads to the service asks for the example's `_index_`; then it is given, else never sent."""
-        told = [self._pipelines[name].spec for name in ("client_pipeline", "input_pipeline")]
-        return INDEX in ids.encode(told).decode().replace(RESPONSE_INDEX, "")
+        return any(_names_index(self._pipelines[name].spec) for name in ("client_pipeline", "input_pipeline"))
 
     def _asked(self, request: Request) -> dict[str, Any]:
         """What the service is asked: one object.
@@ -169,24 +171,29 @@ class _Service(Task[Any, Any]):
             items = [item for row in rows for item in self._pipelines["output_pipeline"].adapt(row, request.index)]
         except AdapterError as error:
             raise BadAnswer(f"output_pipeline: {error}", code="output_pipeline") from None
-        numbered = [self._item(place, item, request.index) for place, item in enumerate(items)]
+        numbered = [self._numbered(place, item, request.index) for place, item in enumerate(items)]
+        self._check_fit([item for _, item in numbered])
         return self._responses(numbered, request.task_span)
 
-    def _item(self, place: int, item: Any, index: int) -> tuple[int | None, Any]:
+    def _numbered(self, place: int, item: Any, index: int) -> tuple[int | None, Any]:
         """The number of the response that an item belongs to, where it says so, and the rest of it."""
-        number = None
-        if isinstance(item, Mapping):
-            item = dict(item)
-            if (told := item.pop(INDEX, index)) != index:
-                raise BadAnswer(f"answered {INDEX} {told!r}, but {index} was asked", code="foreign")
-            number = item.pop(RESPONSE_INDEX, None)
-            if number is not None and (type(number) is not int or number < 0):
-                raise BadAnswer(f"item {place}: {RESPONSE_INDEX} is {number!r}, not a whole number", code="form")
-        faults = [] if self.output_schema is None else self._schema.faults([{"item": item}], json=True)
-        if faults:
-            told = f"{faults[0].path} {faults[0].message}".replace("item", f"item {place}", 1)
-            raise BadAnswer(f"{told}: it does not fit the output schema", code="schema")
+        if not isinstance(item, Mapping):
+            return None, item
+        item = dict(item)
+        told = item.pop(INDEX, index)
+        if type(told) is not int or told != index:
+            raise BadAnswer(f"answered {INDEX} {told!r}, but {index} was asked", code="foreign")
+        number = item.pop(RESPONSE_INDEX, None)
+        if number is not None and (type(number) is not int or number < 0):
+            raise BadAnswer(f"item {place}: {RESPONSE_INDEX} is {number!r}, not a whole number", code="form")
         return number, item
+
+    def _check_fit(self, items: list[Any]) -> None:
+        if self.output_schema is None:
+            return
+        for fault in self._schema.faults([{"item": item} for item in items], json=True):
+            told = f"{fault.path} {fault.message}".replace("item", f"item {fault.row}", 1)
+            raise BadAnswer(f"{told}: it does not fit the output schema", code="schema")
 
     def _responses(self, items: list[tuple[int | None, Any]], task_span: TaskSpan) -> Any:
         numbered = [number for number, _ in items if number is not None]
@@ -227,8 +234,12 @@ class ServiceTask(_Service):
     Failures: what may pass (no connection, a connection that breaks off, a timeout, 408, 425, 429, 5xx) is tried again
     as the run's `retries` and `backoff` say, after `Retry-After` at the soonest. Other 4xx are bad requests.
 
+    A run's `timeout` and `total_timeout` hold for requests. They cannot interrupt an adapter: a pattern with a repeat
+    in a repeat, such as `^(a+)+$`, can take for ever on an answer made for it, and keeps all other calls waiting.
+
     Args:
-        url: the endpoint. It may change without the results being others: see `version`.
+        url: the endpoint. It may change without the results being others: see `version`. A secret in its path or query
+            is written as `${NAME}` of an environment variable, as in headers.
         model: what answers there.
         version: stands for the model's weights, settings and whatever else changes its answers; raise it when one does.
             Without, the results are never reused by themselves.
@@ -242,10 +253,11 @@ class ServiceTask(_Service):
         items: the items of an answer are one response, such as a tagger's entities.
         on_bad_request: what a bad request does: `fail` its row, `skip` its row, or `abort` the run.
         batch: ask for up to so many examples in one request: a list of objects with `_index_`, answered by such a list
-            in any order. An element of it may hold several answers as `responses`.
+            in any order. An element of it may hold several answers as `responses`; what stands beside is left out.
         on_duplicate: what a second output for an `_index_` does: `deduplicate` (the first counts) or `fail` its row.
         on_missing: what a missing output does: `fail` its row, or `ignore`, which is no answer.
-        on_foreign: what an output for an unknown `_index_` does: `fail` the rows of its batch, or `ignore`.
+        on_foreign: what an output for an unknown `_index_`, or without one, does: `fail` the rows of its batch, or
+            `ignore`.
 
     Raises:
         ParameterError: a parameter cannot be as it is; all of them at once.
@@ -257,7 +269,7 @@ class ServiceTask(_Service):
         True
     """
 
-    url: str
+    url: str = field(repr=False)
     _: KW_ONLY
     method: Literal["POST", "PUT", "PATCH"] = "POST"
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -269,6 +281,10 @@ class ServiceTask(_Service):
 
     transient = ("TaskTimeout",)
     __pydantic_config__ = {"coerce_numbers_to_str": True}  # noqa: RUF012 - in YAML, `3` is a number
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "headers", dict(self.headers))
 
     def prepare(self, dataset: Dataset) -> None:
         """Raises a SpecError where the service cannot be asked: a variable is not set, no HTTP client is installed."""
@@ -282,9 +298,11 @@ class ServiceTask(_Service):
         row = self._asked(request)
         try:
             if self.batch is None:
-                answer = await self._exchange.ask(**_body_of(row))
+                upload = self._pipelines["input_pipeline"].last
+                answer = await self._exchange.ask(**(_form_body(row[UPLOAD]) if upload else _json_body(_written(row))))
             else:
-                asked = Asked(request.index, request.replication, row)
+                element = _written({**row, INDEX: request.index})
+                asked = Asked(request.index, request.replication, element, request.pace)
                 answer = await self._batches.ask(asked)
                 for name, count in asked.notes.items():
                     request.task_span.log(name, count)
@@ -293,6 +311,7 @@ class ServiceTask(_Service):
                 raise Skipped(str(error), code=error.code) from None
             error.stops = self.on_bad_request == "abort"
             raise
+        self._exchange.check_output(answer)
         return self._output(answer, request)
 
     @property
@@ -305,7 +324,9 @@ class ServiceTask(_Service):
 
     @property
     def _handling(self) -> Mapping[str, Any]:
-        usual = {"on_bad_request": "fail", "on_duplicate": "deduplicate", "on_missing": "fail", "on_foreign": "fail"}
+        usual = {"on_bad_request": "fail"}
+        if self.batch is not None:
+            usual |= {"on_duplicate": "deduplicate", "on_missing": "fail", "on_foreign": "fail"}
         chosen = {name: getattr(self, name) for name, value in usual.items() if getattr(self, name) != value}
         return {name: value for name, value in chosen.items() if value != "abort"}
 
@@ -333,10 +354,11 @@ class ServiceTask(_Service):
 
     @cached_property
     def _batches(self) -> Batches:
-        return Batches(self.batch or 1, self._answers, self.on_duplicate, self.on_missing, self.on_foreign)
+        stops = self.on_bad_request == "abort"
+        return Batches(self.batch or 1, self._answers, self.on_duplicate, self.on_missing, self.on_foreign, stops)
 
-    async def _answers(self, rows: list[dict[str, Any]]) -> Any:
-        return await self._exchange.ask(**_body_of(rows))
+    async def _answers(self, rows: bytes) -> Any:
+        return await self._exchange.ask(**_json_body(rows))
 
 
 @dataclass(frozen=True)
@@ -360,11 +382,11 @@ class LocalServiceTask(_Service):
 
     @property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self.function)
+        return is_coroutine_function(self.function)
 
     def call(self, request: Request) -> Any:
         asked = self._asked(request)
-        row = asked if UPLOAD in asked else json.loads(_written(asked))
+        row = asked if self._pipelines["input_pipeline"].last else json.loads(_written(asked))
         if self.is_async:
             return self._awaited(row, request)
         return self._output(self._through_json(self.function(row)), request)
@@ -389,13 +411,37 @@ class LocalServiceTask(_Service):
         )
 
 
-def _body_of(row: Any) -> dict[str, Any]:
+def _bare(record: Record) -> Record:
+    """A record as its rows know it: without titles and documentation, the fields in the order of their names."""
+    fields = (replace(each, type=_bare_type(each.type), doc="") for each in record.fields)
+    return Record(tuple(sorted(fields, key=lambda each: each.name)))
+
+
+def _bare_type(given: Type) -> Type:
+    if isinstance(given, Record):
+        return _bare(given)
+    if isinstance(given, Array):
+        return replace(given, item=_bare_type(given.item))
+    return replace(given, value=_bare_type(given.value)) if isinstance(given, Map) else replace(given, title="")
+
+
+def _names_index(given: Any) -> bool:
+    """Whether `_index_` stands in a configuration as a key, the name of a field or a step of a path."""
+    if isinstance(given, Mapping):
+        return any(_names_index(each) for pair in given.items() for each in pair)
+    if isinstance(given, list | tuple):
+        return any(map(_names_index, given))
+    return isinstance(given, str) and INDEX in re.split(r"[^\w@-]+" if given.startswith("$") else r"[.\[\]'\"]", given)
+
+
+def _form_body(upload: Mapping[str, Any]) -> dict[str, Any]:
     """The body of a request, as the HTTP client takes it."""
-    if isinstance(row, Mapping) and UPLOAD in row:
-        upload = row[UPLOAD]
-        file = (upload["filename"], upload["content"], upload["contentType"])
-        return {"files": {upload["name"]: file}, "data": upload["formFields"]}
-    return {"content": _written(row), "headers": {"Content-Type": "application/json"}}
+    file = (upload["filename"], upload["content"], upload["contentType"])
+    return {"files": {upload["name"]: file}, "data": upload["formFields"]}
+
+
+def _json_body(content: bytes) -> dict[str, Any]:
+    return {"content": content, "headers": {"Content-Type": "application/json"}}
 
 
 def _written(row: Any) -> bytes:

@@ -11,9 +11,10 @@ each, what evaluand needs is offered in its own words: a dataset's view, a servi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, Literal
-from urllib.parse import urljoin
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,6 +22,7 @@ from evaluand.adapter import Pipeline
 from evaluand.dataset import Dataset as Examples
 from evaluand.engine import Policy
 from evaluand.errors import SpecError
+from evaluand.registry import nearest
 from evaluand.schema.data import DataSchema, DyffDataSchema
 from evaluand.tasks.service import ServiceTask
 
@@ -94,9 +96,12 @@ class Dataset(_Entity):
         """The dataset's examples in one of its views.
 
         Raises:
-            KeyError: it has no such view.
+            SpecError: it has no such view; says which it has.
         """
         found = {view.id: view for view in self.views}
+        if id not in found:
+            there = f"there are {', '.join(found)}" if found else "it has no views"
+            raise SpecError(f"dataset {self.name!r} has no view {id!r}{nearest(id, found)}; {there}")
         return data.view(found[id].pipeline)
 
 
@@ -122,7 +127,11 @@ class InferenceInterface(_Resource):
 
 
 class EvaluationClientConfiguration(_Resource):
-    """How a service is asked, and what becomes of odd answers."""
+    """How a service is asked, and what becomes of odd answers.
+
+    `batchSize` and `extraOptions` are for the platform's own client, which services do not see: they are kept and have
+    no effect here, where a service is asked for one row at a time. Give `task` a `batch` where it takes lists of rows.
+    """
 
     badRequestPolicy: Literal["Abort", "Skip"] = "Abort"
     transientErrorRetryLimit: int = Field(120, ge=0)
@@ -150,6 +159,26 @@ class EvaluationClientConfiguration(_Resource):
         )
 
 
+def _address(base: str, endpoint: str) -> str:
+    """Where a service is asked. The base alone says which host is sent what the headers hold, so an endpoint is a path
+    below it; a query of the base is kept.
+
+    Raises:
+        SpecError: the endpoint is more than that.
+    """
+    try:
+        told = urlsplit(endpoint)
+    except ValueError:
+        told = None
+    if told is None or told.scheme or told.netloc or ".." in re.split(r"[/\\]", unquote(told.path)):
+        raise SpecError(
+            f"interface.endpoint is {endpoint!r}; give a path below the address of the service, such as /generate"
+        )
+    root, _, query = base.partition("?")
+    query = "&".join(filter(None, (query, told.query)))
+    return f"{root.rstrip('/')}/{told.path.lstrip('/')}" + (f"?{query}" if query else "")
+
+
 class _Service(_Resource):
     name: str
     builder: dict[str, Any] | None = None
@@ -164,13 +193,14 @@ class _Service(_Resource):
         """The service as a task.
 
         Args:
-            base: where the service is reached; its endpoint is a path from there.
+            base: where the service is reached; its endpoint is a path below that.
             client: how it is asked.
             version: pins what answers; see `ServiceTask`.
             more: further parameters of `ServiceTask`, such as headers.
 
         Raises:
-            SpecError: duplicates are to be kept in the output, which a run cannot hold.
+            SpecError: the endpoint leads away from the base, or duplicates are to be kept in the output, which a run
+                cannot hold.
         """
         client = client or EvaluationClientConfiguration()
         if client.duplicateOutputPolicy == "Ignore":
@@ -178,7 +208,7 @@ class _Service(_Resource):
                 "duplicateOutputPolicy Ignore would keep several outputs of one call; use Deduplicate or Error"
             )
         return ServiceTask(
-            urljoin(f"{base.rstrip('/')}/", self.interface.endpoint.lstrip("/")),
+            _address(base, self.interface.endpoint),
             model=str((self.model or {}).get("id") or (self.model or {}).get("name") or self.name),
             version=version,
             client_pipeline=_pipeline(client.inputPipeline),

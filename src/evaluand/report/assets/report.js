@@ -355,13 +355,7 @@
     draw().then(() => byId("count").scrollIntoView({ block: "nearest" }));
   }
 
-  const OUTCOME_CLASS = ["failed", "unscored", "wrong", "good"];
-
-  function outcomeName(row) {
-    if (row.outcome < 3) return head.outcomes[row.outcome];
-    const graded = row.scores.some((score) => head.scorers[score.scorer].binary && score.value !== null);
-    return graded ? "right" : row.scores.length ? "scored" : "answered";
-  }
+  const OUTCOME_CLASS = ["failed", "unscored", "wrong", "good", "good", "good"];
 
   const whichOf = (row) => `${row.index}${head.repeated ? `, repeat ${row.replication}` : ""}`;
 
@@ -373,7 +367,7 @@
     if (head.tasks.length > 1) which.append(" · ", element("bdi", {}, shown(head.tasks[row.task])));
     const part = (kind, text) => element("span", { class: kind }, element("bdi", {}, shown(text, state.query)));
     const button = element("button", { type: "button", class: "row", "aria-expanded": "false", "aria-controls": panel },
-      element("span", { class: `outcome ${OUTCOME_CLASS[row.outcome]}` }, outcomeName(row)), which,
+      element("span", { class: `outcome ${OUTCOME_CLASS[row.outcome]}` }, head.outcomes[row.outcome]), which,
       part("asked", snippet(row.input)), part("said", told.slice(0, 300)), part("scores", values.join(" · ")));
     const made = element("li", { "data-row": String(place) }, button, element("div", { id: panel, class: "detail", hidden: "" }));
     button.addEventListener("click", () => expand(made, place, row, button.getAttribute("aria-expanded") !== "true"));
@@ -427,7 +421,7 @@
     return made;
   }
 
-  const MARKS = [["✓", "right", "good"], ["−", "missed", "unscored"], ["+", "spurious", "failed"]];
+  const MARKS = [["✓", "in both", "good"], ["−", "only expected", "unscored"], ["+", "only answered", "failed"]];
 
   /** The input with the spans of each response and those expected, each told by a sign, a word and a line of its own. */
   function tagged(row) {
@@ -452,7 +446,7 @@
       }
       let piece = shown(characters.slice(start, borders[i + 1] ?? start).join(""), state.query);
       const kinds = new Set(marks.spans.filter((span) => span[0] <= start && start < span[1]).map((span) => span[3]));
-      for (const kind of kinds) piece = element("span", { class: `marked ${MARKS[kind][1]}` }, piece);
+      for (const kind of kinds) piece = element("span", { class: `marked ${MARKS[kind][1].split(" ").pop()}` }, piece);
       made.append(piece);
     });
     return made;

@@ -1,0 +1,16 @@
+"""That benchmarks which take a few seconds still work."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def test_schemas_are_measured_quickly() -> None:
+    command = [sys.executable, ROOT / "benchmarks" / "schemas.py", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "five fields: 500 rows with five responses" in done.stdout
