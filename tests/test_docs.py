@@ -43,21 +43,7 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
     "document",
     [
         f"docs/howto/{name}.md"
-        for name in (
-            *(
-                "adapters",
-                "d3m",
-                "detection",
-                "dyff",
-                "estimator",
-                "fairness",
-                "labels",
-                "schemas",
-                "service",
-                "tagging",
-            ),
-            "top_k",
-        )
+        for name in "adapters d3m detection dyff estimator fairness labels schemas service tagging top_k".split()
     ],
 )
 def test_a_how_to_prints_what_it_says(document: str) -> None:

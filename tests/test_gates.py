@@ -431,7 +431,7 @@ def test_a_gate_on_one_of_several_tags_and_on_all_of_them(store: MemoryStore) ->
     run = Runner(store).run(lambda text: spans[:1], Dataset.from_rows([{"input": "a b", "expected": spans}] * 9))
     evaluation = Evaluator().evaluate(run, {"strict": "spans"})
     measures = [Measure("strict", FBeta(tag=tag)) for tag in (None, "PER", "the end")]
-    gates = ["f_beta(strict, tag=PER) >= 1", "f_beta(tag='the end') <= 0", "f_beta(strict) < 0.7", "f_beta > 0.6"]
+    gates = ["f_beta(strict, label=PER) >= 1", "f_beta(label='the end') <= 0", "f_beta(strict) < 0.7", "f_beta > 0.6"]
     assert all(result.passed for result in check_gates(gates, {"mine": evaluation}, measures=measures))
 
 

@@ -5,7 +5,7 @@
     accuracy better than base                        the one-sided 95 % bound of the difference lies above 0
     accuracy not worse than base by 0.02             … above -0.02; `at 99%` after either says another level
     accuracy(answer)[topic=algebra] >= 0.8           of one scorer, in one group
-    f_beta(strict, tag=PER) >= 0.5                   of several of one kind the one that tables call f_beta(tag=PER)
+    f_beta(strict, label=PER) >= 0.5                   of several of one kind the one that tables call f_beta(label=PER)
 
 `at` always means one thing: the gate passes wrongly at most so rarely, in 5 of 100 cases at 95 %. That holds only about
 for a value that is no share of independent rows (its message says `about`), and for a difference of values without a
