@@ -430,7 +430,7 @@ def test_a_gate_on_one_of_several_tags_and_on_all_of_them(store: MemoryStore) ->
     spans = [{"start": 0, "end": 1, "tag": "PER"}, {"start": 2, "end": 3, "tag": "the end"}]
     run = Runner(store).run(lambda text: spans[:1], Dataset.from_rows([{"input": "a b", "expected": spans}] * 9))
     evaluation = Evaluator().evaluate(run, {"strict": "spans"})
-    measures = [Measure("strict", FBeta(tag=tag)) for tag in (None, "PER", "the end")]
+    measures = [Measure("strict", FBeta(label=label)) for label in (None, "PER", "the end")]
     gates = ["f_beta(strict, label=PER) >= 1", "f_beta(label='the end') <= 0", "f_beta(strict) < 0.7", "f_beta > 0.6"]
     assert all(result.passed for result in check_gates(gates, {"mine": evaluation}, measures=measures))
 

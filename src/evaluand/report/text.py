@@ -81,9 +81,9 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
     """(scorer, signature) → the metric's label, with the parameters that tell it from others of its kind.
 
     Example:
-        >>> signatures = ["f_beta v1 average=micro", "f_beta v1 average=micro tag=A", "f_beta v1 average=macro"]
+        >>> signatures = ["f_beta v1", "f_beta v1 label=A", "f_beta v1 average=macro"]
         >>> list(metric_labels([{"scorer": "strict", "signature": signature} for signature in signatures]).values())
-        ['f_beta · strict', 'f_beta(tag=A) · strict', 'f_beta(average=macro) · strict']
+        ['f_beta · strict', 'f_beta(label=A) · strict', 'f_beta(average=macro) · strict']
     """
     alike: dict[tuple[str, str], list[str]] = {}
     keys = {(row["scorer"], row["signature"]): row["signature"].partition(" ")[0] for row in rows}
