@@ -23,11 +23,12 @@ from evaluand.comparison.difference import bound, difference
 from evaluand.comparison.pairing import Rows, _matched, paired
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm, mcnemar, sign_flip
-from evaluand.errors import DataError, NotFound, SpecError
+from evaluand.errors import DataError, Doubt, NotFound, SpecError
 from evaluand.intervals import binomial_tail, least_mean, normal_tail, paired_score
 from evaluand.metric import Metric
 from evaluand.metrics.count import Count
 from evaluand.metrics.pass_at_k import PassAtK
+from evaluand.metrics.quantile import Quantile
 from evaluand.report.comparison import comparison_table
 from evaluand.scorer import Score, Scorer
 from evaluand.store import Store
@@ -626,6 +627,15 @@ def test_metrics_of_one_kind_are_told_apart() -> None:
         assert label in lines
         assert f"ranking by {label}" in lines
         assert any(line.startswith(f"{label}, A → B: 2 won") for line in lines)
+
+
+def test_what_is_compared_in_place_of_metrics_that_cannot_be_is_told() -> None:
+    store = MemoryStore()
+    sides = [evaluated(store, name, scores(given)) for name, given in (("a", [1, 0.5]), ("b", [0, 0.5]))]
+    [scorer] = sides[0].scorers
+    with pytest.warns(Doubt, match="quantile as declared cannot be compared row by row; a plain mean of the values is"):
+        made = compare(*sides, declared=[Measure(scorer, Quantile(q=0.5))])
+    assert made.pairs[0]["signature"].startswith("mean ")
 
 
 def test_values_of_one_metric_have_the_same_decimals() -> None:

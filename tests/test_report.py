@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,7 @@ from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.count import Count
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.quantile import Quantile
+from evaluand.report.cells import name_values
 from evaluand.report.facts import (
     Names,
     dataset_facts,
@@ -28,7 +30,7 @@ from evaluand.report.facts import (
     results_facts,
     run_facts,
 )
-from evaluand.report.terminal import artifact_table, listing_table, metrics_table, missing_table, results_table
+from evaluand.report.terminal import _json, artifact_table, listing_table, metrics_table, missing_table, results_table
 from evaluand.report.text import labelled, metric_labels, minute, number_format, numbers, safe, seconds, took
 from evaluand.run import Run, Runner
 from evaluand.scorer import Score
@@ -222,6 +224,13 @@ def test_items_of_one_response_stay_together() -> None:
     task = FunctionTask(lambda text: Alternatives([["a", "b"], [text]]), items=True, version="1")
     (row,) = run_facts(Runner().run(task, Dataset.from_rows([{"input": "x"}])), 1)["rows"]
     assert row["responses"] == [["a", "b"], ["x"]]
+
+
+def test_what_a_task_is_breaks_and_is_cut_at_blanks() -> None:
+    spec = {"words": [f"word{i}" for i in range(99)]}
+    told = shown(name_values([("task", _json(spec))]))
+    assert set(re.findall(r"[a-z]+\d*", told)) <= {"task", "words", *spec["words"]}
+    assert told.rstrip().endswith(", …")
 
 
 def test_an_answer_without_items_is_shown_as_one() -> None:

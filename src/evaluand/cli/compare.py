@@ -12,6 +12,7 @@ from evaluand.aggregation import Measure
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import LINE, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
+from evaluand.cli.run import notes
 from evaluand.comparison import check_gates, compare, find_evaluations, find_measures
 from evaluand.comparison.comparing import labels_of
 from evaluand.evaluation import Evaluation
@@ -79,16 +80,17 @@ def command(
     declared = find_measures(store, artifacts)
     require_gates(gates, junit)
     results = _results(labels, evaluations, gates, scorers, missing, declared)
-    made = compare(
-        *evaluations,
-        scorers=scorers,
-        metrics=metrics,
-        missing=missing,
-        confidence=confidence,
-        flips=flips,
-        labels=labels,
-        declared=declared,
-    )
+    with notes():
+        made = compare(
+            *evaluations,
+            scorers=scorers,
+            metrics=metrics,
+            missing=missing,
+            confidence=confidence,
+            flips=flips,
+            labels=labels,
+            declared=declared,
+        )
     if as_json:
         print_json(made.to_dict() | {"gates": results})
     else:

@@ -17,6 +17,7 @@ import click
 from evaluand.aggregation import Aggregation, Measure, summary_of
 from evaluand.cli.options import json_option, store_option, suggested
 from evaluand.cli.output import print_json
+from evaluand.cli.run import notes
 from evaluand.comparison import compare
 from evaluand.comparison.comparing import declared_of
 from evaluand.errors import DataError, NotFound, SpecError
@@ -69,7 +70,8 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
     facts = report_facts(title, parts, metrics, _commands(store, kind, id, title, parts), os.getcwd())
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_of(graded.values())
-    facts["comparisons"] = _compared(graded, measures)
+    with notes():
+        facts["comparisons"] = _compared(graded, measures)
     rows = Examples(parts, facts["scores"], examples, measures)
     path = f"{_file_name(title)}.html" if output is None else output
     if path == "-":

@@ -117,6 +117,7 @@ def notes() -> Iterator[None]:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ScorerFailed)  # the results tell it
+        warnings.simplefilter("default", Doubt)
         warnings.showwarning = told
         yield
 

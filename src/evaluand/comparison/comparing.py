@@ -6,6 +6,7 @@ import dataclasses
 import hashlib
 import itertools
 import math
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ from evaluand.comparison.difference import difference, mean_of, only
 from evaluand.comparison.pairing import Rows, paired, unpairable
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm
-from evaluand.errors import NotFound, SpecError
+from evaluand.errors import Doubt, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.lookup import asked, examples_at
 from evaluand.metric import Metric, Missing, confidence_of, whole_of
@@ -379,7 +380,12 @@ def _usual(evaluations: Sequence[Evaluation], scorers: Iterable[str], declared: 
         values = [b.column(0).drop_null() for e in evaluations for b in e.batches(scorer, ["value"])]
         if any(len(part) for part in values):
             binary = all(pc.all(pc.is_in(part, pa.array([0.0, 1.0]))).as_py() is not False for part in values)
-            yield Measure(scorer, metric_of("accuracy" if binary else "mean"))
+            usual = "accuracy" if binary else "mean"
+            if own:
+                kinds = ", ".join(dict.fromkeys(measure.metric.kind for measure in own))
+                told = f"{scorer}: {kinds} as declared cannot be compared row by row"
+                warnings.warn(f"{told}; a plain {usual} of the values is instead", Doubt, stacklevel=2)
+            yield Measure(scorer, metric_of(usual))
 
 
 def _suits(measure: Measure, evaluations: Sequence[Evaluation]) -> bool:

@@ -219,7 +219,7 @@ def _checked(
         found = [_Found(False, "there are no rows", {})]
     passed = all(one.passed for one in found)
     message = "; ".join(one.message for one in found if one.passed == passed)
-    if base is not None and base.id == evaluation.id and not passed:
+    if base is not None and base.id == evaluation.id and any(not one.passed and one.facts for one in found):
         message += f"; {_alike(gate)}"
     return GateResult(gate, label, passed, message, {"values": [one.facts for one in found]})
 

@@ -135,7 +135,7 @@ def _counts(pair: Facts) -> Iterator[str]:
             ends = f"{measured(pair['worst'], pair, signed=True)} … {measured(pair['best'], pair, signed=True)}"
             bounds = f"; were they known, the difference would lie in {ends}{unit(pair)}"
         missing = f"{pair['n_a_missing']:,} in {a} and {pair['n_b_missing']:,} in {b}"
-        yield f"of {pair['n']:,} rows without a score: {missing}{bounds}"
+        yield f"without a score, of {pair['n']:,} rows: {missing}{bounds}"
     for side, name in ((a, "a"), (b, "b")):
         if pair[f"n_only_{name}"]:
             ids = ", ".join(safe(id, CELL) for id in pair[f"only_{name}"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
@@ -19,7 +20,6 @@ from evaluand.report.cells import (
     LINES,
     count_text,
     example_name,
-    legible,
     long_text,
     name_values,
     plain_table,
@@ -449,4 +449,8 @@ def _place(status: str) -> int:
 
 
 def _json(value: Any) -> str:
-    return safe(legible(value), 4 * CELL)
+    """JSON with blanks to wrap at, cut at one of them."""
+    text = json.dumps(value, ensure_ascii=False)
+    if len(text) > 4 * CELL:
+        text = f"{text[: 4 * CELL].rpartition(' ')[0] or text[: 4 * CELL]} …"
+    return safe(text)
