@@ -71,7 +71,9 @@ class OneVsRest(OfScores, Statistic):
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         values = np.array([self._of_class(one, weight) for one in rows[ORDERED]])
-        return self.averaged(values, np.array([weight @ _positives_of(one, weight.shape[1]) for one in rows[ORDERED]]))
+        if self.average != "weighted":
+            return np.asarray(values.mean(axis=0))
+        return _weighted(values, np.array([weight @ _positives_of(one, weight.shape[1]) for one in rows[ORDERED]]))
 
     def _of_class(self, one: Ordered, weight: np.ndarray) -> np.ndarray:
         return self.of_ties(_ties(one, weight)) if one.known else np.full(len(weight), np.nan)
@@ -81,20 +83,19 @@ class OneVsRest(OfScores, Statistic):
         weight = rows[WEIGHT]
         blocks, code = np.unique(block, return_inverse=True)
         used = np.bincount(code, weight, minlength=len(blocks)) > 0
-        values, positives = [], []
         with np.errstate(divide="ignore", invalid="ignore"):
-            for one in rows[ORDERED]:
-                values.append([self.of_ties(ties)[0] if one.known else np.nan for ties in _left(one, weight, code)])
-                mine = np.bincount(code, weight * _positives_of(one, len(weight)), minlength=len(blocks))
-                positives.append(mine.sum() - mine)
-            return blocks[used], self.averaged(np.array(values)[:, used], np.array(positives)[:, used])
-
-    def averaged(self, values: np.ndarray, positives: np.ndarray) -> np.ndarray:
-        """The average of the values of classes × replicates, and of the weight of their positives."""
-        if self.average == "weighted":
-            share = positives / positives.sum(axis=0)
-            return np.asarray(np.where(positives > 0, values * share, 0.0).sum(axis=0))
-        return np.asarray(values.mean(axis=0))
+            values = np.array(
+                [
+                    [self.of_ties(ties)[0] if one.known else np.nan for ties in _left(one, weight, code)]
+                    for one in rows[ORDERED]
+                ]
+            )[:, used]
+            if self.average != "weighted":
+                return blocks[used], values.mean(axis=0)
+            mine = np.array(
+                [np.bincount(code, weight * _positives_of(one, len(weight)), len(blocks)) for one in rows[ORDERED]]
+            )
+            return blocks[used], _weighted(values, (mine.sum(axis=1, keepdims=True) - mine)[:, used])
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         for place in _classes(rows):
@@ -123,23 +124,30 @@ class OneVsRest(OfScores, Statistic):
 
     def _ordered(self, rows: Columns) -> Iterator[Ordered]:
         classes = _classes(rows)
-        scores = np.where(np.isnan(rows[SCORES]), self.otherwise, rows[SCORES])[:, classes]
         if self.average == "micro" and len(classes) > 1:
-            order = np.argsort(scores.ravel())
+            scores = self._filled(rows[SCORES][:, classes].ravel())
+            order = np.argsort(scores)
             row, of = np.divmod(order, len(classes))
             positive = np.asarray(rows[TRUTH][row] == np.array(classes)[of])
-            yield Ordered(row, positive, _starts_of(scores.ravel()[order]), not np.isnan(scores).any())
+            yield _ordered_by(scores[order], row, positive)
             return
-        for column, place in enumerate(classes):
-            order = np.argsort(scores[:, column])
-            ordered = scores[order, column]
-            yield Ordered(order, rows[TRUTH][order] == place, _starts_of(ordered), not np.isnan(ordered[-1]))
+        for place in classes:
+            scores = self._filled(rows[SCORES][:, place])
+            order = np.argsort(scores)
+            yield _ordered_by(scores[order], order, rows[TRUTH][order] == place)
+
+    def _filled(self, scores: np.ndarray) -> np.ndarray:
+        return scores if np.isnan(self.otherwise) else np.where(np.isnan(scores), self.otherwise, scores)
+
+
+def _ordered_by(scores: np.ndarray, row: np.ndarray, positive: np.ndarray) -> Ordered:
+    return Ordered(row, positive, _starts_of(scores), not np.isnan(scores[-1]))
 
 
 def _classes(rows: Columns) -> list[int]:
     """The labels that are the truth of a row, or that one has a score for."""
-    known = np.array((~np.isnan(rows[SCORES])).any(axis=0))
-    known[np.unique(rows[TRUTH][rows[TRUTH] >= 0])] = True
+    known = np.array(~np.isnan(rows[SCORES]).all(axis=0))
+    known |= np.bincount(rows[TRUTH] + 1, minlength=len(known) + 1)[1:] > 0
     if not known.any():
         known[:] = True
     return [int(place) for place in np.flatnonzero(known)]
@@ -183,6 +191,12 @@ def _less(weight: np.ndarray, place: np.ndarray, without: np.ndarray) -> np.ndar
     rest = found[place] - without
     found[place] = np.where(rest > _ROUNDING * without, rest, 0.0)
     return found[None]
+
+
+def _weighted(values: np.ndarray, positives: np.ndarray) -> np.ndarray:
+    """The mean of classes × replicates by the weight of their positives."""
+    share = positives / positives.sum(axis=0)
+    return np.asarray(np.where(positives > 0, values * share, 0.0).sum(axis=0))
 
 
 def _positives_of(one: Ordered, n_rows: int) -> np.ndarray:

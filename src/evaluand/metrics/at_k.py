@@ -1,0 +1,219 @@
+"""What is found among the first k answers of a ranking, as means of one number per ranking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from evaluand.errors import SpecError
+from evaluand.metric import VALUE, Columns, Reduce, whole_of
+from evaluand.metrics.accuracy import Share
+from evaluand.metrics.averaging import Averaging
+from evaluand.metrics.student import Student
+
+Gains = Literal["linear", "exponential"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtK(Averaging):
+    """Reads the lists of the scorer `ranking`, as matrices filled up with NaN.
+
+    Args:
+        k: how many answers are looked at.
+
+    Raises:
+        SpecError: k is below 1.
+    """
+
+    direction = "higher"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    row_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+
+    k: int
+
+    def __post_init__(self) -> None:
+        whole_of(self.kind, "k", self.k, 1)
+        super().__post_init__()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return ("ranks", "grades", "relevant")
+
+    def found(self, columns: Columns) -> np.ndarray:
+        """Which answers are relevant and among the first k."""
+        return np.asarray((columns["grades"] > 0) & (columns["ranks"] <= self.k))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HitsAtK(AtK, Share):
+    """The share of rankings with a relevant answer among the first k.
+
+    Args:
+        k: how many answers are looked at.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead.
+
+    Example:
+        >>> HitsAtK(k=3).signature
+        'hits_at_k v1 missing=leave_out reduce=first k=3 interval=wilson 95%'
+    """
+
+    kind = "hits_at_k"
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "any", "all")
+
+    def prepare(self, columns: Columns) -> Columns:
+        return {VALUE: np.asarray(self.found(columns).any(axis=1), np.float64)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallAtK(AtK, Student):
+    """The share of what is relevant that is among the first k answers; the mean over rankings.
+
+    Args:
+        k: how many answers are looked at.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead.
+
+    Example:
+        >>> lists = {"ranks": [[1, 2]], "grades": [[0, 1]], "relevant": [[1, 1]]}
+        >>> RecallAtK(k=2).prepare({name: np.array(cells, float) for name, cells in lists.items()})["value"]
+        array([0.5])
+    """
+
+    kind = "recall_at_k"
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
+
+    def prepare(self, columns: Columns) -> Columns:
+        return {VALUE: self.found(columns).sum(axis=1) / (columns["relevant"] > 0).sum(axis=1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrecisionAtK(AtK, Student):
+    """The relevant answers among the first k, divided by k, also where a ranking is shorter; the mean over rankings.
+
+    Args:
+        k: how many answers are looked at.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead.
+
+    Example:
+        >>> lists = {"ranks": [[1, 2]], "grades": [[0, 1]], "relevant": [[1, 1]]}
+        >>> PrecisionAtK(k=4).prepare({name: np.array(cells, float) for name, cells in lists.items()})["value"]
+        array([0.25])
+    """
+
+    kind = "precision_at_k"
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
+
+    def prepare(self, columns: Columns) -> Columns:
+        return {VALUE: self.found(columns).sum(axis=1) / self.k}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapAtK(AtK, Student):
+    """Mean average precision of rankings: the mean of (Σ precision at each relevant answer / min(k, relevant)).
+
+    Source: C. Manning, P. Raghavan & H. Schütze, Introduction to Information Retrieval (2008), section 8.4, cut at k.
+
+    Args:
+        k: how many answers are looked at.
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead.
+
+    Example:
+        >>> lists = {"ranks": [[1, 2, 3]], "grades": [[1, 0, 1]], "relevant": [[1, 1]]}
+        >>> MapAtK(k=3).prepare({name: np.array(cells, float) for name, cells in lists.items()})["value"].round(4)
+        array([0.8333])
+    """
+
+    kind = "map_at_k"
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
+
+    def prepare(self, columns: Columns) -> Columns:
+        found, ranks = self.found(columns), columns["ranks"]
+        so_far = np.where(_lasts(ranks), np.cumsum(found, axis=1), np.inf)
+        so_far = np.minimum.accumulate(so_far[:, ::-1], axis=1)[:, ::-1]  # what is tied is found together
+        precision = np.where(found, so_far / np.where(found, ranks, 1.0), 0.0).sum(axis=1)
+        return {VALUE: precision / np.minimum((columns["relevant"] > 0).sum(axis=1), self.k)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ndcg(AtK, Student):
+    """Normalised discounted cumulative gain: Σ gain / log₂(1 + rank), as a share of that of the best ranking.
+
+    Answers with equal scores have the mean gain of their orders, as with scikit-learn.
+    Source: K. Järvelin & J. Kekäläinen, "Cumulated gain-based evaluation of IR techniques" (ACM TOIS 20, 2002), with
+    the discount of C. Burges et al., "Learning to rank using gradient descent" (ICML 2005), and for ties F. McSherry &
+    M. Najork, "Computing information retrieval performance measures efficiently in the presence of tied scores" (2008).
+
+    Args:
+        k: how many answers are looked at; all if not given.
+        gains: the gain of a relevance: itself (`linear`) or 2^relevance − 1 (`exponential`).
+        weighted: each row counts by the weight of its example.
+        confidence: of the interval.
+        bootstrap: take the interval from so many bootstrap replicates instead.
+
+    Raises:
+        SpecError: k is below 1, or there are no such gains.
+
+    Example:
+        >>> lists = {"ranks": [[1, 2]], "grades": [[0, 1]], "relevant": [[1]]}
+        >>> Ndcg().prepare({name: np.array(cells, float) for name, cells in lists.items()})["value"].round(4)
+        array([0.6309])
+    """
+
+    kind = "ndcg"
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
+
+    k: int | None = None  # type: ignore[assignment]
+    gains: Gains = "linear"
+
+    def __post_init__(self) -> None:
+        if self.gains not in ("linear", "exponential"):
+            raise SpecError(f"ndcg: gains={self.gains!r} must be linear or exponential")
+        if self.k is None:
+            super(AtK, self).__post_init__()
+        else:
+            super().__post_init__()
+
+    def prepare(self, columns: Columns) -> Columns:
+        relevant = columns["relevant"]
+        best = self._gain(relevant) * self._discount(
+            np.broadcast_to(np.arange(1.0, relevant.shape[1] + 1), relevant.shape)
+        )
+        gain = self._gain(columns["grades"]) * self._shared(columns["ranks"])
+        return {VALUE: np.clip(gain.sum(axis=1) / best.sum(axis=1), 0.0, 1.0)}
+
+    def _gain(self, grades: np.ndarray) -> np.ndarray:
+        known = np.nan_to_num(grades)
+        return np.asarray(known if self.gains == "linear" else np.exp2(known) - 1)
+
+    def _discount(self, ranks: np.ndarray) -> np.ndarray:
+        seen = ranks > 0 if self.k is None else (ranks > 0) & (ranks <= self.k)
+        return np.where(seen, 1 / np.log2(1 + np.where(seen, ranks, 1.0)), 0.0)
+
+    def _shared(self, ranks: np.ndarray) -> np.ndarray:
+        """The discount of each answer, for tied ones the mean of their places'."""
+        place = np.broadcast_to(np.arange(ranks.shape[1]), ranks.shape)
+        lasts = _lasts(ranks)
+        end = np.minimum.accumulate(np.where(lasts, place, ranks.shape[1])[:, ::-1], axis=1)[:, ::-1]
+        firsts = np.roll(lasts, 1, axis=1)
+        firsts[:, :1] = True
+        start = np.maximum.accumulate(np.where(firsts, place, 0), axis=1)
+        alone = end == start
+        summed = np.concatenate([[0.0], np.cumsum(self._discount(np.arange(1.0, ranks.shape[1] + 1)))])
+        together = (summed[end + 1] - summed[start]) / (end - start + 1)
+        return np.where(np.isnan(ranks), 0.0, np.where(alone, self._discount(ranks), together))
+
+
+def _lasts(ranks: np.ndarray) -> np.ndarray:
+    """Which answer is the last of those that are tied with it."""
+    lasts = np.ones(ranks.shape, np.bool_)
+    lasts[:, :-1] = ranks[:, 1:] != ranks[:, :-1]
+    return lasts

@@ -1,0 +1,78 @@
+"""What truth and prediction share at the top."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from evaluand.errors import SpecError
+from evaluand.metric import Columns, refuse_empty, whole_of
+from evaluand.metrics.errors import PREDICTION, TRUTH, paired_numbers
+from evaluand.statistic import Statistic
+
+Top = Literal["largest", "first"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrecisionAtTopK(Statistic):
+    """What the tops of truth and prediction share, divided by k, also where there are fewer rows.
+
+    It depends on the order of the rows where values are equal, with `top="first"` altogether: rows are taken in the
+    order of the dataset. So it has no interval and no weights.
+
+    Args:
+        k: how many rows are the top.
+        top: the rows with the `largest` values, of which those count that are in both tops (of equal values the later
+            rows come first); or the values of the `first` rows, of which those count that occur in both.
+
+    Raises:
+        SpecError: k is below 1, or there is no such top.
+
+    Example:
+        >>> metric = PrecisionAtTopK(k=3)
+        >>> columns = {"truth": np.array([0, 1, 2, 3, 4]), "prediction": np.array([1, 3, 2, 4, 0])}
+        >>> metric.compute(metric.state(columns, np.zeros(5, int), n_groups=1)).value.round(3)
+        array([0.667])
+    """
+
+    kind = "precision_at_top_k"
+    direction = "higher"
+    range = (0.0, 1.0)
+    keeps: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
+    weighted: ClassVar[bool] = False  # type: ignore[misc]
+    confidence: ClassVar[None] = None  # type: ignore[misc]
+
+    k: int
+    top: Top = "largest"
+
+    def __post_init__(self) -> None:
+        whole_of(self.kind, "k", self.k, 1)
+        if self.top not in ("largest", "first"):
+            raise SpecError(f"{self.kind}: top={self.top!r} must be largest or first")
+        super().__post_init__()
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (TRUTH, PREDICTION)
+
+    def prepare(self, columns: Columns) -> Columns:
+        if self.top == "largest":
+            return paired_numbers(columns, self.kind)
+        for name in self.columns:
+            refuse_empty(columns, name)
+        return {name: columns[name] for name in self.columns}
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        truth, prediction = (self._top(rows[name]) for name in self.columns)
+        return np.full(len(weight), len(np.intersect1d(truth, prediction)) / self.k)
+
+    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """How many rows the top has."""
+        return {"top": min(self.k, len(weight))}
+
+    def _top(self, values: np.ndarray) -> np.ndarray:
+        if self.top == "first":
+            return values[: self.k]
+        return np.argsort(values, kind="stable")[::-1][: self.k]

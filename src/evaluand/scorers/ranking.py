@@ -1,0 +1,140 @@
+"""Rankings against what is relevant: which places the relevant answers have.
+
+For search, recommendation and link prediction, where one answer is a whole ranking. Its metrics (`hits_at_k`, `ndcg`,
+`mean_reciprocal_rank`, …) are means of one number per ranking, so any k can be asked for without grading again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from evaluand import ids
+from evaluand.errors import DataError
+from evaluand.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ranking(Scorer):
+    """The value is the reciprocal rank: 1 / the place of the first relevant answer, 0 where there is none.
+
+    The output is a list of answers, best first; a list of objects with an answer and its `rank` (from 1) or `score`; or
+    an object answer → score, of which higher is better. Answers with equal scores share the last of their places, so
+    that a system that gives all the same score is not right by chance; `ndcg` takes the mean over their orders instead.
+
+    The expected value is one relevant answer, a list of them, or an object answer → relevance (0 or more). Abstains
+    where nothing relevant is expected. An empty ranking is a ranking. Answers compare as they are, with their types.
+
+    Columns: `reciprocal_rank`; `first_rank`, empty where no relevant answer is found; the lists `ranks` and `grades` of
+    the answers, best first; and `relevant`, the relevances of all that is relevant, largest first.
+
+    Attributes:
+        answer_key: where the answer stands in an object of a list.
+
+    Example:
+        >>> Ranking().score(["father", "brother", "uncle"], ["brother", "uncle"]).columns["first_rank"]
+        2.0
+        >>> Ranking().score({"father": 0.2, "brother": 0.7, "uncle": 0.7}, "brother").value
+        0.5
+    """
+
+    kind = "ranking"
+    version = 1
+    cheap = True
+    by_target = True
+
+    answer_key: str = "answer"
+
+    def __post_init__(self) -> None:
+        require_text(self, "answer_key")
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        numbers = dict.fromkeys(("ranks", "grades", "relevant"), "numbers")
+        return {"reciprocal_rank": "double", "first_rank": "double", **numbers}
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """Finds the relevant answers.
+
+        Raises:
+            DataError: the output is no ranking, an answer or a rank occurs twice, or a relevance is none.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        relevance = {key: grade for key, grade in self._relevance(expected) if grade > 0}
+        if not relevance:
+            return Score.abstained("nothing relevant is expected")
+        if output is None:
+            return NO_ANSWER
+        keys, ranks = self._ranked(output)
+        grades = [relevance.get(key, 0.0) for key in keys]
+        first = next((rank for rank, grade in zip(ranks, grades, strict=True) if grade), None)
+        reciprocal = 0.0 if first is None else 1 / first
+        columns = {
+            "reciprocal_rank": reciprocal,
+            "first_rank": first,
+            "ranks": ranks,
+            "grades": grades,
+            "relevant": sorted(relevance.values(), reverse=True),
+        }
+        return Score(reciprocal, columns=columns)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        list(self._relevance(expected))
+        for output in outputs:
+            self.score(output, expected)
+
+    def _relevance(self, expected: Any) -> list[tuple[bytes, float]]:
+        if isinstance(expected, Mapping):
+            return [(ids.encode(answer), _number(f"relevance of {answer!r}", g, 0)) for answer, g in expected.items()]
+        answers = expected if isinstance(expected, list | tuple) else [expected]
+        return [(ids.encode(answer), 1.0) for answer in answers]
+
+    def _ranked(self, output: Any) -> tuple[list[bytes], list[float]]:
+        """The answers, best first, and their ranks."""
+        if isinstance(output, Mapping):
+            return _by_score([(answer, _number(f"score of {answer!r}", score)) for answer, score in output.items()])
+        if not isinstance(output, list | tuple):
+            raise DataError(f"the ranking is {described(output)}, not a list of answers or an object answer → score")
+        if not output or not all(isinstance(one, Mapping) and self.answer_key in one for one in output):
+            return _distinct(output), [float(place + 1) for place in range(len(output))]
+        for key, least in (("rank", 1), ("score", -math.inf)):
+            if all(key in one for one in output):
+                pairs = [(one[self.answer_key], _number(key, one[key], least)) for one in output]
+                return _by_rank(pairs) if key == "rank" else _by_score(pairs)
+        raise DataError(f"the answers have {self.answer_key!r} but not all of them a rank, or all a score")
+
+
+def _by_rank(pairs: list[tuple[Any, float]]) -> tuple[list[bytes], list[float]]:
+    pairs = sorted(pairs, key=lambda pair: pair[1])
+    ranks = [rank for _, rank in pairs]
+    if len(set(ranks)) < len(ranks):
+        twice = next(rank for rank, after in pairwise(ranks) if rank == after)
+        raise DataError(f"the rank {twice:g} occurs twice; give scores where answers have no order")
+    return _distinct([answer for answer, _ in pairs]), ranks
+
+
+def _by_score(pairs: list[tuple[Any, float]]) -> tuple[list[bytes], list[float]]:
+    pairs = sorted(pairs, key=lambda pair: -pair[1])
+    last = {score: float(place + 1) for place, (_, score) in enumerate(pairs)}
+    return _distinct([answer for answer, _ in pairs]), [last[score] for _, score in pairs]
+
+
+def _distinct(answers: Sequence[Any]) -> list[bytes]:
+    keys = [ids.encode(answer) for answer in answers]
+    if len(set(keys)) < len(keys):
+        seen = dict(zip(keys, range(len(keys)), strict=True))
+        twice = next(answer for place, (answer, key) in enumerate(zip(answers, keys, strict=True)) if seen[key] > place)
+        raise DataError(f"the ranking has {twice!r} twice; give each answer one place")
+    return keys
+
+
+def _number(name: str, value: Any, least: float = -math.inf) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not math.isfinite(value) or value < least:
+        raise DataError(
+            f"the {name} is {described(value)}, not a number" + (f" of {least:g} or more" if least > -1 else "")
+        )
+    return float(value)

@@ -1,0 +1,374 @@
+"""Scores of classes: what they are read from, and their metrics against scikit-learn."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import sklearn.metrics as sk
+from sklearn.preprocessing import label_binarize
+
+from evaluand import registry
+from evaluand.aggregation import Aggregator, Measure
+from evaluand.arrays import evaluate
+from evaluand.curves import calibration_curve, precision_recall_curve, roc_curve
+from evaluand.dataset import Dataset
+from evaluand.errors import DataError, SpecError
+from evaluand.evaluation import Evaluator
+from evaluand.groups import MetricRow, summarise
+from evaluand.metric import Metric
+from evaluand.metrics.average_precision import AveragePrecision
+from evaluand.metrics.brier import Brier
+from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
+from evaluand.metrics.log_loss import LogLoss
+from evaluand.metrics.roc_auc import RocAuc
+from evaluand.run import Runner
+from evaluand.scorers.prediction import Prediction
+from evaluand.statistic import Statistic
+from evaluand.store import MemoryStore
+
+LABELS = np.array(["a", "b", "c"])
+SCORES = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))
+
+
+def drawn(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Truths, and probabilities of three classes with ties."""
+    generator = np.random.default_rng(seed)
+    scores = generator.integers(1, 6, (n, 3)).astype(float)
+    scores /= scores.sum(axis=1, keepdims=True)
+    truth = np.array([generator.choice(LABELS, p=row) for row in scores])
+    truth[:3] = LABELS
+    return truth, scores
+
+
+def table(truth: Any, scores: np.ndarray, **columns: Any) -> pa.Table:
+    held = [[{"label": label, "score": x} for label, x in zip(LABELS, row, strict=True) if x == x] for row in scores]
+    prediction = LABELS[np.nanargmax(scores, axis=1)]
+    sure = np.nanmax(scores, axis=1)
+    n = len(truth)
+    fixed = {"_index_": np.arange(n), "status": ["scored"] * n, "truth": truth, "prediction": prediction}
+    return pa.table({**fixed, "confidence": sure, "scores": pa.array(held, SCORES), **columns})
+
+
+def one(shard: pa.Table, metric: Metric) -> MetricRow:
+    [row] = summarise([shard], [metric])
+    return row
+
+
+def weighted_brier(truth: np.ndarray, scores: np.ndarray, weight: np.ndarray | None) -> float:
+    return float(np.average(((label_binarize(truth, classes=LABELS) - scores) ** 2).sum(axis=1), weights=weight))
+
+
+def auc(average: str) -> Any:
+    return lambda t, s, w: sk.roc_auc_score(t, s, multi_class="ovr", average=average, sample_weight=w)
+
+
+def ap(average: str) -> Any:
+    return lambda t, s, w: sk.average_precision_score(
+        label_binarize(t, classes=LABELS), s, average=average, sample_weight=w
+    )
+
+
+CASES: dict[str, tuple[str, dict[str, Any], Any]] = {
+    "auc macro": ("roc_auc", {}, auc("macro")),
+    "auc weighted": ("roc_auc", {"average": "weighted"}, auc("weighted")),
+    "auc micro": ("roc_auc", {"average": "micro"}, auc("micro")),
+    "auc of one": (
+        "roc_auc",
+        {"positive": "b"},
+        lambda t, s, w: sk.roc_auc_score(t == "b", s[:, 1], sample_weight=w),
+    ),
+    "ap macro": ("average_precision", {}, ap("macro")),
+    "ap weighted": ("average_precision", {"average": "weighted"}, ap("weighted")),
+    "ap micro": ("average_precision", {"average": "micro"}, ap("micro")),
+    "ap of one": (
+        "average_precision",
+        {"positive": "c"},
+        lambda t, s, w: sk.average_precision_score(t == "c", s[:, 2], sample_weight=w),
+    ),
+    "log loss": ("log_loss", {}, lambda t, s, w: sk.log_loss(t, s, sample_weight=w)),
+    "log loss of one": (
+        "log_loss",
+        {"positive": "a"},
+        lambda t, s, w: sk.log_loss(t == "a", s[:, 0], sample_weight=w),
+    ),
+    "brier": ("brier", {}, weighted_brier),
+    "brier halved": ("brier", {"halved": True}, lambda t, s, w: weighted_brier(t, s, w) / 2),
+    "brier of one": (
+        "brier",
+        {"positive": "a"},
+        lambda t, s, w: sk.brier_score_loss(t == "a", s[:, 0], sample_weight=w),
+    ),
+}
+
+
+def made(case: str, **parameters: Any) -> Metric:
+    kind, own, _ = CASES[case]
+    metric: Metric = registry.find("metrics", kind)(**own, **parameters)
+    return metric
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("n", [4, 60, 400])
+def test_values_are_those_of_scikit_learn(case: str, n: int) -> None:
+    truth, scores = drawn(n, n)
+    assert one(table(truth, scores), made(case)).value == pytest.approx(CASES[case][2](truth, scores, None), rel=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_weighted_values_are_those_of_scikit_learn(case: str) -> None:
+    truth, scores = drawn(300)
+    weight = np.random.default_rng(1).exponential(size=300)
+    row = one(table(truth, scores, _weight_=weight), made(case, weighted=True))
+    assert row.value == pytest.approx(CASES[case][2](truth, scores, weight), rel=1e-12)
+    assert row.low < row.value < row.high
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_shards_and_groups_and_order_do_not_matter(case: str) -> None:
+    truth, scores = drawn(240)
+    part = np.arange(240) % 2
+    order = np.argsort(truth, kind="stable")  # so that a shard lacks classes, and has them in another order
+    whole = table(truth[order], scores[order], part=part[order])
+    rows = summarise([whole.slice(0, 50), whole.slice(50, 3), whole.slice(53)], [made(case)], [(), ("part",)])
+    for row, chosen in zip(rows, (part >= 0, part == 0, part == 1), strict=True):
+        assert row.value == pytest.approx(CASES[case][2](truth[chosen], scores[chosen], None), rel=1e-12)
+    assert repr(rows) == repr(
+        summarise([whole.slice(0, 50), whole.slice(50, 3), whole.slice(53)], [made(case)], [(), ("part",)])
+    )
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case[:2] in ("au", "ap")])
+def test_the_quick_jackknife_is_the_slow_one(case: str) -> None:
+    metric: Any = made(case, weighted=True)
+    truth, scores = drawn(200)
+    weight = np.random.default_rng(1).integers(0, 3, 200).astype(float)
+    columns = {"truth": np.searchsorted(LABELS, truth), "scores": scores, "_labels_": LABELS.astype(object)}
+    prepared = metric.prepare({**columns, "_index_": np.arange(200)})
+    state = metric.state({**prepared, "_cluster_": np.arange(200), "_weight_": weight}, np.zeros(200, np.int64), 1)
+    rows = {name.removeprefix("row:"): array for name, array in state.items() if "row:" in name}
+    rows = metric.arranged({**rows, "_labels_": state["_labels_"]})
+    quick = metric.without_each(rows, rows["_block_"] % 9)
+    slow = Statistic.without_each(metric, rows, rows["_block_"] % 9)
+    np.testing.assert_array_equal(quick[0], slow[0])
+    np.testing.assert_allclose(quick[1], slow[1], atol=1e-13)
+
+
+def test_the_confidence_may_be_that_of_the_positive_or_of_the_predicted_class() -> None:
+    truth = ["cat", "dog", "cat", "dog", "cat"]
+    prediction = ["cat", "dog", "dog", "cat", "cat"]
+    of_predicted = np.array([0.9, 0.8, 0.6, 0.55, 0.7])
+    of_cat = np.where(np.array(prediction) == "cat", of_predicted, 1 - of_predicted)
+    expected = sk.roc_auc_score(np.array(truth) == "cat", of_cat)
+    metric = RocAuc(scored_by="predicted", positive="cat")
+    assert evaluate(truth, prediction, confidence=of_predicted, metrics=metric)["roc_auc"].value == pytest.approx(expected)
+    metric = RocAuc(scored_by="positive", positive="cat")
+    assert evaluate(truth, prediction, confidence=of_cat, metrics=metric)["roc_auc"].value == pytest.approx(expected)
+
+
+def test_labels_alone_have_the_area_of_their_one_threshold() -> None:
+    generator = np.random.default_rng(3)
+    truth, prediction = generator.choice(LABELS, (2, 100))
+    for average in ("macro", "micro", "weighted"):
+        row = evaluate(truth, prediction, metrics=RocAuc(scored_by="labels", average=average))["roc_auc"]  # type: ignore[arg-type]
+        one_hot = (label_binarize(each, classes=LABELS) for each in (truth, prediction))
+        assert row.value == pytest.approx(sk.roc_auc_score(*one_hot, average=average), rel=1e-12)
+
+
+def test_the_confidence_of_one_of_three_classes_does_not_tell_the_others() -> None:
+    with pytest.raises(SpecError, match=r"with the classes 'a', 'b' and 'c' the confidence of one does not tell"):
+        evaluate(LABELS, LABELS, confidence=[0.5] * 3, metrics=RocAuc(scored_by="predicted", positive="a"))
+
+
+def test_a_class_without_a_score_is_told_and_may_be_taken_for_zero() -> None:
+    truth, scores = drawn(50)
+    scores[4, 1] = np.nan
+    row = one(table(truth, scores), RocAuc())
+    assert (math.isnan(row.value), row.reason) == (True, "1 row has no score for 'b'; absent=0 takes it for 0")
+    expected = sk.roc_auc_score(truth == "b", np.nan_to_num(scores[:, 1]))
+    assert one(table(truth, scores), RocAuc(absent=0, positive="b")).value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("truth", "metric", "why"),
+    [
+        (["a", "a", "b"], RocAuc(), "no truth is 'c'"),
+        (["a", "a", "a"], RocAuc(positive="a"), "all truths are 'a'"),
+        (["a", "a", "a"], AveragePrecision(positive="x", absent=0), "no truth is 'x'"),
+        (["a", "b", "c"], RocAuc(positive="x"), "3 rows have no score for 'x'"),
+    ],
+)
+def test_what_is_undefined_has_a_reason_and_no_value(truth: list[str], metric: Metric, why: str) -> None:
+    row = one(table(truth, np.array([[0.2, 0.3, 0.5], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])), metric)
+    assert (math.isnan(row.value), why in str(row.reason)) == (True, True)
+
+
+def test_the_values_of_the_classes_stand_in_the_data() -> None:
+    truth, scores = drawn(80)
+    told = one(table(truth, scores), RocAuc()).data["classes"]
+    expected = [sk.roc_auc_score(truth == label, scores[:, place]) for place, label in enumerate(LABELS)]
+    assert [each["label"] for each in told] == ["a", "b", "c"]
+    assert [each["value"] for each in told] == pytest.approx(expected)
+
+
+def test_a_certain_mistake_has_an_infinite_loss_unless_clipped() -> None:
+    shard = table(["a", "b"], np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]))
+    row = one(shard, LogLoss())
+    assert math.isnan(row.value)
+    assert "1 row has no probability, or 0, for the truth" in str(row.reason)
+    assert one(shard, LogLoss(clip=1e-15)).value == pytest.approx(-math.log(1e-15) / 2)
+
+
+@pytest.mark.parametrize("metric", [LogLoss(), Brier()])
+def test_scores_that_are_no_probabilities_are_refused_by_row(metric: Metric) -> None:
+    for scores, why in (([0.2, 0.2, 0.2], "add up to 0.6"), ([1.5, -0.5, 0.0], "outside 0 and 1")):
+        with pytest.raises(DataError, match=f"_index_ 1: .*{why}"):
+            one(table(["a", "b"], np.array([[0.5, 0.5, 0.0], scores])), metric)
+
+
+def reference_ece(sure: np.ndarray, right: np.ndarray, bins: int) -> tuple[float, float]:
+    apart, share = [], []
+    for place in range(bins):
+        chosen = (sure > place / bins) & (sure <= (place + 1) / bins)
+        if chosen.any():
+            apart.append(abs(sure[chosen].mean() - right[chosen].mean()))
+            share.append(chosen.mean())
+    return float(np.dot(apart, share)), max(apart)
+
+
+def test_calibration_error_is_the_mean_or_the_largest_of_its_bins() -> None:
+    truth, scores = drawn(300)
+    scores = scores + np.random.default_rng(0).uniform(0, 0.01, scores.shape)  # off the borders of bins
+    scores /= scores.sum(axis=1, keepdims=True)
+    shard = table(truth, scores)
+    mean, largest = reference_ece(scores.max(axis=1), LABELS[scores.argmax(axis=1)] == truth, 10)
+    assert one(shard, ExpectedCalibrationError()).value == pytest.approx(mean)
+    assert one(shard, ExpectedCalibrationError(norm="max")).value == pytest.approx(largest)
+    of_one, _ = reference_ece(scores[:, 1], truth == "b", 5)
+    metric = ExpectedCalibrationError(scored_by="classes", positive="b", bins=5)
+    assert one(shard, metric).value == pytest.approx(of_one)
+
+
+def test_bins_of_equal_mass_have_as_many_rows() -> None:
+    sure = np.linspace(0.01, 0.99, 100)
+    right = np.arange(100) % 2 == 0
+    shard = table(["a"] * 100, np.stack([sure, 1 - sure, 0 * sure], axis=1))
+    shard = shard.set_column(2, "truth", pa.array(np.where(right, "a", "b")))
+    metric = ExpectedCalibrationError(scored_by="classes", positive="a", bins=4, binning="mass")
+    parts = [slice(25 * i, 25 * i + 25) for i in range(4)]
+    expected = np.mean([abs(sure[p].mean() - right[p].mean()) for p in parts])
+    assert one(shard, metric).value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (lambda: RocAuc(scored_by="positive"), "needs positive"),
+        (lambda: RocAuc(scored_by="guess"), "scored_by='guess' must be one of classes"),  # type: ignore[arg-type]
+        (lambda: RocAuc(average="both"), "average='both' must be one of macro"),  # type: ignore[arg-type]
+        (lambda: LogLoss(clip=0.7), "clip=0.7"),
+        (lambda: Brier(absent=0.5), "absent=0.5 must be 0"),
+        (lambda: ExpectedCalibrationError(bins=0), "bins=0"),
+        (lambda: ExpectedCalibrationError(norm="l3"), "norm='l3'"),  # type: ignore[arg-type]
+        (lambda: ExpectedCalibrationError(scored_by="classes"), "needs positive"),
+    ],
+)
+def test_parameters_that_contradict_are_refused(wrong: Any, why: str) -> None:
+    with pytest.raises(SpecError, match=why):
+        wrong()
+
+
+# From outputs and arrays
+
+
+@pytest.mark.parametrize(("type", "labels"), [("text", ["x", "y"]), ("integer", [0, 10]), ("boolean", [True, False])])
+def test_scores_go_the_whole_path(type: str, labels: list[Any]) -> None:
+    truth = [labels[0], labels[1], labels[0], labels[1], labels[1]]
+    scores = [0.9, 0.4, 0.3, 0.2, 0.95]
+    prediction = [labels[0] if score > 0.5 else labels[1] for score in scores]
+    keys = [str(label).lower() for label in labels]
+    outputs = [
+        {"prediction": p, "confidence": {keys[0]: s, keys[1]: 1 - s}} for p, s in zip(prediction, scores, strict=True)
+    ]
+    data = Dataset.from_rows([{"input": i, "expected": t} for i, t in enumerate(truth)])
+    run = Runner(MemoryStore()).run(lambda i: outputs[i], data)
+    evaluation = Evaluator().evaluate(run, {"it": Prediction(type=type)})
+    assert evaluation.table("it")["confidence"].to_pylist() == [0.9, 0.6, 0.7, 0.8, 0.95]
+    table = Aggregator().aggregate([evaluation], [Measure("it", RocAuc(positive=labels[0]))]).table()
+    expected = sk.roc_auc_score([t == labels[0] for t in truth], scores)
+    assert table["value"].to_pylist() == [expected]
+    by_class = {labels[0]: scores, labels[1]: 1 - np.array(scores)}
+    arrays = evaluate(truth, prediction, scores=by_class, metrics=["roc_auc", "log_loss", "brier"])
+    assert arrays["roc_auc"].value == expected
+    saved = arrays.save(MemoryStore(), "saved").aggregation.table().to_pylist()
+    assert [row["value"] for row in saved] == [row.value for row in arrays.rows]
+
+
+@pytest.mark.parametrize(
+    ("confidence", "why"),
+    [({"cat": "high"}, "the score of 'cat' is the text 'high', not a number"), ({"cat": math.inf}, "finite")],
+)
+def test_scores_that_are_no_numbers_cost_their_row(confidence: Any, why: str) -> None:
+    with pytest.raises(DataError, match=why):
+        Prediction().score({"prediction": "cat", "confidence": confidence}, "cat")
+
+
+def test_labels_of_scores_are_of_the_type_of_the_prediction() -> None:
+    with pytest.raises(DataError, match="the label 'cat', which is no integer"):
+        Prediction(type="integer").score({"prediction": 1, "confidence": {"cat": 1}}, 1)
+    with pytest.raises(SpecError, match="scores have the label 1, but predictions are text"):
+        evaluate(["a"], ["a"], scores={1: [0.5]}, metrics="roc_auc")
+    with pytest.raises(SpecError, match="give either scores or confidence"):
+        evaluate(["a"], ["a"], scores={"a": [0.5]}, confidence=[0.5], metrics="roc_auc")
+    with pytest.raises(DataError, match="score of 'a' has 2"):
+        evaluate(["a"], ["a"], scores={"a": [0.5, 0.5]}, metrics="roc_auc")
+    with pytest.raises(DataError, match="score of 'a', row 0: is infinite"):
+        evaluate(["a"], ["a"], scores={"a": [math.inf]}, metrics="roc_auc")
+
+
+# Curves
+
+
+def test_curves_are_those_of_scikit_learn() -> None:
+    truth, scores = drawn(200)
+    positive, score = truth == "a", scores[:, 0]
+    curve = roc_curve(positive, score, points=10_000)
+    x, y, threshold = sk.roc_curve(positive, score, drop_intermediate=False)
+    np.testing.assert_allclose(np.stack([curve.x, curve.y, curve.threshold]), np.stack([x, y, threshold]))
+    curve = precision_recall_curve(positive, score, points=10_000)
+    precision, recall, threshold = sk.precision_recall_curve(positive, score)
+    np.testing.assert_allclose(curve.y, precision[:-1][::-1])
+    np.testing.assert_allclose(curve.x, recall[:-1][::-1])
+    np.testing.assert_allclose(curve.threshold, threshold[::-1])
+
+
+def test_a_thinned_curve_keeps_its_ends_and_its_area() -> None:
+    generator = np.random.default_rng(0)
+    positive = generator.random(20_000) < 0.1
+    score = generator.normal(positive, 1)
+    curve = roc_curve(positive, score, points=200)
+    assert len(curve.x) <= 202
+    assert (curve.x[0], curve.y[0], curve.x[-1], curve.y[-1]) == (0, 0, 1, 1)
+    assert np.trapezoid(curve.y, curve.x) == pytest.approx(sk.roc_auc_score(positive, score), abs=1e-3)
+
+
+def test_a_curve_of_one_kind_is_refused() -> None:
+    with pytest.raises(DataError, match="positive and rows that are not"):
+        roc_curve(np.array([True, True]), np.array([0.1, 0.2]))
+    with pytest.raises(DataError, match="rows that are positive"):
+        precision_recall_curve(np.array([False]), np.array([0.1]))
+
+
+def test_a_calibration_curve_has_the_bins_of_scikit_learn() -> None:
+    from sklearn.calibration import calibration_curve as reference
+
+    truth, scores = drawn(300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        share, mean = reference(truth == "a", scores[:, 0], n_bins=7)
+    curve = calibration_curve(truth == "a", scores[:, 0], bins=7)
+    np.testing.assert_allclose(np.stack([curve.x, curve.y]), np.stack([mean, share]))
