@@ -8,9 +8,10 @@ batched, the values are the same to the last bit.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids, registry, rows
+from evaluand.curves import Drawn
 from evaluand.dataset import Dataset
 from evaluand.disparity import DisparityRow, Kind, disparities, kinds_of
 from evaluand.errors import DataError, Fault, NotFound, SpecError
@@ -107,9 +109,20 @@ class Aggregation(Artifact):
 
     def disparities(self) -> pa.Table:
         """The table of disparities between groups."""
-        held = "disparities" in self.manifest["counts"]
-        batches = self.store.read("aggregations", self.id, "disparities") if held else ()
-        return pa.Table.from_batches(batches, rows.DISPARITIES)
+        return self._beside("disparities", rows.DISPARITIES)
+
+    def curves(self) -> pa.Table:
+        """The table of what the metrics have to draw: ROC and other curves, point by point."""
+        return self._beside("curves", rows.CURVES)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables that have rows, and `metrics`, which is the first."""
+        found = {"metrics": self.table(), "disparities": self.disparities(), "curves": self.curves()}
+        return {name: table for name, table in found.items() if name == "metrics" or table.num_rows}
+
+    def _beside(self, name: str, schema: pa.Schema) -> pa.Table:
+        batches = self.store.read("aggregations", self.id, name) if name in self.manifest["counts"] else ()
+        return pa.Table.from_batches(batches, schema)
 
 
 def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
@@ -207,9 +220,9 @@ class Aggregator:
             tables = {name: evaluation.columns(name) for name in evaluation.scorers}
             check_measures(measures, tables, dataset_of(evaluation).roles)
         found = [_measured(i, evaluation, measures) for i, evaluation in enumerate(evaluations)]
-        batch = _batch([row for values, _ in found for row in values], rows.METRICS)
-        apart = _batch([row for _, disparities in found for row in disparities], rows.DISPARITIES)
-        held = {"metrics": batch} | ({"disparities": apart} if apart.num_rows else {})
+        schemas = {"metrics": rows.METRICS, "disparities": rows.DISPARITIES, "curves": rows.CURVES}
+        made = {name: _batch([row for each in found for row in each[name]], s) for name, s in schemas.items()}
+        held = {name: batch for name, batch in made.items() if name == "metrics" or batch.num_rows}
         with drafted(store, "aggregations", id) as draft:
             for table, filled in held.items():
                 draft.append(table, filled)
@@ -274,11 +287,9 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _measured(
-    number: int, evaluation: Evaluation, measures: Sequence[Measure]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The values of every measure, in order, and the disparities; measures that group the same table alike share one
-    pass over it.
+def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table of an aggregation, by measure in order; measures that group the same table alike share
+    one pass over it.
     """
     dataset, repeated = dataset_of(evaluation), is_repeated(evaluation)
     alike: dict[tuple[str, Any, Any], list[int]] = {}
@@ -286,16 +297,31 @@ def _measured(
         alike.setdefault((measure.scorer, measure.by, measure.metric.over_targets), []).append(position)
     found: dict[int, list[dict[str, Any]]] = {}
     apart: dict[int, list[dict[str, Any]]] = {}
+    drawn: dict[int, list[dict[str, Any]]] = {}
     for (scorer, by, _), positions in alike.items():
         cut = shards(evaluation, scorer, dataset, tuple(dict.fromkeys(a for names in by for a in names)))
         metrics = [measures[position].metric for position in positions]
+        drawing = list(dict.fromkeys(m.drawn_by for m in metrics if m.drawn_by not in (None, *metrics)))
         groupings = [held_as(names) for names in by if names]
         with _told(scorer, metrics):
-            summary = summary_of_shards(cut, metrics, [(), *groupings], repeated=repeated)
-            values = [_metric_row(number, evaluation, scorer, row) for row in summary.rows()]
+            all_metrics = [*metrics, *filter(None, drawing)]
+            summary = summary_of_shards(cut, all_metrics, [(), *groupings], repeated=repeated)
+            values = [
+                _metric_row(number, evaluation, scorer, row)
+                for row in replace(summary, metrics=summary.metrics[: len(metrics)]).rows()
+            ]
         each = len(values) // len(positions)
         for i, position in enumerate(positions):
             found[position] = values[i * each : (i + 1) * each]
+            metric = metrics[i]
+            if metric.drawn_by is not None:
+                source = all_metrics.index(metric.drawn_by)
+                drawn[position] = [
+                    point
+                    for names in ((), *groupings)
+                    for target, group, one in summary.curves(source, names, _DRAWN_GROUPS)
+                    for point in _points(number, evaluation, scorer, metric, target, group, one)
+                ]
         for first, together in _together([measures[position] for position in positions]):
             measure = measures[positions[first]]
             rows = [
@@ -304,7 +330,8 @@ def _measured(
                 for row in disparities(summary, together, names, measure.disparities, name=measure.criterion)
             ]
             apart[positions[first]] = [_disparity_row(number, evaluation, scorer, row) for row in rows]
-    return [row for i in sorted(found) for row in found[i]], [row for i in sorted(apart) for row in apart[i]]
+    tables = {"metrics": found, "disparities": apart, "curves": drawn}
+    return {name: [row for i in sorted(table) for row in table[i]] for name, table in tables.items()}
 
 
 def _together(measures: Sequence[Measure]) -> Iterator[tuple[int, list[int]]]:
@@ -372,6 +399,9 @@ def shards(
             held.append(table.slice(start, stop - start))
     yield pa.concat_tables(held) if held else _without_rows(evaluation, scorer, columns)
 
+
+_DRAWN_GROUPS = 20
+"""A way of grouping into more groups has no curves by group, so that the table stays small."""
 
 _ATTRIBUTE = "by:"
 
@@ -463,6 +493,36 @@ def _disparity_row(number: int, evaluation: Evaluation, scorer: str, row: Dispar
         "n_groups": row.n_groups,
         **lists,
     }
+
+
+def _points(
+    number: int,
+    evaluation: Evaluation,
+    scorer: str,
+    metric: Metric,
+    target: str | None,
+    by: Mapping[str, str | None],
+    drawn: Drawn,
+) -> Iterator[dict[str, Any]]:
+    """The points of a curve as rows; an infinite threshold is none."""
+    of = {
+        "evaluation": number,
+        "scorer": scorer,
+        "metric": metric.kind,
+        "signature": metric.signature,
+        "run_digest": evaluation.manifest["spec"]["run"],
+        "target": target,
+        "by": list(told_as(by).items()),
+        "curve": drawn.kind,
+        "part": drawn.part,
+    }
+    points = drawn.points
+    numbers = {"x": points.x, "y": points.y, "threshold": points.threshold, "n": points.weight}
+    numbers |= {name: end for name, end in (("low", drawn.low), ("high", drawn.high)) if end is not None}
+    columns = {name: [v if math.isfinite(v) else None for v in column.tolist()] for name, column in numbers.items()}
+    for place in range(len(points.x)):
+        label = None if drawn.labels is None else drawn.labels[place]
+        yield of | {"label": label} | {name: column[place] for name, column in columns.items()}
 
 
 def is_repeated(evaluation: Evaluation) -> bool:

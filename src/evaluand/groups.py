@@ -32,6 +32,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluand.curves import Drawn
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.intervals import CLUSTER_TABLE
 from evaluand.labels import coded, label_column, score_matrix
@@ -142,6 +143,24 @@ class Summary:
         if confidence is not None:
             metric = replace(metric, confidence=confidence)  # type: ignore[call-arg]
         return [row for each in self._groupings(position, names) for row in self._rows(metric, position, each)]
+
+    def curves(self, position: int, names: By, most: int) -> Iterator[tuple[str | None, dict[str, str | None], Drawn]]:
+        """What a metric has to draw under one grouping: target, group and curve; nothing where groups are too many.
+
+        Args:
+            position: which of the metrics.
+            names: which of the groupings.
+            most: of how many groups curves are given.
+        """
+        metric = self.metrics[position]
+        for grouping in self._groupings(position, names):
+            keys = self.groups[grouping]
+            if grouping.over == "mean" or (names and len(keys) > most):
+                continue
+            found = metric.curves(self.states[position, grouping][_shown(metric)])
+            for group in _in_order(keys):
+                by = dict(zip(names, keys[group][1:], strict=True))
+                yield from ((keys[group][0], by, drawn) for drawn in found[group])
 
     def _groupings(self, position: int, names: By) -> Iterator[Grouping]:
         """By target, and over all targets where there are some and that is asked for."""
