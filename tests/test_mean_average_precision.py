@@ -218,7 +218,7 @@ def test_a_group_has_what_its_images_have() -> None:
 
 def test_the_curves_are_those_the_value_averages() -> None:
     images = drawn(7)
-    metric = MeanAveragePrecision(iou=(0.5, 0.75))
+    metric = MeanAveragePrecision(iou=(0.75, 0.5))
     prepared = metric.prepare(
         {
             "_index_": np.arange(len(images)),
@@ -226,12 +226,12 @@ def test_the_curves_are_those_the_value_averages() -> None:
         }
     )
     [found] = metric.curves(metric.state({**prepared, "_cluster_": np.arange(20)}, np.zeros(20, np.int64), 1))
-    assert list(found) == [(label, iou) for label in "abc" for iou in (0.5, 0.75)]
-    for (label, iou), curve in found.items():
-        one = average_precision_by_label(*flat(images), iou=iou)[label]
-        assert curve.recall.tolist() == one.recall.tolist()
-        assert curve.precision.tolist() == one.precision.tolist()
-        assert (np.diff(curve.confidence) < 0).all()
+    assert [(one.kind, one.part) for one in found] == [("precision_recall", label) for label in "abc"]
+    for one in found:
+        whole = average_precision_by_label(*flat(images), iou=0.5)[one.part]
+        assert one.points.x.tolist() == whole.recall.tolist()
+        assert one.points.y.tolist() == whole.precision.tolist()
+        assert (np.diff(one.points.threshold) < 0).all()
 
 
 # Images without a score

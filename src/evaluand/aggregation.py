@@ -8,17 +8,20 @@ batched, the values are the same to the last bit.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids, registry, rows
+from evaluand.curves import Drawn
 from evaluand.dataset import Dataset
 from evaluand.disparity import DisparityRow, Kind, disparities, kinds_of
 from evaluand.errors import DataError, Fault, NotFound, SpecError
@@ -108,9 +111,20 @@ class Aggregation(Artifact):
 
     def disparities(self) -> pa.Table:
         """The table of disparities between groups."""
-        held = "disparities" in self.manifest["counts"]
-        batches = self.store.read("aggregations", self.id, "disparities") if held else ()
-        return pa.Table.from_batches(batches, rows.DISPARITIES)
+        return self._beside("disparities", rows.DISPARITIES)
+
+    def curves(self) -> pa.Table:
+        """The table of what the metrics have to draw: ROC and other curves, point by point."""
+        return self._beside("curves", rows.CURVES)
+
+    def tables(self) -> dict[str, pa.Table]:
+        """The tables that have rows, and `metrics`, which is the first."""
+        found = {"metrics": self.table(), "disparities": self.disparities(), "curves": self.curves()}
+        return {name: table for name, table in found.items() if name == "metrics" or table.num_rows}
+
+    def _beside(self, name: str, schema: pa.Schema) -> pa.Table:
+        batches = self.store.read("aggregations", self.id, name) if name in self.manifest["counts"] else ()
+        return pa.Table.from_batches(batches, schema)
 
 
 def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
@@ -208,9 +222,9 @@ class Aggregator:
             tables = {name: evaluation.columns(name) for name in evaluation.scorers}
             check_measures(measures, tables, dataset_of(evaluation).roles)
         found = [_measured(i, evaluation, measures) for i, evaluation in enumerate(evaluations)]
-        batch = _batch([row for values, _ in found for row in values], rows.METRICS)
-        apart = _batch([row for _, disparities in found for row in disparities], rows.DISPARITIES)
-        held = {"metrics": batch} | ({"disparities": apart} if apart.num_rows else {})
+        schemas = {"metrics": rows.METRICS, "disparities": rows.DISPARITIES, "curves": rows.CURVES}
+        made = {name: _batch([row for each in found for row in each[name]], s) for name, s in schemas.items()}
+        held = {name: batch for name, batch in made.items() if name == "metrics" or batch.num_rows}
         with drafted(store, "aggregations", id) as draft:
             for table, filled in held.items():
                 draft.append(table, filled)
@@ -275,17 +289,31 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _measured(
-    number: int, evaluation: Evaluation, measures: Sequence[Measure]
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The values of every measure, in order, and the disparities, as rows of tables."""
+def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of every table of an aggregation, by measure in order."""
     dataset = dataset_of(evaluation)
-    values, apart = measured(measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation))
+    found = measured(measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation))
     beside = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
-    return (
-        [beside | {"scorer": scorer} | _metric_row(row) for scorer, row in values],
-        [beside | {"scorer": scorer} | _disparity_row(row) for scorer, row in apart],
-    )
+    return {
+        "metrics": [beside | {"scorer": scorer} | _metric_row(row) for scorer, row in found.values],
+        "disparities": [beside | {"scorer": scorer} | _disparity_row(row) for scorer, row in found.disparities],
+        "curves": [beside | {"scorer": scorer} | point for scorer, curve in found.curves for point in _points(*curve)],
+    }
+
+
+class _Curve(NamedTuple):
+    metric: Metric
+    target: str | None
+    by: Mapping[str, str | None]
+    drawn: Drawn
+
+
+class Measured(NamedTuple):
+    """What measures come to, each beside its scorer."""
+
+    values: list[tuple[str, MetricRow]]
+    disparities: list[tuple[str, DisparityRow]]
+    curves: list[tuple[str, _Curve]]
 
 
 def measured(
@@ -293,36 +321,44 @@ def measured(
     tables: Callable[[str, Sequence[str]], Iterable[pa.Table]],
     *,
     repeated: bool = False,
-) -> tuple[list[tuple[str, MetricRow]], list[tuple[str, DisparityRow]]]:
-    """The values of every measure, in order, and the disparities, each beside its scorer.
+    drawn: bool = True,
+) -> Measured:
+    """The values, disparities and curves of every measure, in order.
 
     Measures that group the same table alike share one pass over it.
 
     Args:
         tables: gives the table of a scorer in shards, with attributes beside its columns (`held_as`).
         repeated: examples have several replications.
+        drawn: whether curves are wanted.
     """
     alike: dict[tuple[str, Any, Any], list[int]] = {}
     for position, measure in enumerate(measures):
         alike.setdefault((measure.scorer, measure.by, measure.metric.over_targets), []).append(position)
-    found: dict[int, list[tuple[str, MetricRow]]] = {}
-    apart: dict[int, list[tuple[str, DisparityRow]]] = {}
+    of: list[Measured] = [Measured([], [], []) for _ in measures]
     for (scorer, by, _), positions in alike.items():
         metrics = [measures[position].metric for position in positions]
-        groupings = [held_as(names) for names in by if names]
+        drawing = [metric.drawn_by if drawn else None for metric in metrics]
+        every = [*metrics, *(source for source in drawing if source is not None and source not in metrics)]
+        names = [(), *(held_as(each) for each in by if each)]
         with _told(scorer, metrics):
-            cut = tables(scorer, tuple(dict.fromkeys(a for names in by for a in names)))
-            summary = summary_of_shards(cut, metrics, [(), *groupings], repeated=repeated)
-            values = [(scorer, row._replace(by=told_as(row.by))) for row in summary.rows()]
-        each = len(values) // len(positions)
-        for i, position in enumerate(positions):
-            found[position] = values[i * each : (i + 1) * each]
+            cut = tables(scorer, tuple(dict.fromkeys(a for each in by for a in each)))
+            summary = summary_of_shards(cut, every, names, repeated=repeated)
+            summary.check_missing(range(len(metrics)))
+            for place, position in enumerate(positions):
+                rows = (row for each in names for row in summary.values(place, each))
+                of[position].values.extend((scorer, row._replace(by=told_as(row.by))) for row in rows)
+                source = drawing[place]
+                if source is not None:
+                    found = (curve for each in names for curve in summary.curves(every.index(source), each, _DRAWN))
+                    curves = (_Curve(metrics[place], target, told_as(of_group), one) for target, of_group, one in found)
+                    of[position].curves.extend((scorer, curve) for curve in curves)
         for together in _together([measures[position] for position in positions]):
             first = positions[together[0]]
             kinds, name = measures[first].disparities, measures[first].criterion
-            rows = (row for names in groupings for row in disparities(summary, together, names, kinds, name=name))
-            apart[first] = [(scorer, _told_disparity(row)) for row in rows]
-    return [row for i in sorted(found) for row in found[i]], [row for i in sorted(apart) for row in apart[i]]
+            apart = (row for each in names[1:] for row in disparities(summary, together, each, kinds, name=name))
+            of[first].disparities.extend((scorer, _told_disparity(row)) for row in apart)
+    return Measured(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
 
 
 def _together(measures: Sequence[Measure]) -> Iterable[list[int]]:
@@ -401,6 +437,9 @@ def shards(
     yield pa.concat_tables(held) if held else _without_rows(evaluation, scorer, columns)
 
 
+_DRAWN = 20
+"""A way of grouping into more groups has no curves by group, so that the table stays small."""
+
 _ATTRIBUTE = "by:"
 
 
@@ -468,6 +507,19 @@ def _disparity_row(row: DisparityRow) -> dict[str, Any]:
         **{name: None if group is None else list(group.items()) for name, group in ends.items()},
         **{name: [list(group.items()) for group in getattr(row, name)] for name in ("small", "undefined")},
     }
+
+
+def _points(metric: Metric, target: str | None, by: Mapping[str, str | None], drawn: Drawn) -> Iterator[dict[str, Any]]:
+    """The points of a curve as rows; an infinite threshold is none."""
+    of = {"metric": metric.kind, "signature": metric.signature, "target": target, "by": list(by.items())}
+    of |= {"curve": drawn.kind, "part": drawn.part}
+    points = drawn.points
+    numbers = {"x": points.x, "y": points.y, "threshold": points.threshold, "n": points.weight}
+    numbers |= {name: end for name, end in (("low", drawn.low), ("high", drawn.high)) if end is not None}
+    columns = {name: [v if math.isfinite(v) else None for v in column.tolist()] for name, column in numbers.items()}
+    for place in range(len(points.x)):
+        label = None if drawn.labels is None else drawn.labels[place]
+        yield of | {"label": label} | {name: column[place] for name, column in columns.items()}
 
 
 def is_repeated(evaluation: Evaluation) -> bool:

@@ -103,8 +103,9 @@ def evaluate(
     check_measures(measures, {SCORER: columns.scorer.readable}, columns.roles)
     table = columns.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
-    values, apart = measured(measures, lambda _, __: shards)
-    return ArrayEvaluation(tuple(row for _, row in values), tuple(row for _, row in apart), tuple(measures), columns)
+    found = measured(measures, lambda _, __: shards, drawn=False)
+    values, apart = tuple(row for _, row in found.values), tuple(row for _, row in found.disparities)
+    return ArrayEvaluation(values, apart, tuple(measures), columns)
 
 
 @dataclass(frozen=True)

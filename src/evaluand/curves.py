@@ -1,4 +1,4 @@
-"""Curves of scores, for reports: ROC, precision against recall, and calibration, as few points as are needed to draw.
+"""Curves for reports: ROC, precision against recall, calibration and residuals, as few points as are needed to draw.
 
 A curve of a million rows has up to a million points; it is thinned to those that a line through `points` places passes,
 always with both ends. A value such as the area is not taken from a thinned curve: see the metrics.
@@ -6,11 +6,21 @@ always with both ends. A value such as the area is not taken from a thinned curv
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from evaluand.errors import DataError
+
+Kind = Literal["roc", "precision_recall", "calibration", "residuals", "confusion"]
+"""What there is to draw. The points of `confusion` are the cells of a matrix that are not empty."""
+
+POINTS: Final = 200
+"""How many points of one curve are kept for reports."""
+
+PARTS: Final = 20
+"""Of how many classes curves are kept; of more, those with the most rows."""
 
 
 class Curve(NamedTuple):
@@ -27,6 +37,26 @@ class Curve(NamedTuple):
     y: np.ndarray
     threshold: np.ndarray
     weight: np.ndarray
+
+
+class Drawn(NamedTuple):
+    """What a metric has to draw of one group.
+
+    Attributes:
+        kind: what it is.
+        part: of which class; of a confusion matrix the truth. None where it is of all rows, or of classes put together.
+        points: see `Curve`.
+        low: lower ends of the intervals of y, if they have some; of residuals the 5 % quantile.
+        high: upper ends; of residuals the 95 % quantile.
+        labels: what each point stands for: of a confusion matrix the prediction.
+    """
+
+    kind: Kind
+    part: str | None
+    points: Curve
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    labels: Sequence[str | None] | None = None
 
 
 def roc_curve(positive: np.ndarray, score: np.ndarray, weight: np.ndarray | None = None, *, points: int = 500) -> Curve:
@@ -50,8 +80,7 @@ def roc_curve(positive: np.ndarray, score: np.ndarray, weight: np.ndarray | None
     if not right[-1] > 0 or not wrong[-1] > 0:
         raise DataError("a ROC curve needs rows that are positive and rows that are not")
     x, y = wrong / wrong[-1], right / right[-1]
-    kept = _kept(x + y, points)
-    return Curve(x[kept], y[kept], threshold[kept], (right + wrong)[kept])
+    return thinned(Curve(x, y, threshold, right + wrong), x + y, points)
 
 
 def precision_recall_curve(
@@ -72,8 +101,8 @@ def precision_recall_curve(
         raise DataError("a curve of precision against recall needs rows that are positive")
     counted = right + wrong > 0
     threshold, right, wrong = threshold[counted], right[counted], wrong[counted]
-    kept = _kept(right / right[-1] + (right + wrong) / (right + wrong)[-1], points)
-    return Curve(*(part[kept] for part in (right / right[-1], right / (right + wrong), threshold, right + wrong)))
+    recall, seen = right / right[-1], right + wrong
+    return thinned(Curve(recall, right / seen, threshold, seen), recall + seen / seen[-1], points)
 
 
 def calibration_curve(
@@ -94,6 +123,63 @@ def calibration_curve(
     return Curve((sure[used] / total[used]), right[used] / total[used], edges[1:][used], total[used])
 
 
+def residual_curve(
+    truth: np.ndarray,
+    prediction: np.ndarray,
+    weight: np.ndarray | None = None,
+    *,
+    points: int = POINTS,
+    bins: int = 20,
+) -> Drawn:
+    """The error, truth − prediction, against the prediction: of each row, or of many rows in bins of like predictions.
+
+    A bin has the median of its errors and the range that holds all but the lowest and the highest 5 % of them. Bins are
+    of equal weight; none parts equal predictions.
+
+    Args:
+        weight: of each row.
+        points: of more rows than these, bins are made.
+        bins: how many.
+
+    Example:
+        >>> drawn = residual_curve(np.array([1.0, 5.0]), np.array([2.0, 1.5]))
+        >>> drawn.points.x.tolist(), drawn.points.y.tolist(), drawn.low is None
+        ([1.5, 2.0], [3.5, -1.0], True)
+    """
+    each = np.ones(len(truth)) if weight is None else weight
+    order = np.lexsort((truth, prediction))[each[np.lexsort((truth, prediction))] > 0]
+    x, error, each = prediction[order], (truth - prediction)[order], each[order]
+    if len(x) <= points:
+        return Drawn("residuals", None, Curve(x, error, np.full(len(x), np.nan), each))
+    below = (np.cumsum(each) - each)[np.searchsorted(x, x)]
+    of = np.minimum((below / each.sum() * bins).astype(np.int64), bins - 1)
+    starts = np.flatnonzero(np.diff(of, prepend=-1))
+    total = np.add.reduceat(each, starts)
+    ends = np.append(starts[1:], len(x))
+    quantiles = np.array([_quantiles(error[a:b], each[a:b]) for a, b in zip(starts, ends, strict=True)])
+    low, middle, high = quantiles.T
+    curve = Curve(np.add.reduceat(x * each, starts) / total, middle, x[ends - 1], total)
+    return Drawn("residuals", None, curve, low, high)
+
+
+def _quantiles(values: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The least value at or below which 5, 50 and 95 % of the weight lie."""
+    order = np.argsort(values)
+    reached = np.cumsum(weight[order])
+    places = np.searchsorted(reached, np.array([0.05, 0.5, 0.95]) * reached[-1] * (1 - 1e-12))
+    return np.asarray(values[order][places])
+
+
+def named(label: object) -> str:
+    """A label as the name of a part.
+
+    Example:
+        >>> named("cat"), named(3), named(True)
+        ('cat', '3', 'true')
+    """
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
 def _above(
     positive: np.ndarray, score: np.ndarray, weight: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -104,6 +190,17 @@ def _above(
     each = np.ones(len(order)) if weight is None else weight[order]
     right, wrong = (np.cumsum(each * of)[ends] for of in (positive[order], ~positive[order]))
     return tuple(np.concatenate([[first], part]) for first, part in ((np.inf, ordered[ends]), (0, right), (0, wrong)))  # type: ignore[return-value]
+
+
+def thinned(curve: Curve, along: np.ndarray, points: int) -> Curve:
+    """A curve with fewer points: those that lie evenly along it, with both its ends.
+
+    Args:
+        along: how far along the curve each point lies, never falling.
+        points: how many to keep at most, and never less than two.
+    """
+    kept = _kept(along, points)
+    return Curve(*(part[kept] for part in curve))
 
 
 def _kept(along: np.ndarray, points: int) -> np.ndarray:

@@ -53,7 +53,7 @@ def tables_of(artifact: Artifact) -> list[str]:
         return ["responses", "spans", "examples"]
     if isinstance(artifact, Evaluation):
         return ["tidy", *artifact.scorers]
-    return ["metrics"] if isinstance(artifact, Aggregation) else ["examples"]
+    return ["metrics", "curves"] if isinstance(artifact, Aggregation) else ["examples"]
 
 
 def statuses_of(artifact: Artifact, table: str) -> tuple[str, ...]:
@@ -210,7 +210,7 @@ _Columns = dict[str, tuple[pa.Field, Any]]
 
 def _batches(artifact: Artifact, table: str) -> Iterator[pa.RecordBatch]:
     if isinstance(artifact, Aggregation):
-        return iter([_metrics(artifact)])
+        return iter([_summarised(artifact, artifact.table() if table == "metrics" else artifact.curves())])
     if isinstance(artifact, Evaluation):
         return _scores(artifact, artifact.scorers if table == "tidy" else [table])
     if isinstance(artifact, Dataset) or table == "examples":
@@ -288,9 +288,8 @@ def _scores(evaluation: Evaluation, scorers: Sequence[str]) -> Iterator[pa.Recor
             yield _batch(found)
 
 
-def _metrics(aggregation: Aggregation) -> pa.RecordBatch:
-    table = aggregation.table().combine_chunks()
-    (batch,) = table.to_batches() or [pa.RecordBatch.from_pylist([], rows.METRICS)]
+def _summarised(aggregation: Aggregation, table: pa.Table) -> pa.RecordBatch:
+    (batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
     evaluations = aggregation.manifest["provenance"]["evaluations"]
     names = [_name(aggregation, id) for id in evaluations]
     groups = [dict(by) for by in batch.column("by").to_pylist()]
@@ -305,7 +304,7 @@ def _metrics(aggregation: Aggregation) -> pa.RecordBatch:
     found["by"] = rows.json_field("by"), pa.array([ids.encode(list(by)).decode() for by in groups], pa.string())
     for name in attributes:
         found[f"attribute.{name}"] = text, pa.array([by.get(name) for by in groups], pa.string())
-    _keep(found, batch, *(n for n in rows.METRICS.names if n not in ("evaluation", "scorer", "metric", "target", "by")))
+    _keep(found, batch, *(n for n in batch.schema.names if n not in found and n != "evaluation"))
     return _batch(found)
 
 

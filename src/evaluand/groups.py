@@ -32,6 +32,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluand.curves import Drawn
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.intervals import CLUSTER_TABLE
 from evaluand.labels import coded, label_column, score_matrix
@@ -125,8 +126,7 @@ class Summary:
         Raises:
             DataError: a metric refuses missing rows and there are some.
         """
-        for metric in self.metrics:
-            self._refuse_missing(metric)
+        self.check_missing(range(len(self.metrics)))
         by = sorted(self.by, key=bool)
         return [row for position in range(len(self.metrics)) for names in by for row in self.values(position, names)]
 
@@ -143,12 +143,39 @@ class Summary:
             metric = replace(metric, confidence=confidence)  # type: ignore[call-arg]
         return [row for each in self._groupings(position, names) for row in self._rows(metric, position, each)]
 
+    def curves(self, position: int, names: By, most: int) -> Iterator[tuple[str | None, dict[str, str | None], Drawn]]:
+        """What a metric has to draw under one grouping: target, group and curve; nothing where groups are too many.
+
+        Args:
+            position: which of the metrics.
+            names: which of the groupings.
+            most: of how many groups curves are given.
+        """
+        metric = self.metrics[position]
+        for grouping in self._groupings(position, names):
+            keys = self.groups[grouping]
+            if grouping.over == "mean" or (names and len(keys) > most):
+                continue
+            found = metric.curves(self.states[position, grouping][_shown(metric)])
+            for group in _in_order(keys):
+                by = dict(zip(names, keys[group][1:], strict=True))
+                yield from ((keys[group][0], by, drawn) for drawn in found[group])
+
     def _groupings(self, position: int, names: By) -> Iterator[Grouping]:
         """By target, and over all targets where there are some and that is asked for."""
         yield Grouping(names)
         over = self.metrics[position].over_targets
         if over and any(key[0] is not None for key in self.groups[Grouping(names)]):
             yield Grouping(names, over)
+
+    def check_missing(self, positions: Iterable[int]) -> None:
+        """Stops at metrics that refuse missing rows.
+
+        Raises:
+            DataError: there are some.
+        """
+        for position in positions:
+            self._refuse_missing(self.metrics[position])
 
     def _refuse_missing(self, metric: Metric) -> None:
         count, first = self.missing[_way(metric)]

@@ -30,6 +30,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from evaluand.curves import Drawn
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.ids import encode
 from evaluand.intervals import CLUSTER_TABLE, merge_clusters
@@ -299,6 +300,15 @@ class Metric(ABC):
             for members in groups
         ]
         return Values(value, nothing, nothing, reason, [{"targets": len(members)} for members in groups])
+
+    @property
+    def drawn_by(self) -> Metric | None:
+        """The metric whose state has the curves of this one: itself where that holds the rows; None without curves."""
+        return None
+
+    def curves(self, state: State) -> list[list[Drawn]]:
+        """What a report can draw of each group of a state; nothing of one where the curve is undefined."""
+        return [[] for _ in state["n"]]
 
     @property
     def spec(self) -> dict[str, Any]:

@@ -5,6 +5,8 @@
     spans        what happened inside the calls
     scores/NAME  one row per response (and target): what a scorer gave
     metrics      one row per metric and group: what everything comes to
+    disparities  one row per metric and way of grouping: how far groups lie apart
+    curves       points of ROC and other curves, and cells of confusion matrices, for reports
     pairs        one row per two evaluations compared by a metric; `ranking` and `flips` belong to it
 
 The key of a row is `_index_` (which example), `replication` (which repeat), `_response_index_` (which of several
@@ -153,6 +155,27 @@ DISPARITIES: Final = pa.schema(
     ]
 )
 """How far the groups of a metric lie apart; `over` are the attributes they are made by."""
+
+CURVES: Final = pa.schema(
+    [
+        pa.field("evaluation", pa.int32(), nullable=False),
+        pa.field("scorer", pa.string(), nullable=False),
+        pa.field("metric", pa.string(), nullable=False),
+        pa.field("signature", pa.string(), nullable=False),
+        pa.field("run_digest", pa.string(), nullable=False),
+        pa.field("target", pa.string()),
+        pa.field("by", _GROUP, nullable=False),
+        pa.field("curve", pa.string(), nullable=False),
+        pa.field("part", pa.string()),
+        pa.field("label", pa.string()),
+        *(pa.field(name, pa.float64(), nullable=False) for name in ("x", "y")),
+        *(pa.field(name, pa.float64()) for name in ("low", "high", "threshold")),
+        pa.field("n", pa.float64(), nullable=False),
+    ]
+)
+"""Points of what metrics have to draw, curve by curve and part by part; see `evaluand.curves` for what stands in them.
+`part` is the class a curve is of, in a confusion matrix the truth; `label` is there the prediction; `n` are rows, or
+their weight."""
 
 PAIRS: Final = pa.schema(
     [

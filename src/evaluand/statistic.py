@@ -162,7 +162,7 @@ class Statistic(Metric):
         value, low, high = (np.full(n.shape, np.nan) for _ in range(3))
         reasons: list[str | None] = [NO_ROWS] * len(n)
         data: list[dict[str, Any]] = [{"n": int(rows)} for rows in n]
-        clusters, effective = _clusters(state)
+        clusters, effective = clusters_of(state)
         for group, rows in self.rows_of(state):
             arranged = self.arranged(rows)
             value[group] = self._values(arranged, arranged[WEIGHT][None])[0]
@@ -207,7 +207,7 @@ class Statistic(Metric):
             )
         table = _table(state)
         _, without = self.replicates(state)
-        _, effective = _clusters(state)
+        _, effective = clusters_of(state)
         ends = np.full((len(groups), 2), np.nan)
         for place, members in enumerate(groups):
             blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
@@ -286,7 +286,7 @@ def _by_group_in(state: State) -> list[str]:
     return [name for name in state if not name.startswith(_PREFIX) and name not in (*_CLUSTERS, LABELS)]
 
 
-def _clusters(state: State) -> tuple[np.ndarray, np.ndarray]:
+def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
     """How many clusters with weight each group has, and how many of equal weight would tell as much (Kish)."""
     n_groups = len(state["n"])
     if "cluster_key" not in state:

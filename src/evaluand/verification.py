@@ -99,9 +99,7 @@ def _evaluation(store: Store, id: str) -> tuple[str, object]:
 
 
 def _aggregation(store: Store, id: str) -> tuple[str, object]:
-    aggregation = Aggregation(store, id)
-    tables = {"metrics": aggregation.table(), "disparities": aggregation.disparities()}
-    held = {name: table for name, table in tables.items() if name == "metrics" or table.num_rows}
+    held = Aggregation(store, id).tables()
     batches = [batch for table in held.values() for batch in table.combine_chunks().to_batches()]
     counts = {name: table.num_rows for name, table in held.items()}
     return (table_digest(*batches) if batches else "no rows"), counts

@@ -21,6 +21,7 @@ from evaluand.provenance import origins
 from evaluand.report.facts import (
     Facts,
     Names,
+    curves_facts,
     dataset_facts,
     disparities_facts,
     evaluation_facts,
@@ -128,7 +129,8 @@ def _facts(
         return facts | evaluation_facts(evaluation, graded, examples, **chosen)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
-        return facts | {"metrics": metrics_facts(aggregation), "disparities": disparities_facts(aggregation)}
+        tables = {"metrics": metrics_facts, "disparities": disparities_facts, "curves": curves_facts}
+        return facts | {name: table(aggregation) for name, table in tables.items()}
     if kind == "comparisons":
         return facts | {"comparison": Comparison(store, id).to_dict()}
     return facts | dataset_facts(Dataset.stored(store, id), examples)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evaluand.curves import POINTS, Curve, precision_recall_curve
 from evaluand.metrics.one_vs_rest import OneVsRest, Ties
 
 
@@ -29,6 +30,10 @@ class AveragePrecision(OneVsRest):
     """
 
     kind = "average_precision"
+    drawn = "precision_recall"
+
+    def curve(self, positive: np.ndarray, score: np.ndarray, weight: np.ndarray) -> Curve:
+        return precision_recall_curve(positive, score, weight, points=POINTS)
 
     def of_ties(self, ties: Ties) -> np.ndarray:
         positive = np.cumsum(ties.positive[:, ::-1], axis=1)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from evaluand.counts import Confusion, confusion, plain_number
-from evaluand.metric import Columns
+from evaluand.curves import PARTS, Curve, Drawn, named
+from evaluand.metric import WEIGHT, Columns, Metric, State
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +35,23 @@ class ConfusionMatrix(Confusion):
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         return np.asarray(weight.sum(axis=1))
+
+    @property
+    def drawn_by(self) -> Metric:
+        return self
+
+    def curves(self, state: State) -> list[list[Drawn]]:
+        """Each truth with itself and the predictions it met: x is their place, y their share of the truth's rows."""
+        found: list[list[Drawn]] = [[] for _ in state["n"]]
+        for group, rows in self.rows_of(state):
+            classes, table = confusion(rows, rows[WEIGHT], PARTS)
+            names = [None if label is None else named(label) for label in classes]
+            for own, (name, row) in enumerate(zip(names, table, strict=True)):
+                places = np.flatnonzero((row > 0) | ((np.arange(len(row)) == own) & (row.sum() > 0)))
+                cells = row[places]
+                curve = Curve(places.astype(np.float64), cells / row.sum(), np.full(len(places), np.nan), cells)
+                found[group].append(Drawn("confusion", name, curve, labels=[names[i] for i in places]))
+        return found
 
     def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         classes, table = confusion(rows, weight)

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from evaluand.metric import VALUE, Columns, Reduce, State, Values, numbers
+from evaluand.metric import VALUE, Columns, Metric, Reduce, State, Values, numbers
 from evaluand.metrics.student import Student
 
 TRUTH, PREDICTION = "truth", "prediction"
@@ -59,6 +59,15 @@ class MeanError(PartlyDefined):
     @property
     def columns(self) -> tuple[str, ...]:
         return (TRUTH, PREDICTION)
+
+    @property
+    def drawn_by(self) -> Metric | None:
+        """Residuals, where each of them is of one answer."""
+        from evaluand.metrics.residuals import Residuals  # which reads truth and prediction as this module says
+
+        if self.reduce not in Residuals.reductions:
+            return None
+        return Residuals(reduce=self.reduce, over_targets=self.over_targets, weighted=self.weighted)
 
     @abstractmethod
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:

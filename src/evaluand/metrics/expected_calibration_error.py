@@ -9,9 +9,11 @@ import numpy as np
 
 from evaluand.class_scores import CONFIDENCE, SCORES, OfScores, ScoredBy, probabilities
 from evaluand.counts import PREDICTION, TRUTH
+from evaluand.curves import Curve, Drawn, named
 from evaluand.errors import SpecError
-from evaluand.metric import Columns, numbers, refuse, whole_of
-from evaluand.statistic import Statistic
+from evaluand.intervals import wilson
+from evaluand.metric import WEIGHT, Columns, Metric, State, numbers, refuse, whole_of
+from evaluand.statistic import Statistic, clusters_of
 
 Binning = Literal["width", "mass"]
 Norm = Literal["l1", "max"]
@@ -86,6 +88,25 @@ class ExpectedCalibrationError(OfScores, Statistic):
         share, apart = self._bins(rows, weight)
         return np.asarray((share * apart).sum(axis=1) if self.norm == "l1" else apart.max(axis=1))
 
+    @property
+    def drawn_by(self) -> Metric:
+        return self
+
+    def curves(self, state: State) -> list[list[Drawn]]:
+        """How often rows of each bin are right; with intervals where rows are independent of each other."""
+        found: list[list[Drawn]] = [[] for _ in state["n"]]
+        clusters, _ = clusters_of(state)
+        for group, rows in self.rows_of(state):
+            there = rows[WEIGHT] > 0
+            sure, right, weight = (rows[name][there] for name in (*self.keeps, WEIGHT))
+            curve, effective = _reliability(sure, right, weight, binned(sure, self.bins, self.binning))
+            part = None if self.label is None else named(self.label)
+            low, high = None, None
+            if self.confidence is not None and clusters[group] == len(sure):
+                low, high = wilson(curve.y * effective, effective, self.confidence)
+            found[group] = [Drawn("calibration", part, curve, low, high)] if len(sure) else []
+        return found
+
     def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """How many bins have rows."""
         return {"bins": len(np.unique(rows[_BIN]))}
@@ -97,6 +118,15 @@ class ExpectedCalibrationError(OfScores, Statistic):
             for values in (1.0, rows["sure"], rows["right"])
         )
         return total / total.sum(axis=1, keepdims=True), np.abs(sure - right) / np.where(total > 0, total, np.inf)
+
+
+def _reliability(sure: np.ndarray, right: np.ndarray, weight: np.ndarray, bins: np.ndarray) -> tuple[Curve, np.ndarray]:
+    """Of each bin with rows: mean confidence, share that is right, the highest confidence, weight; and Kish's size."""
+    _, of = np.unique(bins, return_inverse=True)
+    total, confidence, share, square = (np.bincount(of, weight * each) for each in (1.0, sure, right, weight))
+    highest = np.full(len(total), -np.inf)
+    np.maximum.at(highest, of, sure)
+    return Curve(confidence / total, share / total, highest, total), total * total / square
 
 
 def binned(sure: np.ndarray, bins: int, binning: Binning) -> np.ndarray:

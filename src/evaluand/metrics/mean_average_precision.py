@@ -12,6 +12,7 @@ import numpy as np
 import orjson
 import pyarrow as pa
 
+from evaluand.curves import PARTS, POINTS, Curve, Drawn, named, thinned
 from evaluand.detection import (
     Boxes,
     Definition,
@@ -26,7 +27,7 @@ from evaluand.detection import (
 )
 from evaluand.errors import DataError, SpecError
 from evaluand.intervals import count_rows
-from evaluand.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, State, refuse, refuse_empty
+from evaluand.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, Metric, State, refuse, refuse_empty
 from evaluand.statistic import BLOCK, Statistic
 
 _BOXES: Final = "boxes"
@@ -39,14 +40,6 @@ _TRUTH, _DETECTED, _IMAGE, _TO_ZERO, _TO_ONE = range(5)
 number of boxes may be wrong, or right."""
 
 COCO: Final = "0.50:0.95"
-
-
-class Curve(NamedTuple):
-    """Recall and precision of one class at one threshold, after each step from the surest detection down."""
-
-    recall: np.ndarray
-    precision: np.ndarray
-    confidence: np.ndarray
 
 
 class _Label(NamedTuple):
@@ -214,16 +207,28 @@ class MeanAveragePrecision(Statistic):
         }
         return _counts(rows["sort"]) | ({"labels": labels} if labels else {})
 
-    def curves(self, state: State) -> list[dict[tuple[str | int | None, float], Curve]]:
-        """For each group of a state the curve of each label at each threshold."""
-        found: list[dict[tuple[str | int | None, float], Curve]] = [{} for _ in state["n"]]
+    @property
+    def drawn_by(self) -> Metric:
+        return self
+
+    def curves(self, state: State) -> list[list[Drawn]]:
+        """Recall and precision of each label at the least threshold, after each step from the surest detection down."""
+        found: list[list[Drawn]] = [[] for _ in state["n"]]
         for group, each in self.rows_of(state):
             rows = self.arranged(each)
-            for label in self._labels(rows, rows[WEIGHT][None]):
-                for level, iou in enumerate(self.thresholds):
-                    recall, precision = label.curve(level, label.last, self._rules)
-                    found[group][label.name, iou] = Curve(recall[0], precision[0], label.confidence[label.last])
+            labels = list(self._labels(rows, rows[WEIGHT][None]))
+            most = sorted(range(len(labels)), key=lambda place: -float(labels[place].total[0]))[:PARTS]
+            for label in [labels[place] for place in sorted(most)]:
+                if label.total[0] > 0 and len(label.last):
+                    part = None if label.name is None else named(label.name)
+                    found[group].append(Drawn("precision_recall", part, self._curve(label)))
         return found
+
+    def _curve(self, label: _Label) -> Curve:
+        level = int(np.argmin(self.thresholds))
+        (recall,), (precision,) = label.curve(level, label.last, self._rules)
+        seen = label.seen[0][label.last]
+        return thinned(Curve(recall, precision, label.confidence[label.last], seen), recall + seen / seen[-1], POINTS)
 
     def _by_label(self, rows: Columns, weight: np.ndarray) -> Iterator[tuple[str | int | None, np.ndarray]]:
         """The average precision of each label by replicate, NaN without true boxes."""

@@ -12,9 +12,10 @@ import numpy as np
 
 from evaluand.class_scores import SCORES, OfScores
 from evaluand.counts import TRUTH
+from evaluand.curves import PARTS, Curve, Drawn, Kind, named
 from evaluand.errors import SpecError
 from evaluand.labels import in_order
-from evaluand.metric import LABELS, WEIGHT, Columns
+from evaluand.metric import LABELS, WEIGHT, Columns, Metric, State
 from evaluand.statistic import Statistic
 
 Average = Literal["macro", "weighted", "micro"]
@@ -44,6 +45,9 @@ class OneVsRest(OfScores, Statistic):
         average: over classes: their mean (`macro`), their mean by how often they are the truth (`weighted`), or one
             value of all pairs of a row and a class (`micro`). With `label` there is only one.
 
+    Attributes:
+        drawn: what the curve of a class is.
+
     Raises:
         SpecError: there is no such average.
     """
@@ -51,6 +55,7 @@ class OneVsRest(OfScores, Statistic):
     keeps: ClassVar[tuple[str, ...]] = (TRUTH, SCORES)
     direction = "higher"
     range = (0.0, 1.0)
+    drawn: ClassVar[Kind]
 
     average: Average = "macro"
 
@@ -65,6 +70,41 @@ class OneVsRest(OfScores, Statistic):
     @abstractmethod
     def of_ties(self, ties: Ties) -> np.ndarray:
         """The value of each replicate, NaN where all rows that have weight are of one kind."""
+
+    @abstractmethod
+    def curve(self, positive: np.ndarray, score: np.ndarray, weight: np.ndarray) -> Curve:
+        """The curve of one class, of rows of which some are positive and some are not."""
+
+    @property
+    def drawn_by(self) -> Metric:
+        return self
+
+    def curves(self, state: State) -> list[list[Drawn]]:
+        found: list[list[Drawn]] = [[] for _ in state["n"]]
+        for group, rows in self.rows_of(state):
+            found[group] = [Drawn(self.drawn, part, curve) for part, curve in self._curves(rows)]
+        return found
+
+    def _curves(self, rows: Columns) -> Iterator[tuple[str | None, Curve]]:
+        """The curves of classes, of many those that are most often the truth; with micro averages that of all pairs."""
+        classes, weight = _classes(rows), rows[WEIGHT]
+        if self.average == "micro" and len(classes) > 1:
+            scores, pairs = rows[SCORES][:, classes], rows[TRUTH][:, None] == np.array(classes)
+            yield from self._part(None, pairs.ravel(), scores.ravel(), np.repeat(weight, len(classes)))
+            return
+        often = {place: -weight[rows[TRUTH] == place].sum() for place in classes}
+        shown = set(sorted(classes, key=lambda place: often[place])[:PARTS])
+        for place in [place for place in in_order(rows[LABELS]).tolist() if place in shown]:
+            name = named(rows[LABELS][place])
+            yield from self._part(name, rows[TRUTH] == place, rows[SCORES][:, place], weight)
+
+    def _part(
+        self, part: str | None, positive: np.ndarray, scores: np.ndarray, weight: np.ndarray
+    ) -> Iterator[tuple[str | None, Curve]]:
+        scores = self._filled(scores)
+        both = weight[positive].sum() > 0 and weight[~positive].sum() > 0
+        if both and not np.isnan(scores).any():
+            yield part, self.curve(positive, scores, weight)
 
     def arranged(self, rows: Columns) -> Columns:
         return {**rows, ORDERED: _held([*self._ordered(rows)])}

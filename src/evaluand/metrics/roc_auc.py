@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evaluand.curves import POINTS, Curve, roc_curve
 from evaluand.metrics.one_vs_rest import OneVsRest, Ties
 
 
@@ -33,6 +34,10 @@ class RocAuc(OneVsRest):
     """
 
     kind = "roc_auc"
+    drawn = "roc"
+
+    def curve(self, positive: np.ndarray, score: np.ndarray, weight: np.ndarray) -> Curve:
+        return roc_curve(positive, score, weight, points=POINTS)
 
     def of_ties(self, ties: Ties) -> np.ndarray:
         below = np.cumsum(ties.negative, axis=1) - ties.negative / 2

@@ -35,6 +35,7 @@ _KINDS_OF_REASONS = 1000
 _BINS = 20
 _GRADED = ("_index_", "replication", "_response_index_", "target", "status", "value")
 _STATUSES = ("scored", "failed", "abstained", "skipped")
+_POINT = ("x", "y", "low", "high", "threshold", "n", "label")
 
 
 class TaskResult(Protocol):
@@ -132,6 +133,7 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Fact
         "aggregation": {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]},
         "metrics": metrics_facts(aggregation),
         "disparities": disparities_facts(aggregation),
+        "curves": curves_facts(aggregation),
     }
 
 
@@ -156,6 +158,20 @@ def disparities_facts(aggregation: Aggregation) -> list[Facts]:
         lists = {name: [dict(group) for group in row[name]] for name in ("small", "undefined")}
         found.append({"task": task} | row | groups | lists)
     return found
+
+
+def curves_facts(aggregation: Aggregation) -> list[Facts]:
+    """What there is to draw of an aggregation: curve by curve and part by part, its points as columns."""
+    found: dict[tuple[Any, ...], Facts] = {}
+    tasks = aggregation.labels
+    for row in aggregation.curves().to_pylist():
+        task, by = tasks[row.pop("evaluation")], dict(row.pop("by"))
+        points = {name: row.pop(name) for name in _POINT}
+        key = (task, *row.values(), *by.items())
+        held = found.setdefault(key, {"task": task} | row | {"by": by, "points": {name: [] for name in _POINT}})
+        for name, value in points.items():
+            held["points"][name].append(value)
+    return labelled(list(found.values()))
 
 
 def _cluster_column(store: Store, dataset: str) -> str | None:

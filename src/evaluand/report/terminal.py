@@ -45,11 +45,24 @@ from evaluand.trace import STATUSES, Trace
 _WIDE = 104
 _REASONS = 3
 _NUMBERS = ("value", "low", "high", "worst", "best")
-_ORDER = ("completed", "scored", "failed", "abstained", "skipped", "pairs", "ranking", "flips")
+_ORDER = (
+    "completed",
+    "scored",
+    "failed",
+    "abstained",
+    "skipped",
+    "metrics",
+    "disparities",
+    "curves",
+    "pairs",
+    "ranking",
+    "flips",
+)
 _COUNTED = {  # rows of tables, one and several of them
     "examples": ("example", "examples"),
     "metrics": ("value", "values"),
     "disparities": ("disparity", "disparities"),
+    "curves": ("point of curves", "points of curves"),
     "pairs": ("pair compared", "pairs compared"),
     "ranking": ("place ranked", "places ranked"),
     "flips": ("example listed", "examples listed"),

@@ -518,7 +518,7 @@ def _check_alike(case: _Case, rule: Rule, metric: Any, targets: tuple[str, ...])
     """Refuses two classes whose scores put the examples into different orders."""
     for name in targets:
         values = [
-            _row(case, rule, replace(metric, positive=label, over_targets=None), (name,)).value
+            _row(case, rule, replace(metric, label=label, over_targets=None), (name,)).value
             for label in _vocabulary(case.columns(name, rule.reads))
         ]
         if len(values) > 1 and abs(values[0] - values[1]) > _ALIKE:
