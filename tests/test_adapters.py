@@ -18,6 +18,7 @@ from evaluand import ids, rows
 from evaluand.adapter import Adapter, Counts, Pipeline, Row, create
 from evaluand.adapter.columns import rows_of
 from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments, WrongType
+from evaluand.adapter.template import LikeAPath
 from evaluand.errors import DataError
 
 RENAME = {"kind": "Rename", "configuration": {"x": "y"}}
@@ -1096,3 +1097,18 @@ def test_a_table_holds_what_the_rows_give(whole: list[pa.RecordBatch], specs: li
         [{name: row.get(name) for name in names} for row in made]
     )
     assert counts == one_by_one.counts
+
+
+@pytest.mark.parametrize(
+    ("template", "place"),
+    [("a.b[0]", "TransformJSON"), ({"x": ["c[*].d"]}, r"TransformJSON: x\[0\]"), ({"x": "a[1]"}, "")],
+)
+def test_a_text_that_looks_like_a_path_is_doubted_and_stands_for_itself(template: Any, place: str) -> None:
+    with pytest.warns(LikeAPath, match=f"{place}.* stands for itself; write \\$\\."):
+        (made,) = create({"kind": "TransformJSON", "configuration": template}).adapt({"a": {"b": [1]}})
+    assert made == template
+
+
+@pytest.mark.parametrize("text", ["a.b", "[1]", "see [1]", "a[b]", "$$a[0]", "www.example.org"])
+def test_other_texts_are_not_doubted(text: str) -> None:
+    create({"kind": "TransformJSON", "configuration": {"x": text}})
