@@ -175,6 +175,12 @@ def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() ->
     assert shown in console.file.getvalue()  # type: ignore[attr-defined]
 
 
+def test_what_a_view_made_of_the_input_is_shown_beside_it() -> None:
+    run = Runner().run(completes, data().view(PROMPT))
+    assert [row["asked"] for row in run_facts(run, 2)["rows"]] == [{"n": 1, "prompt": e["text"]} for e in ROWS]
+    assert "asked" not in run_facts(Runner().run(task(version="1")(str), data()), 1)["rows"][0]
+
+
 def test_a_view_writes_no_other_index() -> None:
     with pytest.raises(DataError) as raised:
         data().view([{"kind": "Rename", "configuration": {"_index_": "n", "text": "_index_"}}])
