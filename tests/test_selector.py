@@ -106,9 +106,9 @@ def test_an_empty_path_is_refused() -> None:
         ("a.b[2].d.e", "a.b[2].d.e: $.a.b[2] has no 'd'"),
         ("a.b.c", "a.b.c: $.a.b is a list of 3 without 'c'"),
         ("a[0]", "a[0]: $.a has no 0"),
-        ("none.x", "none.x: $.none is a NoneType, which has no 'x'"),
-        ("text[0]", "text[0]: $.text is a str, which has no 0"),
-        ("a.b[0].c", "a.b[0].c: $.a.b[0] is an int, which has no 'c'"),
+        ("none.x", "none.x: $.none is null, which has no 'x'"),
+        ("text[0]", "text[0]: $.text is a text, which has no 0"),
+        ("a.b[0].c", "a.b[0].c: $.a.b[0] is a number, which has no 'c'"),
         ("list[0]", "list[0]: $.list is a list of 0 without 0"),
     ],
 )

@@ -478,7 +478,7 @@ def one_row(server: Server, text: str = "x", policy: Policy = QUICK, **more: Any
         (Reply(body=b""), "json", "the answer is empty"),
         (Reply(body=b"[" * 100_000), "json", "the answer is no JSON: [[["),
         (Reply(body=b" " * ((16 << 20) + 1)), "too_large", "the answer is larger than 16 MiB"),
-        (Reply(body=b"3"), "form", "the answer is an int; it must be a JSON object"),
+        (Reply(body=b"3"), "form", "the answer is a number; it must be a JSON object"),
         (Reply(body=b"[null]"), "form", "the answer holds a NoneType; it must be"),
         (Reply(302, headers={"Location": "/other"}), "redirect", "redirects by 302"),
         (Reply(307, headers={"Location": "http://other.example/x?token=1"}), "redirect", "another host, http://other."),
@@ -913,7 +913,7 @@ def test_an_answer_that_the_output_pipeline_cannot_transform_is_kept_and_its_mes
     server = serve(lambda asked: {"text": "no list"})
     run = Runner().run(ServiceTask(server.url, output_pipeline=[EXPLODE]), data("a", "b"))
     assert told_of(run, 1)["answer"] == '{"text": "no list"}'
-    assert messages(run) == ["output_pipeline: ExplodeCollections: text is a str, not a list"] * 2
+    assert messages(run) == ["output_pipeline: ExplodeCollections: text is a text, not a list"] * 2
 
 
 def test_what_was_sent_of_a_file_is_told_without_its_content(serve: Any) -> None:

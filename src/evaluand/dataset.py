@@ -21,11 +21,11 @@ import pyarrow as pa
 
 from evaluand import ids, rows
 from evaluand.adapter import Counts, Pipeline
-from evaluand.errors import DataError, SpecError
+from evaluand.errors import DataError, SpecError, kind_of
 from evaluand.indices import indexed
 from evaluand.roles import Roles, roles_from
 from evaluand.rows import DIGEST, INDEX
-from evaluand.source import Faults, Source, from_rows, from_table, kind_of, open_file, values_of
+from evaluand.source import Faults, Source, from_rows, from_table, open_file, values_of
 from evaluand.store import FORMAT, Manifest, Store, check_name, now
 from evaluand.view import View
 

@@ -38,7 +38,7 @@ from evaluand.aggregation import Aggregation, Aggregator, Measure, check_measure
 from evaluand.dataset import Dataset
 from evaluand.document import Document, Place
 from evaluand.engine import TRANSIENT, Policy
-from evaluand.errors import DataError, SpecError
+from evaluand.errors import DataError, SpecError, kind_of
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.gradable import check_gradable
 from evaluand.ids import encode
@@ -47,7 +47,6 @@ from evaluand.output_view import OutputView
 from evaluand.roles import RoleError
 from evaluand.run import Run, Runner
 from evaluand.scorer import FunctionScorer, Scorer, as_scorer
-from evaluand.source import kind_of
 from evaluand.store import MemoryStore, Store, check_name
 from evaluand.task import FunctionTask, Task, as_task, may_give_several
 from evaluand.work import Progress

@@ -24,8 +24,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from evaluand.adapter.faults import AdapterError, AdapterSpecError, UnknownFunction, WrongArguments, WrongType, told
-from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.adapter.faults import AdapterError, AdapterSpecError, UnknownFunction, WrongArguments, WrongType
+from evaluand.errors import DataError, Doubt, SpecError, kind_of
 from evaluand.registry import nearest
 from evaluand.selector import Selector, is_jsonpath
 
@@ -240,9 +240,8 @@ class _Compiler:
         def guarded(value: Any) -> Any:
             try:
                 return function(value)
-            except (TypeError, IndexError, re.error) as error:
-                why = f" ({error})" if isinstance(value, list | tuple) else ""
-                raise WrongType(f"{before}{name} of {told(value)}: it works on {_WORKS_ON[name]}{why}") from None
+            except (TypeError, IndexError, re.error):
+                raise WrongType(f"{before}{name} of {_described(value)}: it works on {_WORKS_ON[name]}") from None
 
         return guarded
 
@@ -282,8 +281,11 @@ def _list() -> Made:
     return list
 
 
-def _reduce() -> Made:
-    return _summed
+def _reduce(**given: Any) -> Made:
+    if not given:
+        return _summed
+    instead = _constant(given["default"])
+    return lambda values: instead(values) if isinstance(values, list | tuple) and not values else _summed(values)
 
 
 def _summed(values: Any) -> Any:
@@ -324,13 +326,14 @@ def _sub(pattern: str, repl: str, count: int = 0, flags: int = 0) -> Made:
 
 _LIKE_A_PATH = re.compile(r"[A-Za-z_]\w*(\.\w+)*(\[(\d+|\*)\](\.\w+)*)+")
 _SHOWN = 80
+_KINDS = 3
 _FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
 _STEPS = ("$literal", "$scalar", "$list", "$func")
 _FUNCTIONS: dict[Any, tuple[Callable[..., Made], Sequence[str], Sequence[str]]] = {
     "findall": (_findall, ("pattern", "flags"), ("pattern",)),
     "join": (_join, ("separator",), ()),
     "list": (_list, (), ()),
-    "reduce": (_reduce, (), ()),
+    "reduce": (_reduce, ("default",), ()),
     "search": (_search, ("pattern", "flags", "group", "default"), ("pattern",)),
     "split": (_split, ("pattern", "maxsplit", "flags"), ("pattern",)),
     "sub": (_sub, ("pattern", "repl", "count", "flags"), ("pattern", "repl")),
@@ -338,7 +341,7 @@ _FUNCTIONS: dict[Any, tuple[Callable[..., Made], Sequence[str], Sequence[str]]] 
 _WORKS_ON = dict.fromkeys(("findall", "search", "split", "sub"), "text") | {
     "join": "a list of texts",
     "list": "a list or a text",
-    "reduce": "a list of numbers, texts or lists, all of one sort and at least one",
+    "reduce": "a list of numbers, texts or lists, all of one sort and at least one, or has a default",
 }
 _TYPES: dict[str, Any] = {
     "pattern": str,
@@ -362,6 +365,15 @@ _WANTED = {
 
 def _told_flags() -> str:
     return ", ".join(f"{flag.value} ({flag.name})" for flag in _FLAGS)
+
+
+def _described(value: Any) -> str:
+    if not isinstance(value, list | tuple):
+        return kind_of(value)
+    kinds = [*dict.fromkeys(map(kind_of, value))]
+    return (
+        f"a list of {' and '.join(kinds[:_KINDS])}{' and more' * (len(kinds) > _KINDS)}" if kinds else "an empty list"
+    )
 
 
 def _shown(given: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from evaluand import ids
 from evaluand.adapter import INDEX, UPLOAD, Adapter, Pipeline, create
 from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.dataset import Dataset
-from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, with_article
+from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
 from evaluand.fingerprint import Identity, fingerprint
 from evaluand.rows import RESPONSE_INDEX
 from evaluand.schema import Schema
@@ -150,7 +150,7 @@ class _Service(Task[Any, Any]):
             except AdapterError as error:
                 raise TaskError(f"{name}: {error}", code=name) from None
             if len(made) != 1 or not isinstance(made[0], Mapping):
-                what = f"{len(made)} rows" if len(made) != 1 else with_article(type(made[0]).__name__)
+                what = f"{len(made)} rows" if len(made) != 1 else kind_of(made[0])
                 raise TaskError(f"{name}: made {what} of the input; a request is one object", code=name)
             row = dict(made[0])
         if self.client_pipeline or self.input_pipeline:  # else the input tells it
@@ -187,7 +187,7 @@ class _Service(Task[Any, Any]):
         rows = answer if isinstance(answer, list) else [answer]
         wrong = [row for row in rows if not isinstance(row, dict)]
         if wrong:
-            told = f"{'holds' if isinstance(answer, list) else 'is'} {with_article(type(wrong[0]).__name__)}"
+            told = f"{'holds' if isinstance(answer, list) else 'is'} {kind_of(wrong[0])}"
             raise BadAnswer(f"the answer {told}; it must be a JSON object, or a list of objects", code="form")
         try:
             items = [item for row in rows for item in self._pipelines["output_pipeline"].through(row)]
