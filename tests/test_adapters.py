@@ -18,6 +18,7 @@ from evaluand import ids, rows
 from evaluand.adapter import Adapter, Counts, Pipeline, Row, create
 from evaluand.adapter.columns import rows_of
 from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongArguments, WrongType
+from evaluand.adapter.template import LikeAPath
 from evaluand.errors import DataError
 
 RENAME = {"kind": "Rename", "configuration": {"x": "y"}}
@@ -145,8 +146,8 @@ def test_a_collection_can_be_exploded_and_number_the_rows_too() -> None:
     [
         ({"a": [1], "b": []}, "the collections differ in length: a has 1, b has 0"),
         ({"a": None, "b": []}, "a is null, not a list"),
-        ({"a": [1], "b": "x"}, "b is a str, not a list"),
-        ({"a": {"k": 1}, "b": [1]}, "a is a dict, not a list"),
+        ({"a": [1], "b": "x"}, "b is a text, not a list"),
+        ({"a": {"k": 1}, "b": [1]}, "a is an object, not a list"),
     ],
 )
 @pytest.mark.parametrize("kind", ["ExplodeCollections", "EmbedIndex"])
@@ -184,7 +185,7 @@ def test_several_collections_are_numbered_alike() -> None:
 
 def test_only_objects_can_be_numbered() -> None:
     message = refused("EmbedIndex", {"collections": ["a"], "index": {"i": None}}, {"a": [{}, 5]})
-    assert message == "row 0: EmbedIndex: a[1] is an int, not an object"
+    assert message == "row 0: EmbedIndex: a[1] is a number, not an object"
 
 
 # FlattenHierarchy
@@ -280,7 +281,7 @@ def test_a_quoted_key_may_follow_a_dot() -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("$.a.b", "x: $.a.b: $.a is an int, which has no 'b'"),
+        ("$.a.b", "x: $.a.b: $.a is a number, which has no 'b'"),
         ("$.txt", "x: $.txt: $ has no 'txt' (did you mean 'text'?)"),
         ("$.l[2]", "x: $.l[2]: $.l is a list of 1 without 2"),
         ("$.l[*].k", "x: $.l[*].k: no values where one is needed; $list in $compute takes any number of them"),
@@ -341,15 +342,15 @@ def test_reduce_does_not_copy_what_it_has_added_up_for_each_list() -> None:
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        ([{"$scalar": "$.n"}, {"$func": "search", "pattern": "a"}], "made: search of an int: it works on text"),
+        ([{"$scalar": "$.n"}, {"$func": "search", "pattern": "a"}], "made: search of a number: it works on text"),
         ([{"$scalar": "$.z"}, {"$func": "split", "pattern": "a"}], "made: split of null: it works on text"),
-        ([{"$list": "$.e[*]"}, {"$func": "reduce"}], "made: reduce of a list: it works on a list of numbers, "),
-        ([{"$list": "$.m[*]"}, {"$func": "reduce"}], "made: reduce of a list: it works on a list of numbers, "),
+        ([{"$list": "$.e[*]"}, {"$func": "reduce"}], "made: reduce of an empty list: it works on a list of numbers, "),
+        ([{"$list": "$.m[*]"}, {"$func": "reduce"}], "made: reduce of a list of a number and a text: it works "),
         (
             [{"$list": "$.m[*]"}, {"$func": "join"}],
-            "made: join of a list: it works on a list of texts (sequence item 0: ",
+            "made: join of a list of a number and a text: it works on a list of texts",
         ),
-        ([{"$scalar": "$.n"}, {"$func": "list"}], "made: list of an int: it works on a list or a text"),
+        ([{"$scalar": "$.n"}, {"$func": "list"}], "made: list of a number: it works on a list or a text"),
     ],
 )
 def test_a_computation_on_the_wrong_type_is_told_as_such(steps: Any, message: str) -> None:
@@ -361,7 +362,9 @@ def test_a_computation_on_the_wrong_type_is_told_as_such(steps: Any, message: st
 
 def test_a_fault_at_the_root_is_told_without_a_place() -> None:
     steps = [{"$scalar": "$.x"}, {"$func": "join"}]
-    assert refused("TransformJSON", {"$compute": steps}, {"x": 5}).startswith("row 0: TransformJSON: join of an int: ")
+    assert refused("TransformJSON", {"$compute": steps}, {"x": 5}).startswith(
+        "row 0: TransformJSON: join of a number: "
+    )
     several = {"$scalar": "$.x[*]", "default": 0}
     told = refused("TransformJSON", {"$compute": several}, {"x": [1, 2]})
     assert told == "row 0: TransformJSON: $.x[*]: 2 values where one is needed; $list takes them all"
@@ -524,8 +527,8 @@ def test_contents_are_read_as_they_are_encoded(encoding: str, value: Any, conten
         ("base64", "!!!!", "field: is no base64 text: "),
         ("base64", "aGk", "field: is no base64 text: "),
         ("base64", "ä", "field: is no base64 text: "),
-        ("base64", 5, "field: is an int, not base64 text or bytes"),
-        ("binary", "hi", "field: is a str, not bytes; encoding: base64 takes both"),
+        ("base64", 5, "field: is a number, not base64 text or bytes"),
+        ("binary", "hi", "field: is a text, not bytes; encoding: base64 takes both"),
         ("binary", None, "field: is null, not bytes"),
         ("utf-8", b"hi", "field: is a bytes, not text"),
         ("json", b"hi", "field: cannot be written as JSON: "),
@@ -540,10 +543,10 @@ def test_contents_that_cannot_be_read_are_refused(encoding: str, value: Any, mes
 @pytest.mark.parametrize(
     ("configuration", "row", "message"),
     [
-        ({"filename": "$.n"}, {"n": 5}, "filename: is an int, not a text"),
+        ({"filename": "$.n"}, {"n": 5}, "filename: is a number, not a text"),
         ({"contentType": "$.z"}, {"z": None}, "contentType: is null, not a text"),
         ({"contentType": "$.nope"}, {}, "contentType: $.nope: $ has no 'nope'"),
-        ({"formFields": {"a": "$.o"}}, {"o": {}}, "formFields: a: is a dict; a part of a form is a text"),
+        ({"formFields": {"a": "$.o"}}, {"o": {}}, "formFields: a: is an object; a part of a form is a text"),
         ({"formFields": {"a": "$.z"}}, {"z": None}, "formFields: a: is null; a part of a form is a text"),
         ({"field": "$.nope"}, {}, "field: $.nope: $ has no 'nope'"),
     ],
@@ -560,7 +563,7 @@ def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, mes
     ("given", "message"),
     [
         (5, "a pipeline is 5; give a list of adapters"),
-        (None, "a pipeline is None; give a list of adapters"),
+        (None, "a pipeline is empty; give a list of adapters"),
         ([5], "an adapter: its spec is 5; give an object with kind"),
         ([{}], "an adapter: kind is missing"),
         ([{"kind": "Rename", "config": {}}], "an adapter: no key is called 'config' (did you mean 'configuration'?)"),
@@ -574,7 +577,7 @@ def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, mes
         ({"adapters": [RENAME], "onError": "ignore"}, "onError is 'ignore'; give one of abort, skip, default"),
         ({"adapters": [RENAME], "onError": "default"}, "default: give the row that takes a failed one's place"),
         ({"adapters": [RENAME], "default": {}}, "default: give the row that takes a failed one's place"),
-        ({"adapters": [RENAME], "onError": "default", "default": 5}, "default is an int; give an object"),
+        ({"adapters": [RENAME], "onError": "default", "default": 5}, "default is a number; give an object"),
         (spec("Rename"), "Rename: the configuration is missing; give an object: old name: new name"),
         (spec("Rename", ["x"]), "Rename: the configuration is ['x']; give an object: old name: new name"),
         (spec("Rename", {"a": 5}), "Rename: the configuration is {'a': 5}; give an object: old name: new name"),
@@ -603,7 +606,7 @@ def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, mes
         (spec("FlattenHierarchy", {"depth": -1}), "FlattenHierarchy: depth is -1; give a whole number of at least 0"),
         (spec("FlattenHierarchy", {"depth": True}), "FlattenHierarchy: depth is True; give a whole number"),
         (spec("FlattenHierarchy", {"addPrefix": "no"}), "FlattenHierarchy: addPrefix is 'no'; give true or false"),
-        (spec("Map", {"collections": ["r"], "adapter": None}), "Map: a pipeline is None; give a list of adapters"),
+        (spec("Map", {"collections": ["r"], "adapter": None}), "Map: a pipeline is empty; give a list of adapters"),
         (spec("Map", {"collections": ["r"], "adapter": spec("Drop")}), "Map: Drop: the configuration is missing"),
         (spec("FileUpload", {}), "FileUpload: field is missing"),
         (spec("FileUpload", {"field": 5}), "FileUpload: field: 5 is no path; write it like $.a.b[0]"),
@@ -676,9 +679,15 @@ def test_a_change_of_what_was_given_changes_no_adapter() -> None:
 # Rows
 
 
+def test_an_empty_list_is_reduced_to_the_default_where_there_is_one() -> None:
+    total = {"$compute": [{"$list": "$.n[*]"}, {"$func": "reduce", "default": 0}]}
+    made = Pipeline([{"kind": "TransformJSON", "configuration": {"total": total}}])([{"n": []}, {"n": [1, 2]}])
+    assert list(made) == [{"total": 0}, {"total": 3}]
+
+
 @pytest.mark.parametrize("row", [5, None, "x", [1]])
 def test_what_is_no_object_is_refused(row: Any) -> None:
-    with pytest.raises(WrongType, match=r"^row 1: Rename: is .*; an adapter works on objects$"):
+    with pytest.raises(WrongType, match=r"^row 1: Rename: the row is .*; an adapter works on objects$"):
         list(Pipeline([RENAME])([{"x": 1}, row]))
 
 
@@ -717,7 +726,7 @@ SOME_WRONG = [
 ]
 SOME_RIGHT = [{"_index_": 0, "a": 1}, {"_index_": 0, "a": 2}]
 NULL = "ExplodeCollections (step 1 of 2): r is null, not a list"
-NUMBER = "ExplodeCollections (step 1 of 2): r is an int, not a list"
+NUMBER = "ExplodeCollections (step 1 of 2): r is a number, not a list"
 TWICE = "FlattenHierarchy (step 2 of 2): two fields would be called '_index_'; use addPrefix, or rename one before"
 
 
@@ -1076,7 +1085,7 @@ def test_a_pipeline_that_never_goes_at_once_makes_a_table_of_its_rows() -> None:
 
 def test_what_no_table_can_hold_is_told() -> None:
     batches = in_batches([{"n": 1, "l": []}])
-    with pytest.raises(DataError, match="new row 0 is an int, not an object; a table is made of objects"):
+    with pytest.raises(DataError, match="new row 0 is a number, not an object; a table is made of objects"):
         Pipeline([spec("TransformJSON", "$.n")]).table(batches)
     with pytest.raises(DataError, match=r"^t: .*surrogate"):
         Pipeline([spec("TransformJSON", {"t": "\ud800"})]).table(batches)
@@ -1096,3 +1105,18 @@ def test_a_table_holds_what_the_rows_give(whole: list[pa.RecordBatch], specs: li
         [{name: row.get(name) for name in names} for row in made]
     )
     assert counts == one_by_one.counts
+
+
+@pytest.mark.parametrize(
+    ("template", "place"),
+    [("a.b[0]", "TransformJSON"), ({"x": ["c[*].d"]}, r"TransformJSON: x\[0\]"), ({"x": "a[1]"}, "")],
+)
+def test_a_text_that_looks_like_a_path_is_doubted_and_stands_for_itself(template: Any, place: str) -> None:
+    with pytest.warns(LikeAPath, match=f"{place}.* stands for itself; write \\$\\."):
+        (made,) = create({"kind": "TransformJSON", "configuration": template}).adapt({"a": {"b": [1]}})
+    assert made == template
+
+
+@pytest.mark.parametrize("text", ["a.b", "[1]", "see [1]", "a[b]", "$$a[0]", "www.example.org"])
+def test_other_texts_are_not_doubted(text: str) -> None:
+    create({"kind": "TransformJSON", "configuration": {"x": text}})

@@ -166,7 +166,7 @@ def test_a_pipeline_is_written_in_yaml_too(folder: Folder) -> None:
         ("p.json", "[" * 100_000, "p.json: cannot be read as JSON: "),
         ("p.yaml", "- kind: Rename\n- kind: [", "p.yaml:2:10: not YAML: "),
         ("p.yaml", "- {kind: Rename, kind: Drop}", "p.yaml:1: "),
-        ("p.yaml", "", "p.yaml: a pipeline is None; give a list of adapters"),
+        ("p.yaml", "", "p.yaml: a pipeline is empty; give a list of adapters"),
         ("p.json", "5", "p.json: a pipeline is 5; give a list of adapters"),
         ("p.json", "[5]", "p.json: an adapter: its spec is 5; give an object with kind"),
         ("p.json", [{"kind": "Renam"}], "p.json: no adapter is called 'Renam' (did you mean 'Rename'?); known: Drop, "),

@@ -106,9 +106,9 @@ def test_an_empty_path_is_refused() -> None:
         ("a.b[2].d.e", "a.b[2].d.e: $.a.b[2] has no 'd'"),
         ("a.b.c", "a.b.c: $.a.b is a list of 3 without 'c'"),
         ("a[0]", "a[0]: $.a has no 0"),
-        ("none.x", "none.x: $.none is a NoneType, which has no 'x'"),
-        ("text[0]", "text[0]: $.text is a str, which has no 0"),
-        ("a.b[0].c", "a.b[0].c: $.a.b[0] is an int, which has no 'c'"),
+        ("none.x", "none.x: $.none is null, which has no 'x'"),
+        ("text[0]", "text[0]: $.text is a text, which has no 0"),
+        ("a.b[0].c", "a.b[0].c: $.a.b[0] is a number, which has no 'c'"),
         ("list[0]", "list[0]: $.list is a list of 0 without 0"),
     ],
 )
@@ -219,10 +219,51 @@ ROWS = {
         ("$.x[?@.deep.list[?@ == 5]].k", [3]),
         ("$.o[?@ == 8]", [8]),
         ("$[?@ == 2]", [2]),
+        ("$.x[?length(@) == 4].k", [1, 2]),
+        ("$.x[?length(@.s) == 1].k", [1, 2]),
+        ("$.x[?length(@.n) == length(@.none)].k", [1, 2, 3]),  # both are nothing
+        ("$.x[?count(@.*) > 3].k", [1, 2]),
+        ("$.x[?count(@..k) == 2].k", [3]),
+        ("$.x[?value(@..list[0]) == 5].k", [3]),
+        ("$.x[?value(@..k) == 3].k", []),  # there are two
+        ("$.x[?match(@.s, '[ab]')].k", [1, 2]),
+        ("$.x[?!match( @.s , 'a' )].k", [2, 3]),
+        ("$[?match(@.p, 'x') || search(@['0'], 'er')]['0']", ["zero"]),
+        ("$.codes[?match(@, 'er')]", []),
+        ("$.codes[?search(@, 'z.r') && length(@) >= 4]", ["zero"]),
+        ("$.x[?match(@.s, $.k)].k", []),
     ],
 )
 def test_a_path_selects_all_that_fit(path: str, values: list[Any]) -> None:
     assert Selector(path).find(ROWS) == values
+
+
+def test_a_dot_of_a_pattern_stands_for_no_line_break_and_a_pattern_of_the_data_that_is_none_fits_nothing() -> None:
+    data = {"t": ["a\nb", "a\rb", "a.b", "axb"], "p": "(", "q": "a[.]b"}
+    assert Selector("$.t[?match(@, 'a.b')]").find(data) == ["a.b", "axb"]
+    assert Selector("$.t[?match(@, 'a\\\\.b')]").find(data) == ["a.b"]
+    assert Selector("$.t[?match(@, $.p)]").find(data) == []
+    assert Selector("$.t[?match(@, $.q)]").find(data) == ["a.b"]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("$[?lenght(@.a) > 1]", "no function is called 'lenght' (did you mean 'length'?); there are length, count,"),
+        ("$[?length(@.a)]", "length(…) is a value; compare it, as in length(@.a) > 1"),
+        ("$[?match(@.a, 'b') == true]", "match(…) is true or false by itself; compare it with nothing"),
+        ("$[?count('a') > 1]", "count takes a path"),
+        ("$[?search(@.a)]", "search takes a text and a pattern"),
+        ("$[?length(@.a, @.b) > 1]", "length takes a value"),
+        ("$[?match(@.a, '(')]", "'(' is no pattern of Python: missing )"),
+        ("$[?length(@.a", "length takes a value"),
+        ("$[?" + "length(" * 100 + "@" + ")" * 100 + " > 1]", "a filter is a test of values"),
+    ],
+)
+def test_a_function_that_is_not_used_as_it_must_be_is_refused_with_why(path: str, message: str) -> None:
+    with pytest.raises(SpecError) as refused:
+        Selector(path)
+    assert message in str(refused.value)
 
 
 def test_one_value_of_many_is_asked_for_in_vain() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import copy
+import io
 import json
 import logging
 import os
@@ -24,6 +25,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from evaluand import ids
 from evaluand.dataset import Dataset
@@ -32,6 +34,8 @@ from evaluand.errors import ParameterError, SpecError
 from evaluand.evaluation import Evaluator
 from evaluand.experiment import Experiment
 from evaluand.pace import Pace
+from evaluand.report.facts import run_facts
+from evaluand.report.terminal import artifact_table
 from evaluand.run import Run, Runner
 from evaluand.schema import Schema
 from evaluand.store import MemoryStore
@@ -474,7 +478,7 @@ def one_row(server: Server, text: str = "x", policy: Policy = QUICK, **more: Any
         (Reply(body=b""), "json", "the answer is empty"),
         (Reply(body=b"[" * 100_000), "json", "the answer is no JSON: [[["),
         (Reply(body=b" " * ((16 << 20) + 1)), "too_large", "the answer is larger than 16 MiB"),
-        (Reply(body=b"3"), "form", "the answer is an int; it must be a JSON object"),
+        (Reply(body=b"3"), "form", "the answer is a number; it must be a JSON object"),
         (Reply(body=b"[null]"), "form", "the answer holds a NoneType; it must be"),
         (Reply(302, headers={"Location": "/other"}), "redirect", "redirects by 302"),
         (Reply(307, headers={"Location": "http://other.example/x?token=1"}), "redirect", "another host, http://other."),
@@ -864,6 +868,58 @@ def test_a_secret_in_the_address_is_sent_and_stands_nowhere_else(
     monkeypatch.delenv("API_KEY")
     with pytest.raises(SpecError, match="url: the environment variable API_KEY is not set"):
         Runner().run(ServiceTask(server.url + "?key=${API_KEY}"), data("x"))
+
+
+def told_of(run: Run, index: int = 0) -> dict[str, Any]:
+    """What the trace of a row tells of its exchange."""
+    rows = [row for batch in run.spans() for row in batch.to_pylist() if row["_index_"] == index]
+    return {name: value for row in rows for name, _, value in json.loads(row["events"] or "[]")}
+
+
+def shown(run: Run) -> str:
+    console = Console(file=io.StringIO(), width=400)
+    about = {"kind": "runs", "id": run.id, "names": [], "status": "sealed", "manifest": run.manifest}
+    console.print(artifact_table(about | run_facts(run, 2)))
+    return str(console.file.getvalue())  # type: ignore[attr-defined]
+
+
+def test_what_was_sent_and_an_answer_that_does_not_fit_stand_in_the_trace_cut_and_without_secrets(
+    serve: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_KEY", SECRET)
+    server = serve(lambda asked: {"text": 3, "long": "x" * 5000})
+    schema = {"type": "object", "properties": {"text": {"type": "string"}}}
+    view = {"client_pipeline": [RENAME], "output_schema": schema, "headers": {"Authorization": "Bearer ${API_KEY}"}}
+    run = Runner(DirectoryStore(tmp_path)).run(ServiceTask(server.url, **view), data(f"say {SECRET}"))
+    assert outcomes(run) == [("BadAnswer", "schema")]
+    found = told_of(run)
+    assert found["request"] == '{"prompt": "say ${API_KEY}"}'
+    assert found["answer"] == '{"text": 3, "long": "' + "x" * 1979 + "…"
+    assert 'request  {"prompt": "say ${API_KEY}"}' in shown(run)
+    assert 'answer   {"text": 3, "long": "xxx' in shown(run)
+
+
+def test_an_answer_that_repeats_a_secret_is_not_kept_in_the_trace_either(
+    serve: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("API_KEY", SECRET)
+    server = serve(lambda asked: {"text": f"you sent {SECRET}"})
+    out = {"output_pipeline": [EXPLODE], "headers": {"Authorization": "Bearer ${API_KEY}"}}
+    run = Runner().run(ServiceTask(server.url, **out), data("x"))
+    assert (outcomes(run), told_of(run).keys() & {"answer"}) == ([("BadAnswer", "secret")], set())
+
+
+def test_an_answer_that_the_output_pipeline_cannot_transform_is_kept_and_its_message_names_no_row(serve: Any) -> None:
+    server = serve(lambda asked: {"text": "no list"})
+    run = Runner().run(ServiceTask(server.url, output_pipeline=[EXPLODE]), data("a", "b"))
+    assert told_of(run, 1)["answer"] == '{"text": "no list"}'
+    assert messages(run) == ["output_pipeline: ExplodeCollections: text is a text, not a list"] * 2
+
+
+def test_what_was_sent_of_a_file_is_told_without_its_content(serve: Any) -> None:
+    upload = {"kind": "FileUpload", "configuration": {"field": "$.text", "encoding": "utf-8"}}
+    run = Runner().run(LocalServiceTask(lambda asked: {"ok": True}, input_pipeline=[upload]), data("abc"))
+    assert json.loads(told_of(run)["request"])["$fileUpload"]["content"] == "3 bytes"
 
 
 def test_what_the_client_pipeline_removes_never_leaves_the_machine(serve: Any, tmp_path: Path) -> None:

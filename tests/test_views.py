@@ -159,12 +159,12 @@ def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() ->
         "rows": 3,
         "of": 3,
         "reasons": {
-            "ExplodeCollections: lang is a str, not a list": 2,
+            "ExplodeCollections: lang is a text, not a list": 2,
             "ExplodeCollections: lang is null, not a list": 1,
         },
     }
     assert "defaulted" not in plain.manifest["provenance"]
-    shown = "the view's default in the place of 3 of 3 rows: 2 × ExplodeCollections: lang is a str, not a list; 1 × "
+    shown = "the view's default in the place of 3 of 3 rows: 2 × ExplodeCollections: lang is a text, not a list; 1 × "
     parts = [Part("t", made, None)]
     page = io.BytesIO()
     write_report(report_facts("r", parts, []), Examples(parts, [], limit=0), page)
@@ -173,6 +173,12 @@ def test_inputs_that_are_a_default_row_are_counted_in_the_manifest_and_told() ->
     about = {"kind": "runs", "id": made.id, "names": [], "status": "sealed", "manifest": made.manifest}
     console.print(artifact_table(about | run_facts(made)))
     assert shown in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_what_a_view_made_of_the_input_is_shown_beside_it() -> None:
+    run = Runner().run(completes, data().view(PROMPT))
+    assert [row["asked"] for row in run_facts(run, 2)["rows"]] == [{"n": 1, "prompt": e["text"]} for e in ROWS]
+    assert "asked" not in run_facts(Runner().run(task(version="1")(str), data()), 1)["rows"][0]
 
 
 def test_a_view_writes_no_other_index() -> None:
@@ -256,7 +262,7 @@ def test_an_output_that_does_not_fit_costs_one_grade() -> None:
     evaluation = Evaluator().evaluate(Runner().run(odd, data()), {"right": OutputView(ExactMatch(), ANSWER)})
     table = evaluation.table("right").to_pylist()
     assert [row["status"] for row in table] == ["failed", "scored"]
-    assert "the output is a str; a view is made of objects" in table[0]["reason"]
+    assert "the output is a text; a view is made of objects" in table[0]["reason"]
 
 
 # In experiment files

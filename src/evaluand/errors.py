@@ -18,7 +18,7 @@ A message says what is wrong, where (file:row:column, `_index_`, JSON path) and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -95,6 +95,24 @@ class DataError(EvaluandError):
 def with_article(name: str) -> str:
     """A name with its article, for messages: `an int`, `a str`."""
     return f"an {name}" if name[:1].lower() in "aeio" else f"a {name}"
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, in words of JSON where it has them."""
+    for types, words in _WORDS.items():
+        if isinstance(value, types):
+            return words
+    return with_article(type(value).__name__)
+
+
+_WORDS: Mapping[Any, str] = {
+    bool: "true or false",
+    (int, float): "a number",
+    str: "a text",
+    (list, tuple): "a list",
+    Mapping: "an object",
+    type(None): "null",
+}
 
 
 class ParameterError(SpecError):

@@ -51,7 +51,7 @@ from evaluand.dataset import Dataset
 from evaluand.disparity import kinds_of
 from evaluand.document import Document, Place
 from evaluand.engine import TRANSIENT, Policy
-from evaluand.errors import DataError, SpecError
+from evaluand.errors import DataError, SpecError, kind_of
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.fairness import Criterion, measures_of
 from evaluand.gradable import check_gradable
@@ -61,7 +61,6 @@ from evaluand.output_view import OutputView
 from evaluand.roles import RoleError
 from evaluand.run import Run, Runner
 from evaluand.scorer import FunctionScorer, Scorer, as_scorer
-from evaluand.source import kind_of
 from evaluand.store import MemoryStore, Store, check_name
 from evaluand.task import FunctionTask, Task, as_task, may_give_several
 from evaluand.work import Progress

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from evaluand import ids
-from evaluand.errors import NotFound
+from evaluand.errors import NotFound, SpecError
 
 if TYPE_CHECKING:
+    from evaluand.dataset import Dataset
     from evaluand.run import Run
 
 PREDICTION = "prediction"
@@ -41,17 +42,29 @@ def _answers_of(run: Run, keys: set[tuple[int, int]]) -> dict[tuple[int, int], l
 
 
 def examples_at(run: Run, indices: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Input and expected of some examples, or nothing where the store lacks the dataset."""
+    """Input and expected of some examples, and what a view made of the input; nothing where the dataset is lacking."""
     try:
         dataset = run.dataset
     except NotFound:
         return {}
     positions = [bisect_left(dataset.indices, index) for index in indices]
-    found = {}
+    found: dict[int, dict[str, Any]] = {}
+    seen = _seen(run, dataset)
     for start, stop in _stretches(positions):
         for e in dataset.examples(start, stop):
             found[e.index] = {"id": e.id, "input": plain(e.input), "expected": plain(e.expected)}
+        for e in seen.examples(start, stop) if seen else ():
+            found[e.index]["asked"] = plain(e.input)
     return found
+
+
+def _seen(run: Run, dataset: Dataset) -> Dataset | None:
+    """The examples in the run's view; None where it has none, or its adapters are not installed here."""
+    view = run.manifest["spec"].get("view")
+    try:
+        return None if view is None else dataset.view(view, checked=True)
+    except SpecError:
+        return None
 
 
 def _stretches(positions: Iterable[int]) -> Iterator[tuple[int, int]]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from evaluand.adapter import Pipeline
 from evaluand.adapter.faults import AdapterError, WrongType
-from evaluand.errors import SpecError, with_article
+from evaluand.errors import SpecError, kind_of
 from evaluand.fingerprint import Identity
 from evaluand.scorer import Scorer
 
@@ -92,7 +92,7 @@ class OutputView(Scorer):
         if isinstance(output, list):
             return [new for place, item in enumerate(output) for new in self._made(item, f"view: item {place}")]
         if not isinstance(output, Mapping):
-            raise WrongType(f"the output is {with_article(type(output).__name__)}; a view is made of objects")
+            raise WrongType(f"the output is {kind_of(output)}; a view is made of objects")
         made = self._made(dict(output), "view")
         return made[0] if len(made) == 1 else list(made)
 

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from evaluand import ids, rows
 from evaluand.csv_text import check_quotes, header_of, mapped, records_in
-from evaluand.errors import DataError, Fault, SpecError, with_article
+from evaluand.errors import DataError, Fault, SpecError, kind_of
 from evaluand.registry import nearest
 from evaluand.rows import BATCH_CHARACTERS, BATCH_ROWS
 
@@ -172,24 +172,6 @@ class Faults:
         if self.kept:
             more = [Fault("", f"… and {self.more} more faults")] if self.more else []
             raise DataError(self.kept + more)
-
-
-def kind_of(value: Any) -> str:
-    """What a value is, in words of JSON where it has them."""
-    for types, words in _WORDS.items():
-        if isinstance(value, types):
-            return words
-    return with_article(type(value).__name__)
-
-
-_WORDS: Mapping[Any, str] = {
-    bool: "true or false",
-    (int, float): "a number",
-    str: "a text",
-    (list, tuple): "a list",
-    Mapping: "an object",
-    type(None): "null",
-}
 
 
 def values_of(batch: pa.RecordBatch, name: str) -> list[Any]:

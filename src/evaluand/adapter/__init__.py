@@ -26,8 +26,9 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from evaluand import registry
-from evaluand.adapter.faults import AdapterError, AdapterSpecError, WrongType, told
+from evaluand.adapter.faults import AdapterError, AdapterSpecError, WrongType
 from evaluand.adapter.options import check_data, options
+from evaluand.errors import kind_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -244,7 +245,7 @@ class Pipeline:
         elif (self.on_error == "default") != (self.default is not None):
             faults.append("default: give the row that takes a failed one's place, and onError: default with it")
         elif self.default is not None and not isinstance(self.default, Mapping):
-            faults.append(f"default is {told(self.default)}; give an object")
+            faults.append(f"default is {kind_of(self.default)}; give an object")
         if faults:
             raise AdapterSpecError("\n".join(faults))
         check_data("default", self.default)
@@ -352,7 +353,8 @@ _REASONS = 100
 
 def _created(adapters: Iterable[Adapter | Mapping[str, Any]]) -> tuple[Adapter, ...]:
     if isinstance(adapters, str | Mapping) or not isinstance(adapters, Iterable):
-        raise AdapterSpecError(f"a pipeline is {adapters!r}; give a list of adapters")
+        told = repr(adapters) if adapters else "empty"
+        raise AdapterSpecError(f"a pipeline is {told}; give a list of adapters")
     made, faults, specs = [], [], list(adapters)
     for number, spec in enumerate(specs, 1):
         try:
@@ -397,4 +399,4 @@ def _in_turn(steps: Sequence[Through]) -> Through:
 def _object(row: Any) -> Row:
     if isinstance(row, Mapping):
         return dict(row)
-    raise WrongType(f"is {told(row)}; an adapter works on objects")
+    raise WrongType(f"the row is {kind_of(row)}; an adapter works on objects")

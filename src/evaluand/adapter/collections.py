@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongType, told
+from evaluand.adapter.faults import AbsentField, AdapterError, AdapterSpecError, WrongType
 from evaluand.adapter.template import selector
+from evaluand.errors import kind_of
 from evaluand.registry import nearest
 from evaluand.selector import Selector
 
@@ -40,7 +41,7 @@ def collection(row: Mapping[str, Any], name: str) -> Sequence[Any]:
     if isinstance(values, list):
         return values
     if not isinstance(values, tuple):
-        raise WrongType(f"{name} is {told(values)}, not a list")
+        raise WrongType(f"{name} is {kind_of(values)}, not a list")
     return values
 
 

@@ -16,9 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids
-from evaluand.adapter.faults import told
 from evaluand.adapter.template import literal, path_of
-from evaluand.errors import DataError
+from evaluand.errors import DataError, kind_of
 from evaluand.rows import is_json, json_field
 from evaluand.selector import Selector
 from evaluand.selector.steps import Every
@@ -109,7 +108,7 @@ def _fitted(rows: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch | None:
 def _inferred(rows: Sequence[Any]) -> pa.Table:
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
-            raise DataError(f"new row {place} is {told(row)}, not an object; a table is made of objects")
+            raise DataError(f"new row {place} is {kind_of(row)}, not an object; a table is made of objects")
     names = dict.fromkeys(name for row in rows for name in row)
     if rows and not names:
         raise DataError("the new rows have no fields; a table needs one at least")

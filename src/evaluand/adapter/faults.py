@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from evaluand.errors import DataError, Fault, SpecError, with_article
+from evaluand.errors import DataError, Fault, SpecError
 
 
 class AdapterSpecError(SpecError, ValueError):
@@ -38,8 +36,3 @@ class AbsentField(AdapterError, KeyError):
 
 class WrongType(AdapterError, TypeError):
     """A value is of a type that the adapter cannot work on."""
-
-
-def told(value: Any) -> str:
-    """What a value is, for messages: `null`, `an int`, `a list`."""
-    return "null" if value is None else with_article(type(value).__name__)

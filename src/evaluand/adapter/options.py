@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.adapter.faults import AdapterSpecError, WrongArguments, told
+from evaluand.adapter.faults import AdapterSpecError, WrongArguments
+from evaluand.errors import kind_of
 from evaluand.registry import nearest
 
 DEEPEST: Final = 100
@@ -32,7 +33,7 @@ def check_data(name: str, value: Any, at: str = "", depth: int = 0) -> None:
     elif isinstance(value, float) and not math.isfinite(value):
         raise AdapterSpecError(f"{name}: {_place(at)}JSON has no number {value!r}")
     elif value is not None and not isinstance(value, str | int | float):
-        raise AdapterSpecError(f"{name}: {_place(at)}{told(value)} is no JSON data")
+        raise AdapterSpecError(f"{name}: {_place(at)}{kind_of(value)} is no JSON data")
 
 
 def options(
@@ -88,7 +89,7 @@ def _place(at: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    return repr(value) if isinstance(value, str | int | float) else told(value)
+    return repr(value) if isinstance(value, str | int | float) else kind_of(value)
 
 
 def _with(required: Sequence[str]) -> str:

@@ -19,17 +19,22 @@ import copy
 import functools
 import operator
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from evaluand.adapter.faults import AdapterError, AdapterSpecError, UnknownFunction, WrongArguments, WrongType, told
-from evaluand.errors import DataError, SpecError
+from evaluand.adapter.faults import AdapterError, AdapterSpecError, UnknownFunction, WrongArguments, WrongType
+from evaluand.errors import DataError, Doubt, SpecError, kind_of
 from evaluand.registry import nearest
 from evaluand.selector import Selector, is_jsonpath
 
 Made = Callable[[Any], Any]
 """A value, made from a row."""
+
+
+class LikeAPath(Doubt):
+    """A text of a template looks like a path without its `$`."""
 
 
 def compiled(template: Any, name: str, at: str = "") -> Made:
@@ -79,7 +84,7 @@ class _Compiler:
     def value(self, template: Any, at: str) -> Made:
         if isinstance(template, str):
             path = path_of(template)
-            return _constant(literal(template)) if path is None else self._scalar(path, at)
+            return self._text(template, at) if path is None else self._scalar(path, at)
         if isinstance(template, Mapping):
             return self._computed(template, at) if "$compute" in template else self._object(template, at)
         if isinstance(template, list | tuple):
@@ -98,8 +103,11 @@ class _Compiler:
                 raise self._wrong(at, f"the key {key!r} begins with $, which is reserved{close}; write ${key} for it")
             key = literal(key)
             made[key] = literal(part)
+            place = f"{at}.{key}" if at else key
             if isinstance(part, Mapping | list | tuple) or (isinstance(part, str) and path_of(part)):
-                parts.append((key, self.value(part, f"{at}.{key}" if at else key)))
+                parts.append((key, self.value(part, place)))
+            elif isinstance(part, str):
+                self._text(part, place)
 
         def filled(row: Any) -> Any:
             new = made.copy()
@@ -108,6 +116,12 @@ class _Compiler:
             return new
 
         return filled
+
+    def _text(self, text: str, at: str) -> Made:
+        if _LIKE_A_PATH.fullmatch(text):
+            told = f'{text!r} stands for itself; write $.{text} for the path, or {{"$literal": …}} in $compute'
+            warnings.warn(f"{self._place(at)}: {told} for the text", LikeAPath, stacklevel=1)
+        return _constant(literal(text))
 
     # Computations
 
@@ -226,9 +240,8 @@ class _Compiler:
         def guarded(value: Any) -> Any:
             try:
                 return function(value)
-            except (TypeError, IndexError, re.error) as error:
-                why = f" ({error})" if isinstance(value, list | tuple) else ""
-                raise WrongType(f"{before}{name} of {told(value)}: it works on {_WORKS_ON[name]}{why}") from None
+            except (TypeError, IndexError, re.error):
+                raise WrongType(f"{before}{name} of {_described(value)}: it works on {_WORKS_ON[name]}") from None
 
         return guarded
 
@@ -268,8 +281,11 @@ def _list() -> Made:
     return list
 
 
-def _reduce() -> Made:
-    return _summed
+def _reduce(**given: Any) -> Made:
+    if not given:
+        return _summed
+    instead = _constant(given["default"])
+    return lambda values: instead(values) if isinstance(values, list | tuple) and not values else _summed(values)
 
 
 def _summed(values: Any) -> Any:
@@ -308,14 +324,16 @@ def _sub(pattern: str, repl: str, count: int = 0, flags: int = 0) -> Made:
     return lambda text: expression.sub(repl, text, count)
 
 
+_LIKE_A_PATH = re.compile(r"[A-Za-z_]\w*(\.\w+)*(\[(\d+|\*)\](\.\w+)*)+")
 _SHOWN = 80
+_KINDS = 3
 _FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
 _STEPS = ("$literal", "$scalar", "$list", "$func")
 _FUNCTIONS: dict[Any, tuple[Callable[..., Made], Sequence[str], Sequence[str]]] = {
     "findall": (_findall, ("pattern", "flags"), ("pattern",)),
     "join": (_join, ("separator",), ()),
     "list": (_list, (), ()),
-    "reduce": (_reduce, (), ()),
+    "reduce": (_reduce, ("default",), ()),
     "search": (_search, ("pattern", "flags", "group", "default"), ("pattern",)),
     "split": (_split, ("pattern", "maxsplit", "flags"), ("pattern",)),
     "sub": (_sub, ("pattern", "repl", "count", "flags"), ("pattern", "repl")),
@@ -323,7 +341,7 @@ _FUNCTIONS: dict[Any, tuple[Callable[..., Made], Sequence[str], Sequence[str]]] 
 _WORKS_ON = dict.fromkeys(("findall", "search", "split", "sub"), "text") | {
     "join": "a list of texts",
     "list": "a list or a text",
-    "reduce": "a list of numbers, texts or lists, all of one sort and at least one",
+    "reduce": "a list of numbers, texts or lists, all of one sort and at least one, or has a default",
 }
 _TYPES: dict[str, Any] = {
     "pattern": str,
@@ -347,6 +365,15 @@ _WANTED = {
 
 def _told_flags() -> str:
     return ", ".join(f"{flag.value} ({flag.name})" for flag in _FLAGS)
+
+
+def _described(value: Any) -> str:
+    if not isinstance(value, list | tuple):
+        return kind_of(value)
+    kinds = [*dict.fromkeys(map(kind_of, value))]
+    return (
+        f"a list of {' and '.join(kinds[:_KINDS])}{' and more' * (len(kinds) > _KINDS)}" if kinds else "an empty list"
+    )
 
 
 def _shown(given: Mapping[str, Any]) -> str:

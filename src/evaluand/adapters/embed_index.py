@@ -7,8 +7,9 @@ from typing import Any
 
 from evaluand.adapter import Adapter, Row
 from evaluand.adapter.collections import elements, indexes, numbers
-from evaluand.adapter.faults import AdapterError, WrongType, told
+from evaluand.adapter.faults import AdapterError, WrongType
 from evaluand.adapter.options import field_names, options
+from evaluand.errors import kind_of
 
 
 class EmbedIndex(Adapter):
@@ -46,5 +47,5 @@ class EmbedIndex(Adapter):
 
 def _copied(collection: str, place: int, element: Any) -> Row:
     if not isinstance(element, dict):
-        raise WrongType(f"{collection}[{place}] is {told(element)}, not an object")
+        raise WrongType(f"{collection}[{place}] is {kind_of(element)}, not an object")
     return element.copy()

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from evaluand.adapter import UPLOAD, Adapter, Row
-from evaluand.adapter.faults import AdapterError, AdapterSpecError, WrongType, told
+from evaluand.adapter.faults import AdapterError, AdapterSpecError, WrongType
 from evaluand.adapter.options import options
 from evaluand.adapter.template import Made, compiled, selector
-from evaluand.errors import DataError
+from evaluand.errors import DataError, kind_of
 
 
 class FileUpload(Adapter):
@@ -39,7 +39,9 @@ class FileUpload(Adapter):
         self._field = selector(given["field"], f"{self.kind}: field")
         self._encoding = given.get("encoding", "base64")
         if self._encoding not in _ENCODINGS:
-            raise AdapterSpecError(f"{self.kind}: no encoding is called {self._encoding!r}; use one of {_ENCODINGS}")
+            raise AdapterSpecError(
+                f"{self.kind}: no encoding is called {self._encoding!r}; use one of {', '.join(_ENCODINGS)}"
+            )
         self._name = given.get("name", "file")
         if not isinstance(self._name, str):
             raise AdapterSpecError(f"{self.kind}: name is {self._name!r}; give a text")
@@ -82,7 +84,7 @@ class FileUpload(Adapter):
             return _decoded(value)
         wanted = {"base64": "base64 text or bytes", "binary": "bytes", "utf-8": "text"}[self._encoding]
         hint = "; encoding: base64 takes both" if self._encoding == "binary" and isinstance(value, str) else ""
-        raise AdapterError(f"field: is {told(value)}, not {wanted}{hint}")
+        raise AdapterError(f"field: is {kind_of(value)}, not {wanted}{hint}")
 
 
 _ENCODINGS = ("base64", "binary", "utf-8", "json")
@@ -97,7 +99,7 @@ def _decoded(text: str) -> bytes:
 
 def _text(key: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise AdapterError(f"{key}: is {told(value)}, not a text")
+        raise AdapterError(f"{key}: is {kind_of(value)}, not a text")
     return value
 
 
@@ -109,7 +111,7 @@ def _header(key: str, value: Any) -> str:
 
 def _form(fields: Any) -> dict[str, str]:
     if not isinstance(fields, dict):
-        raise AdapterError(f"formFields: is {told(fields)}, not an object")
+        raise AdapterError(f"formFields: is {kind_of(fields)}, not an object")
     return {name: _form_value(name, value) for name, value in fields.items()}
 
 
@@ -118,4 +120,6 @@ def _form_value(name: str, value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, str | int | float):
         return str(value)
-    raise AdapterError(f"formFields: {name}: is {told(value)}; a part of a form is a text, a number or a truth value")
+    raise AdapterError(
+        f"formFields: {name}: is {kind_of(value)}; a part of a form is a text, a number or a truth value"
+    )

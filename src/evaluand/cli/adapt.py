@@ -19,6 +19,7 @@ from evaluand.adapter.columns import rows_of
 from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.cli.options import json_option
 from evaluand.cli.output import console, opened, print_json
+from evaluand.cli.run import notes
 from evaluand.document import Document
 from evaluand.errors import DataError, SpecError
 from evaluand.export import json_line, write_parquet
@@ -57,7 +58,9 @@ def command(file: Path, spec: Path, rows: int, output: Path | None, as_json: boo
     With -o, the new rows are written to OUT: JSON lines as they are made, Parquet with a column for each field.
     """
     form = _form(output)
-    source, pipeline = open_file(file), _pipeline(spec)
+    source = open_file(file)
+    with notes():
+        pipeline = _pipeline(spec)
     shown, counts = _shown(source, pipeline, rows), Counts()
     try:
         written = _written(source, pipeline, counts, output, form)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Any
 
+import orjson
 from orjson import Fragment
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
@@ -344,7 +345,7 @@ def _response(row: Facts, repeated: bool) -> RenderableType:
     )
     head.append(f"{attempts}, {seconds(row['duration'])}")
     pairs: list[tuple[str, str | Text]] = [
-        (n, long_text(row[n])) for n in ("input", "expected") if row.get(n) is not None
+        (n, long_text(row[n])) for n in ("input", "asked", "expected") if row.get(n) is not None
     ]
     if row["error"]:
         code = f" [{row['error']['code']}]" if row["error"]["code"] is not None else ""
@@ -355,8 +356,16 @@ def _response(row: Facts, repeated: bool) -> RenderableType:
         pairs.append(("response", Text("no answer", "yellow")))
     pairs += [("response", long_text(response)) for response in row["responses"] or ()]
     if row["spans"]:
+        pairs += _exchanged(row["spans"][0])
         pairs.append(("trace", _tree(row)))
     return Group(head, name_values(pairs, "  "))
+
+
+def _exchanged(span: Facts) -> Iterator[tuple[str, str]]:
+    """How the request that a service was sent begins, and its answer where that was none."""
+    for name, _, body in orjson.loads(span["events"] or "[]") if span["span"] == 0 else ():
+        if name in ("request", "answer") and isinstance(body, str):
+            yield name, safe(body, 2 * CELL)
 
 
 def _tree(row: Facts) -> str:
@@ -403,7 +412,7 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
     head = Text.assemble((name, "bold"), "".join(f", {part}" for part in key), ": ")
     head.append(_status(row["status"])).append("" if row["value"] is None else f" {numbers(row['value'])[0]}")
     pairs: list[tuple[str, str | Text]] = [
-        (n, long_text(row[n])) for n in ("input", "expected") if row.get(n) is not None
+        (n, long_text(row[n])) for n in ("input", "asked", "expected") if row.get(n) is not None
     ]
     pairs += [("response", long_text(response)) for response in row.get("responses") or ()]
     pairs += [(n, long_text(row[n])) for n in row if n not in _NOT_TOLD and row[n] is not None]
@@ -411,7 +420,7 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
 
 
 _KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
-_NOT_TOLD = frozenset((*_KEY, "status", "value", "id", "input", "expected", "responses"))
+_NOT_TOLD = frozenset((*_KEY, "status", "value", "id", "input", "asked", "expected", "responses"))
 
 
 def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:

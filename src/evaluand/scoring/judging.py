@@ -449,7 +449,7 @@ def _parameters(
                     f"such as {_INSTEAD.get(criterion.metric, 'f1_macro')}",
                 )
             if rule.one_value and len(vocabulary) == 2:
-                found["positive"] = max(vocabulary)
+                found["label"] = max(vocabulary)
             positive = _positive(criterion, rule, vocabulary)
             if positive is not None:
                 found["label"] = positive

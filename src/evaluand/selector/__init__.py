@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from evaluand.errors import DataError, SpecError, with_article
+from evaluand.errors import DataError, SpecError, kind_of
 from evaluand.registry import nearest
 from evaluand.selector.parsing import is_jsonpath, parsed
 from evaluand.selector.steps import Step, Union, is_list, one_step, printed
@@ -110,5 +110,5 @@ class Selector:
         elif is_list(value):
             there = f"is a list of {len(value)} without {step!r}"
         else:
-            there = f"is {with_article(type(value).__name__)}, which has no {step!r}"
+            there = f"is {kind_of(value)}, which has no {step!r}"
         return f"{self.text}: ${so_far} {there}"

@@ -5,7 +5,8 @@
     part       'key'  "key"  place  start:stop:step  *  ?test
                (a quoted key may also follow the dots, and in a path that begins with `$` a name stand in brackets, as
                some write them)
-    test       and-ed, or-ed, negated, parenthesised comparisons of paths from @ or $ with each other and with literals
+    test       and-ed, or-ed, negated, parenthesised comparisons of paths from @ or $, literals, length(…), count(…) and
+               value(…); or a path, match(…, pattern), search(…, pattern)
 
 In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less),
 and blanks may stand before a step. Without `$` a key is anything up to the next dot or bracket.
@@ -18,7 +19,20 @@ import re
 from typing import Any, Final
 
 from evaluand.errors import SpecError
-from evaluand.selector.filters import Operand, Test, all_of, any_of, compared, exists, negated
+from evaluand.registry import nearest
+from evaluand.selector.filters import (
+    FUNCTIONS,
+    Call,
+    Operand,
+    Test,
+    all_of,
+    any_of,
+    compared,
+    exists,
+    holds,
+    negated,
+    pattern,
+)
 from evaluand.selector.steps import NAME, Descend, Every, Filter, Slice, Step, Union
 
 HINT: Final = "write it like a.b[0] or $['a.b'].c"
@@ -32,6 +46,7 @@ _PLACE: Final = re.compile(r"\s*(-?(?:0|[1-9]\d*))\s*(?=[\],])")
 _QUOTED: Final = re.compile(r"\s*(?:'(?P<one>(?:[^'\\]|\\.)*)'|\"(?P<two>(?:[^\"\\]|\\.)*)\")\s*", re.DOTALL)
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WORD: Final = re.compile(r"(?:true|false|null)\b")
+_CALL: Final = re.compile(r"([a-z]\w*)\(")
 _OPERATOR: Final = re.compile(r"\s*(==|!=|<=|>=|<|>)\s*")
 _WORDS: Final = {"true": True, "false": False, "null": None}
 _DEEPEST: Final = 50
@@ -75,9 +90,9 @@ class _Reader:
         self.text, self.place = text, place
         self._depth = self._filters = 0
 
-    def fault(self, place: int | None = None) -> SpecError:
+    def fault(self, place: int | None = None, hint: str = "") -> SpecError:
         rest = self.text[self.place if place is None else place :]
-        hint = _FILTER_HINT if self._filters or rest.startswith("[?") else _hint(rest)
+        hint = hint or (_FILTER_HINT if self._filters or rest.startswith("[?") else _hint(rest))
         return SpecError(f"{self.text!r} is no path at {rest!r}; {hint}")
 
     def steps(self, name: re.Pattern[str], *, first_bare: bool) -> tuple[Step, ...]:
@@ -186,19 +201,30 @@ class _Reader:
             if not self._take(")"):
                 raise self.fault(start)
         else:
-            left = self._operand()
-            found = self._match(_OPERATOR)
-            if found:
-                test = compared(left, found[1], self._operand())
-            elif left.path is None:
-                raise self.fault(start)
-            else:
-                test = exists(left)
+            test = self._simple(start)
         self._spaces()
         return test
 
-    def _operand(self) -> Operand:
+    def _simple(self, start: int) -> Test:
+        left = self._operand()
+        if found := self._match(_OPERATOR):
+            right = self._operand()
+            for each in (left, right):
+                if isinstance(each, Call) and each.is_test:
+                    raise self.fault(start, f"{each.name}(…) is true or false by itself; compare it with nothing")
+            return compared(left, found[1], right)
+        if isinstance(left, Operand):
+            if left.path is None:
+                raise self.fault(start)
+            return exists(left)
+        if not left.is_test:
+            raise self.fault(start, f"{left.name}(…) is a value; compare it, as in {left.name}(@.a) > 1")
+        return holds(left)
+
+    def _operand(self) -> Operand | Call:
         self._spaces()
+        if found := self._match(_CALL):
+            return self._call(found[1], found.start())
         if self.text[self.place : self.place + 1] in ("@", "$") and self.place < len(self.text):
             here = self.text[self.place] == "@"
             self.place += 1
@@ -212,6 +238,32 @@ class _Reader:
         if found := self._match(_WORD):
             return Operand(literal=_WORDS[found[0]])
         raise self.fault()
+
+    def _call(self, name: str, start: int) -> Call:
+        if name not in FUNCTIONS:
+            known = ", ".join(FUNCTIONS)
+            raise self.fault(start, f"no function is called {name!r}{nearest(name, FUNCTIONS)}; there are {known}")
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise self.fault()
+        operands = [self._operand()]
+        self._spaces()
+        while self._take(","):
+            operands.append(self._operand())
+            self._spaces()
+        function = FUNCTIONS[name]
+        fit = not function.reads_all or all(isinstance(each, Operand) and each.path is not None for each in operands)
+        if len(operands) != function.operands or not fit or not self._take(")"):
+            wanted = "a path" if function.reads_all else "a text and a pattern" if function.is_test else "a value"
+            raise self.fault(start, f"{name} takes {wanted}")
+        last = operands[-1]
+        if function.is_test and isinstance(last, Operand) and isinstance(last.literal, str):
+            try:
+                pattern(last.literal)
+            except (re.error, RecursionError, OverflowError) as error:
+                raise self.fault(start, f"{last.literal!r} is no pattern of Python: {error}") from None
+        self._depth -= 1
+        return Call(name, tuple(operands))
 
     # Reading
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evaluand.adapter import INDEX
-from evaluand.errors import with_article
+from evaluand.errors import kind_of
 from evaluand.pace import Pace
 from evaluand.schema.keys import RESPONSES
 from evaluand.tasks.exchange import BadAnswer, BadRequest
@@ -188,7 +188,7 @@ class Batches:
 def _elements(answer: Any) -> Iterator[tuple[int | None, Any]]:
     """The `_index_` of each element of an answer, None where it has none, and the output that it holds."""
     if not isinstance(answer, list):
-        raise BadAnswer(f"the answer to a batch is {with_article(type(answer).__name__)}, not a list", code="form")
+        raise BadAnswer(f"the answer to a batch is {kind_of(answer)}, not a list", code="form")
     for element in answer:
         if not isinstance(element, dict) or type(element.get(INDEX)) is not int:
             yield None, element

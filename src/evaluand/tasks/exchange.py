@@ -133,7 +133,7 @@ class Exchange:
                 raise BadAnswer(f"the answer repeats the environment variable {name}, so it is not kept", code="secret")
 
     def _refuse(self, twice: _Twice) -> None:
-        told = self._hidden(repr(twice.key))[:_EXCERPT]
+        told = self.hidden(repr(twice.key))[:_EXCERPT]
         raise BadAnswer(f"an object of the answer has the key {told} twice", code="json")
 
     async def _body(self, body: Mapping[str, Any]) -> bytes:
@@ -148,14 +148,14 @@ class Exchange:
                     url = self._elsewhere(response)
             raise BadAnswer(f"redirects more than {_REDIRECTS} times", code="redirect")
         except (http.ConnectError, http.ConnectTimeout, http.ProxyError) as error:
-            raise Unavailable(self._hidden(f"no connection to {self._host}: {error}"), code="connect") from None
+            raise Unavailable(self.hidden(f"no connection to {self._host}: {error}"), code="connect") from None
         except http.DecodingError as error:
-            raise BadAnswer(self._hidden(f"the answer cannot be unpacked: {error}"), code="encoding") from None
+            raise BadAnswer(self.hidden(f"the answer cannot be unpacked: {error}"), code="encoding") from None
         except http.TransportError as error:
             told = str(error) or "the connection was closed"
-            raise Unavailable(self._hidden(f"{self._host} broke off: {told}"), code="connection") from None
+            raise Unavailable(self.hidden(f"{self._host} broke off: {told}"), code="connection") from None
 
-    def _hidden(self, text: str) -> str:
+    def hidden(self, text: str) -> str:
         """A text without the values of variables."""
         for name, value in self._secrets.items():
             for written in _ways_to_write(value):
@@ -193,7 +193,7 @@ class Exchange:
             limits=http.Limits(),  # and says how many requests there are at once
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # or an answer would depend on those before it
         )
-        with _hidden_in_logs(self._hidden):
+        with _hidden_in_logs(self.hidden):
             try:
                 yield client, _VARIABLE.sub(lambda found: quote(secrets[found[1]], safe=""), self.url)
             finally:
@@ -206,7 +206,7 @@ class Exchange:
             BadAnswer: to another host, to which nothing is sent, or to another kind of request.
         """
         there = response.url.join(response.headers["Location"])
-        shown = self._hidden(f"{there.scheme}://{there.netloc.decode('ascii', 'replace')}{there.path}")
+        shown = self.hidden(f"{there.scheme}://{there.netloc.decode('ascii', 'replace')}{there.path}")
         if response.status_code not in (307, 308):
             told = f"redirects by {response.status_code} to {shown}, which drops the request; give the url that answers"
             raise BadAnswer(told, code="redirect")
@@ -231,7 +231,7 @@ class Exchange:
 
     def _refusal(self, response: httpx2.Response, begin: bytes) -> TaskError:
         status, code = response.status_code, str(response.status_code)
-        told = self._hidden(f"{status} {response.reason_phrase}".strip()) + self._excerpt(begin)
+        told = self.hidden(f"{status} {response.reason_phrase}".strip()) + self._excerpt(begin)
         if status in (408, 425, 429) or status >= 500:
             after = _after(response.headers.get("Retry-After"))
             if after is not None and after > LONGEST_WAIT:
@@ -242,7 +242,7 @@ class Exchange:
 
     def _excerpt(self, begin: bytes) -> str:
         """How an answer begins, on one line, after a colon."""
-        text = " ".join(self._hidden(begin.decode("utf-8", "replace")).split())
+        text = " ".join(self.hidden(begin.decode("utf-8", "replace")).split())
         return f": {text[:_EXCERPT]}{'…' * (len(text) > _EXCERPT)}" if text else ""
 
 

@@ -24,7 +24,7 @@ from evaluand import ids
 from evaluand.adapter import INDEX, UPLOAD, Adapter, Pipeline, create
 from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.dataset import Dataset
-from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, with_article
+from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
 from evaluand.fingerprint import Identity, fingerprint
 from evaluand.rows import RESPONSE_INDEX
 from evaluand.schema import Schema
@@ -37,6 +37,7 @@ from evaluand.trace import TaskSpan
 Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]
 
 INPUT = "input"  # the field for an input that is no object
+_LOGGED = 2000  # characters of a request or an answer that a trace keeps
 _PIPELINES = ("client_pipeline", "input_pipeline", "output_pipeline")
 
 
@@ -145,30 +146,51 @@ class _Service(Task[Any, Any]):
             row[INDEX] = request.index
         for name in ("client_pipeline", "input_pipeline"):
             try:
-                made = self._pipelines[name].adapt(row, request.index)
+                made = self._pipelines[name].through(row)
             except AdapterError as error:
                 raise TaskError(f"{name}: {error}", code=name) from None
             if len(made) != 1 or not isinstance(made[0], Mapping):
-                what = f"{len(made)} rows" if len(made) != 1 else with_article(type(made[0]).__name__)
+                what = f"{len(made)} rows" if len(made) != 1 else kind_of(made[0])
                 raise TaskError(f"{name}: made {what} of the input; a request is one object", code=name)
             row = dict(made[0])
+        if self.client_pipeline or self.input_pipeline:  # else the input tells it
+            self._log(request, "request", row)
         return row
 
     def _output(self, answer: Any, request: Request) -> Any:
         """The responses that an answer holds: None, one or alternatives, of items where the task declares them.
 
         Raises:
-            BadAnswer: it holds what is none; says why.
+            BadAnswer: it holds what is none; says why, and the trace how it begins.
         """
+        try:
+            return self._read(answer, request)
+        except BadAnswer:
+            self._log(request, "answer", answer)
+            raise
+
+    def _log(self, request: Request, name: str, value: Any) -> None:
+        """Keeps how a request or an answer begins, without secrets."""
+        try:
+            text = self._hidden(json.dumps(value, ensure_ascii=False, default=_brief))
+        except (TypeError, ValueError, RecursionError):
+            return  # what is no JSON is told when it is sent
+        request.task_span.log(name, text if len(text) <= _LOGGED else f"{text[:_LOGGED]}…")
+
+    def _hidden(self, text: str) -> str:
+        """A text without what must not be stored."""
+        return text
+
+    def _read(self, answer: Any, request: Request) -> Any:
         if answer is None:
             return None
         rows = answer if isinstance(answer, list) else [answer]
         wrong = [row for row in rows if not isinstance(row, dict)]
         if wrong:
-            told = f"{'holds' if isinstance(answer, list) else 'is'} {with_article(type(wrong[0]).__name__)}"
+            told = f"{'holds' if isinstance(answer, list) else 'is'} {kind_of(wrong[0])}"
             raise BadAnswer(f"the answer {told}; it must be a JSON object, or a list of objects", code="form")
         try:
-            items = [item for row in rows for item in self._pipelines["output_pipeline"].adapt(row, request.index)]
+            items = [item for row in rows for item in self._pipelines["output_pipeline"].through(row)]
         except AdapterError as error:
             raise BadAnswer(f"output_pipeline: {error}", code="output_pipeline") from None
         numbered = [self._numbered(place, item, request.index) for place, item in enumerate(items)]
@@ -357,6 +379,9 @@ class ServiceTask(_Service):
         stops = self.on_bad_request == "abort"
         return Batches(self.batch or 1, self._answers, self.on_duplicate, self.on_missing, self.on_foreign, stops)
 
+    def _hidden(self, text: str) -> str:
+        return self._exchange.hidden(text)
+
     async def _answers(self, rows: bytes) -> Any:
         return await self._exchange.ask(**_json_body(rows))
 
@@ -449,6 +474,10 @@ def _written(row: Any) -> bytes:
         return json.dumps(row, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=_plain).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise TaskError(f"the request cannot be written as JSON: {error}", code="request") from None
+
+
+def _brief(value: Any) -> str:
+    return f"{len(value):,} bytes" if isinstance(value, bytes) else _plain(value)
 
 
 def _plain(value: Any) -> str:
