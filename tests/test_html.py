@@ -280,7 +280,7 @@ def test_a_run_that_nothing_has_graded_is_shown_too() -> None:
     run = Runner().run(answer, Dataset.from_rows([{"input": "1"}, {"input": "3"}]))
     text = page([Part("mine", run, None)], [])
     assert ["mine", "calls", "1", "0", "1", "0", "0"] in Page(text).lines
-    assert [row["outcome"] for row in rows_of(text)] == [3, 0]
+    assert [row["outcome"] for row in rows_of(text)] == [5, 0]
 
 
 def test_a_run_without_rows_makes_a_page() -> None:
@@ -462,7 +462,7 @@ def test_the_report_can_go_to_stdout_and_be_told_as_json(store: DirectoryStore) 
 
 
 def test_what_cannot_be_reported_is_told(store: DirectoryStore) -> None:
-    assert "nothing is called 'other'" in called("right").output
+    assert "nothing is called 'other'" in called("other").output
     assert "neither a number of examples nor all" in called("an experiment", "--examples", "some").output
     assert "name a file" in called("an experiment", "-o", "nowhere/report.html").output
     [dataset] = store.ids("datasets")
