@@ -13,11 +13,10 @@ from typing import Any, Final
 
 import orjson
 
-from evaluand.errors import DataError, Fault
+from evaluand.errors import DataError, Fault, kind_of
 from evaluand.interop.d3m.names import VERSIONS, Version
 from evaluand.problem import is_inside, outside
 from evaluand.registry import nearest
-from evaluand.source import kind_of
 
 _LARGEST: Final = 64 << 20
 
