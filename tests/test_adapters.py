@@ -602,6 +602,10 @@ def test_parts_that_cannot_be_sent_are_refused(configuration: Any, row: Row, mes
             spec("ExplodeCollections", {"collections": ["a"], "index": {"i": "$["}}),
             "ExplodeCollections: index: i: '$[' is no path",
         ),
+        (
+            spec("ExplodeCollections", {"collections": ["score", "a", "score"]}),
+            "ExplodeCollections: collections has 'score' more than once",
+        ),
         (spec("FlattenHierarchy", []), "FlattenHierarchy: the configuration is a list; give an object"),
         (spec("FlattenHierarchy", {"depth": -1}), "FlattenHierarchy: depth is -1; give a whole number of at least 0"),
         (spec("FlattenHierarchy", {"depth": True}), "FlattenHierarchy: depth is True; give a whole number"),

@@ -208,7 +208,7 @@ def test_rows_before_the_failed_one_are_shown(folder: Folder) -> None:
     pipeline(folder, [EXPLODE])
     shown = folder.call("adapt", "rows.jsonl", "--pipeline", "p.json").stdout
     assert shown.count("\n+ {") == 2
-    assert shown.endswith('_index_ 1\n- {"_index_":1,"text":null,"o":{"k":1}}\n+ no row\n\n')
+    assert shown.endswith('_index_ 1\n- {"_index_":1,"text":null,"o":{"k":1}}\n\n')
 
 
 def test_files_that_are_not_there_are_named(folder: Folder) -> None:
@@ -233,3 +233,16 @@ def test_adapting_a_file_gives_what_a_dataset_of_it_holds(folder: Folder) -> Non
     told = folder.json("adapt", "rows.jsonl", "--pipeline", "p.json")
     data = Dataset.from_file(folder.path / "rows.jsonl", input=["text", "o"])
     assert [{k: row["after"][0][k] for k in ("text", "o")} for row in told["rows"]] == [each.input for each in data]
+
+
+def test_a_folder_that_is_not_there_is_told_by_the_name_that_was_given(folder: Folder) -> None:
+    result = folder.call("adapt", "rows.jsonl", "--pipeline", "p.json", "-o", "none/out.jsonl")
+    assert (result.exit_code, result.stderr) == (1, "error: none/out.jsonl: No such file or directory\n")
+
+
+def test_the_file_that_is_read_is_not_written_over(folder: Folder) -> None:
+    before = (folder.path / "rows.jsonl").read_bytes()
+    result = folder.call("adapt", "rows.jsonl", "--pipeline", "p.json", "-o", "./rows.jsonl")
+    assert result.exit_code == 2
+    assert "rows.jsonl is the file that is read" in result.stderr
+    assert (folder.path / "rows.jsonl").read_bytes() == before

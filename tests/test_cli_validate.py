@@ -213,3 +213,13 @@ def test_a_split_that_parts_clusters_is_told_before_and_while_it_runs(folder: Fo
     assert [note for note in folder.json("validate", file)["notes"] if told in note]
     result = folder.call("run", file)
     assert (result.exit_code, result.stderr.count(f"note: {told}")) == (0, 1)
+
+
+def test_a_batch_that_can_never_be_full_is_told(folder: Folder) -> None:
+    task = "{kind: service, url: 'http://127.0.0.1:1/', model: m, version: '1', batch: 4}"
+    text = WHOLE.replace("luck: chance.py:grade", "other: includes")
+    few = folder.json("validate", folder.experiment(task, text=text + "run: {{concurrency: 2}}\n"))
+    told = "task mine: a batch of 4 is never full: only 2 calls are made at once; raise concurrency under run"
+    assert told in few["notes"]
+    enough = folder.json("validate", folder.experiment(task, text=text + "run: {{concurrency: 4}}\n"))
+    assert not any("batch" in note for note in enough["notes"])

@@ -479,7 +479,7 @@ def one_row(server: Server, text: str = "x", policy: Policy = QUICK, **more: Any
         (Reply(body=b"[" * 100_000), "json", "the answer is no JSON: [[["),
         (Reply(body=b" " * ((16 << 20) + 1)), "too_large", "the answer is larger than 16 MiB"),
         (Reply(body=b"3"), "form", "the answer is a number; it must be a JSON object"),
-        (Reply(body=b"[null]"), "form", "the answer holds a NoneType; it must be"),
+        (Reply(body=b"[null]"), "form", "the answer holds null; it must be"),
         (Reply(302, headers={"Location": "/other"}), "redirect", "redirects by 302"),
         (Reply(307, headers={"Location": "http://other.example/x?token=1"}), "redirect", "another host, http://other."),
         (Reply(304), "304", "304 Not Modified"),

@@ -72,7 +72,7 @@ def field_names(name: str, key: str, value: Any, *, some: bool = False) -> tuple
         name: the adapter's kind.
         key: where the list stands in the configuration.
         value: what stands there.
-        some: at least one.
+        some: at least one, each once.
     """
     if not isinstance(value, list | tuple):
         raise AdapterSpecError(f"{name}: {key} is {_shown(value)}; give a list of names of fields")
@@ -81,7 +81,11 @@ def field_names(name: str, key: str, value: Any, *, some: bool = False) -> tuple
             raise AdapterSpecError(f"{name}: {key} has {_shown(field)} in it; give a list of names of fields")
     if some and not value:
         raise AdapterSpecError(f"{name}: {key} is empty; name at least one field")
-    return tuple(dict.fromkeys(value))
+    names = tuple(dict.fromkeys(value))
+    if some and len(names) < len(value):
+        twice = next(name for name in names if value.count(name) > 1)
+        raise AdapterSpecError(f"{name}: {key} has {twice!r} more than once")
+    return names
 
 
 def _place(at: str) -> str:

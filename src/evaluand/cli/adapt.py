@@ -34,7 +34,8 @@ Examples:
 """
 _SUFFIXES = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet"}
 
-Shown = list[tuple[Row, list[Row]]]
+Shown = list[tuple[Row, list[Row] | None]]
+"""Rows with what was made of each, None where it ended the stream."""
 
 
 @click.command("adapt", epilog=_EXAMPLES)
@@ -58,6 +59,8 @@ def command(file: Path, spec: Path, rows: int, output: Path | None, as_json: boo
     With -o, the new rows are written to OUT: JSON lines as they are made, Parquet with a column for each field.
     """
     form = _form(output)
+    if output is not None and output.exists() and file.exists() and output.samefile(file):
+        raise UsageError(f"{output} is the file that is read; give the new rows a name of their own")
     source = open_file(file)
     with notes():
         pipeline = _pipeline(spec)
@@ -123,11 +126,10 @@ def _shown(source: Source, pipeline: Pipeline, n: int) -> Shown:
     """The first rows with what becomes of each, up to one that cannot be transformed."""
     shown: Shown = []
     for row in islice((row for batch in source.batches() for row in rows_of(batch)), n):
-        made: list[Row] = []
-        shown.append((row, made))
         try:
-            made += pipeline([row])
+            shown.append((row, list(pipeline([row]))))
         except AdapterError:
+            shown.append((row, None))
             break  # told when all rows are transformed
     return shown
 
@@ -155,7 +157,7 @@ def _facts(file: Path, pipeline: Pipeline, counts: Counts, shown: Shown, output:
         "file": str(file),
         "pipeline": pipeline.spec,
         "counts": {each.name: getattr(counts, each.name) for each in fields(counts)},
-        "rows": [{"before": _plain(row), "after": [_plain(new) for new in made]} for row, made in shown],
+        "rows": [{"before": _plain(row), "after": [_plain(new) for new in made or ()]} for row, made in shown],
         "output": None if output is None else str(output),
     }
 
@@ -168,9 +170,9 @@ def _print_rows(shown: Shown) -> None:
     width = console().width - 2
     for place, (row, made) in enumerate(shown):
         click.echo(safe(row_name(row, place)))
-        for sign, each in (("-", row), *(("+", new) for new in made)):
+        for sign, each in (("-", row), *(("+", new) for new in made or ())):
             click.echo(f"{sign} {safe(json_line(each).decode(), width)}")
-        if not made:
+        if made == []:
             click.echo("+ no row")
         click.echo()
 

@@ -87,5 +87,9 @@ def opened(output: Path | None) -> Iterator[IO[bytes]]:
         with temporary.open("xb") as file:
             yield file
         os.replace(temporary, place)
+    except OSError as error:
+        if error.filename == str(temporary):
+            error.filename = str(output)  # the name that was given
+        raise
     finally:
         temporary.unlink(missing_ok=True)

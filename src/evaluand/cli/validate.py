@@ -26,6 +26,7 @@ from evaluand.scorer import FunctionScorer, as_scorer
 from evaluand.stores.directory import DirectoryStore
 from evaluand.task import Request, as_task
 from evaluand.tasks.recorded import RecordedTask
+from evaluand.tasks.service import ServiceTask
 from evaluand.trace import Trace
 
 _EXAMPLES = """\b
@@ -85,6 +86,9 @@ def _of_tasks(experiment: Experiment) -> Iterator[str]:
         task = as_task(given)
         for why in task.identify().reasons(in_yaml=True):
             yield f"task {name} is unpinned, so every run calls it anew: {why}"
+        if isinstance(task, ServiceTask) and (task.batch or 1) > experiment.policy.concurrency:
+            told = f"a batch of {task.batch} is never full: only {experiment.policy.concurrency} calls are made at once"
+            yield f"task {name}: {told}; raise concurrency under run"
         if isinstance(task, RecordedTask):
             missing = asyncio.run(_missing(task, experiment))
             for why, count in sorted(Counter(missing.values()).items()):

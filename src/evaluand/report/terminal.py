@@ -132,7 +132,7 @@ def missing_table(missing: Sequence[tuple[str, Facts]]) -> RenderableType:
             label = ""
         rest = reasons[_REASONS:]
         if rest:
-            others = f"for {len(rest):,} other reason{'s'[: len(rest) > 1]}"
+            others = f"for {len(rest):,} other reason{'s'[: len(rest) > 1]} (--json lists all)"
             grid.add_row("", count_text(sum(r["count"] for r in rest)), Text("more", "dim"), Text(others, "dim"))
     return grid
 

@@ -165,9 +165,14 @@ class Batches:
         if foreign:
             if self.on_foreign == "fail":
                 shown = ", ".join("none" if index is None else str(index) for index in foreign[:_SHOWN])
-                told = f"{len(foreign)} of its outputs are for an {INDEX} that was not asked: {shown}"
+                one = len(foreign) == 1
+                told = (
+                    f"{len(foreign)} of its outputs {'is' if one else 'are'} for an {INDEX} that was not asked: {shown}"
+                )
                 told += ", …" * (len(foreign) > _SHOWN)
-                raise BadAnswer(f"the answer to {len(asked)} rows is not for them: {told}", code="foreign")
+                raise BadAnswer(
+                    f"the answer to {len(asked)} row{'s' * (len(asked) != 1)} is not for them: {told}", code="foreign"
+                )
             told_by = next((each for each, answer in pairs if not answer.done()), asked[0])  # some may have timed out
             told_by.notes["foreign_outputs"] = len(foreign)
         return [self._one_of(found[each.index], each) for each in asked]

@@ -250,8 +250,8 @@ class ServiceTask(_Service):
     The answer is a JSON object or a list of objects, from which `output_pipeline` makes items. Each item is a response,
     best first, or with `items` they are one response together; `_response_index_`, where an adapter gives it, says
     which response an item belongs to, and in which order they come; they are numbered anew from 0, and where that
-    changes a number, those given are logged as `given_response_indexes`. `[]` is an empty answer, `null` is none. An
-    item that does not fit `output_schema` makes a failed row.
+    changes a number, those given are logged as `given_response_indexes`. `null` is no answer, and so is `[]` without
+    `items`, with which it is a response that has none. An item that does not fit `output_schema` makes a failed row.
 
     Failures: what may pass (no connection, a connection that breaks off, a timeout, 408, 425, 429, 5xx) is tried again
     as the run's `retries` and `backoff` say, after `Retry-After` at the soonest. Other 4xx are bad requests.
