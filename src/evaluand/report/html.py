@@ -76,7 +76,7 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
     Returns:
         How many examples are in it.
     """
-    file.write(_page_head(facts).encode())
+    file.write(_page_head(facts, examples.detects).encode())
     for part in _sections(facts):
         file.write(part.encode())
     columns = _Columns(facts, examples)
@@ -92,8 +92,9 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
     return columns.n
 
 
-def _page_head(facts: Facts) -> str:
+def _page_head(facts: Facts, images: bool) -> str:
     policy = f"default-src 'none'; style-src {_hash('report.css')}; script-src {_hash('report.js')}; base-uri 'none'"
+    policy += "; img-src data:" if images else ""
     title = _text(facts["title"], _CELL)
     return f"""<!DOCTYPE html>
 <html lang="en">
