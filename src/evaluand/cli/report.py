@@ -23,7 +23,7 @@ from evaluand.comparison.comparing import declared_of
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.report.examples import Examples
-from evaluand.report.facts import Facts, Part, metrics_facts, report_facts
+from evaluand.report.facts import Facts, Part, report_facts, summary_facts
 from evaluand.report.html import write_report
 from evaluand.report.text import SHORT_ID, labelled, safe
 from evaluand.run import Run
@@ -66,8 +66,8 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
         raise click.UsageError("the report and --json cannot both go to stdout; name a file with -o")
     store = DirectoryStore(folder)
     kind, id, title = _found(store, artifact)
-    parts, metrics = _gathered(store, kind, id, title)
-    facts = report_facts(title, parts, metrics, _commands(store, kind, id, title, parts), os.getcwd())
+    parts, tables = _gathered(store, kind, id, title)
+    facts = report_facts(title, parts, commands=_commands(store, kind, id, title, parts), folder=os.getcwd(), **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_of(graded.values())
     with notes():
@@ -106,19 +106,19 @@ def _found(store: DirectoryStore, text: str) -> tuple[str, str, str]:
     return kind, id, store.manifest(kind, id).get("name") or f"{kind[:-1]} {id[:SHORT_ID]}"
 
 
-def _gathered(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[list[Part], list[Facts]]:
-    """The tasks to tell of and all values there are of them."""
+def _gathered(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[list[Part], dict[str, Any]]:
+    """The tasks to tell of and all there is of them in tables of aggregations, by the names of the tables."""
     if kind:
         _require_sealed(store, kind, id)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
         parts = _parts(store, aggregation.manifest["provenance"]["evaluations"], aggregation.labels)
-        return parts, metrics_facts(aggregation)
+        return parts, summary_facts(aggregation)
     if kind == "runs":
         graded = _newest(store, "evaluations", lambda manifest: manifest["provenance"]["run"] == id)
         if graded is None:
             run = Run(store, id)
-            return [Part(_task_name(run.manifest), run, None)], []
+            return [Part(_task_name(run.manifest), run, None)], {"metrics": []}
         evaluations = [graded]
     elif kind == "evaluations":
         evaluations = [id]
@@ -129,7 +129,10 @@ def _gathered(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[li
             raise NotFound(f"nothing of {title!r} has been evaluated to the end; see `evaluand list`")
     made = [Evaluation(store, id) for id in evaluations]
     parts = _parts(store, evaluations, [_task_name(evaluation.manifest) for evaluation in made])
-    return parts, [row for part in parts for row in _metrics_of(part)]
+    each = [_summary_of(part) for part in parts]
+    return parts, {
+        name: [row for tables in each for row in tables.get(name, ())] for name in ("metrics", "disparities", "curves")
+    }
 
 
 def _parts(store: DirectoryStore, evaluations: Sequence[str], names: Sequence[str]) -> list[Part]:
@@ -177,14 +180,17 @@ def _task_name(manifest: Facts) -> str:
     return str(name or f"{manifest['kind'][:-1]} {manifest['id'][:SHORT_ID]}")
 
 
-def _metrics_of(part: Part) -> list[Facts]:
-    """The values of one task in the aggregation that tells of it."""
+def _summary_of(part: Part) -> dict[str, list[Facts]]:
+    """What the aggregation that tells of a task has of it, by table."""
     assert part.evaluation is not None
     aggregation = summary_of(part.evaluation)
     if aggregation is None:
-        return []
+        return {}
     label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(part.evaluation.digest)]
-    return [row | {"task": part.task} for row in metrics_facts(aggregation) if row["task"] == label]
+    return {
+        name: [row | {"task": part.task} for row in rows if row["task"] == label]
+        for name, rows in summary_facts(aggregation).items()
+    }
 
 
 def _newest(store: DirectoryStore, kind: str, suits: Any) -> str | None:

@@ -21,12 +21,10 @@ from evaluand.provenance import origins
 from evaluand.report.facts import (
     Facts,
     Names,
-    curves_facts,
     dataset_facts,
-    disparities_facts,
     evaluation_facts,
-    metrics_facts,
     run_facts,
+    summary_facts,
 )
 from evaluand.report.terminal import artifact_table
 from evaluand.report.text import SHORT_ID
@@ -129,8 +127,7 @@ def _facts(
         return facts | evaluation_facts(evaluation, graded, examples, **chosen)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
-        tables = {"metrics": metrics_facts, "disparities": disparities_facts, "curves": curves_facts}
-        return facts | {name: table(aggregation) for name, table in tables.items()}
+        return facts | summary_facts(aggregation)
     if kind == "comparisons":
         return facts | {"comparison": Comparison(store, id).to_dict()}
     return facts | dataset_facts(Dataset.stored(store, id), examples)

@@ -32,6 +32,7 @@ class Matching(NamedTuple):
         label: the label of each detection in this order, as a code; 0 without labels.
         truth_label: the label of each true box, in its row.
         labels: the label of each code; `[None]` without labels.
+        met: thresholds × true boxes in their rows: whether each was found.
     """
 
     order: np.ndarray
@@ -39,6 +40,7 @@ class Matching(NamedTuple):
     label: np.ndarray
     truth_label: np.ndarray
     labels: list[str | int | None]
+    met: np.ndarray
 
 
 def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: Definition) -> Matching:
@@ -62,14 +64,15 @@ def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: D
     limits = [definition.threshold(iou) for iou in ious]
     pairs = _overlapping(detections.corners, place, truths.corners, truth_place, min(limits), definition)
     pairs = _Pairs(*(column[kept[pairs.detection]] for column in pairs))
-    found = np.zeros((len(limits), len(order)), np.bool_)
+    found, met = (np.zeros((len(limits), n), np.bool_) for n in (len(order), len(truths)))
     for level, limit in enumerate(limits):
         enough = pairs.overlap > limit if definition.strict else pairs.overlap >= limit
         some = _Pairs(*(column[enough] for column in pairs))
         asked, claims = _asked(some, truths, definition), _claims(some, detections, rank, definition)
-        found[level, _matched(some, asked, claims, len(truths), definition.only_best)] = True
+        right, hit = _matched(some, asked, claims, len(truths), definition.only_best)
+        found[level, right], met[level, hit] = True, True
     order = order[kept[order]]
-    return Matching(order, found[:, order], label[order], truth_label, labels)
+    return Matching(order, found[:, order], label[order], truth_label, labels, met)
 
 
 class _Pairs(NamedTuple):
@@ -168,8 +171,10 @@ def _any_alike(*columns: np.ndarray) -> bool:
     return bool(np.logical_and.reduce([column[1:] == column[:-1] for column in columns]).any())
 
 
-def _matched(pairs: _Pairs, order: np.ndarray, claim: np.ndarray, n_truths: int, only_best: bool) -> np.ndarray:
-    """The detections that get a true box.
+def _matched(
+    pairs: _Pairs, order: np.ndarray, claim: np.ndarray, n_truths: int, only_best: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The detections that get a true box, and these.
 
     Args:
         order: in which pairs are tried.
@@ -190,7 +195,7 @@ def _matched(pairs: _Pairs, order: np.ndarray, claim: np.ndarray, n_truths: int,
         displaced = before[better & (before >= 0)]
         refused = np.concatenate([asking[holder[asked] != asking], np.unique(displaced)])
         asking = refused[~last[refused]] + 1
-    return np.asarray(detection[holder[holder >= 0]])
+    return np.asarray(detection[holder[holder >= 0]]), np.flatnonzero(holder >= 0)
 
 
 _AT_ONCE = 1 << 17  # pairs of boxes, which the processor's cache holds

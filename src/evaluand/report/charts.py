@@ -110,6 +110,12 @@ def key(series: int) -> str:
     return f'<svg class="key" aria-hidden="true" width="14" height="14">{_shape(series, "7", 7)}</svg>'
 
 
+def mark(series: int, x: str, y: str, title: str = "") -> str:
+    """The mark of a series at a place of a plot, with what it stands for in words."""
+    told = f"<title>{escape(title)}</title>" if title else ""
+    return f'<g class="dot s{series % SERIES}" transform="translate({x} {y})">{told}{_SHAPES[series % SERIES]}</g>'
+
+
 def histogram(edges: Sequence[float], counts: Sequence[int], series: int = 0) -> str:
     """How many values lie between each two edges."""
     most = max([*counts, 1])

@@ -19,6 +19,8 @@ import orjson
 from evaluand import ids
 from evaluand.errors import NotFound
 from evaluand.lookup import PREDICTION, in_reading_order
+from evaluand.report.boxes import KIND as DETECTION
+from evaluand.report.boxes import Images, frame
 from evaluand.report.facts import Facts, Part, deciding, first_metrics
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SKIPPED
 
@@ -79,6 +81,11 @@ class Examples:
         self.scorers = list(dict.fromkeys(s for evaluation in evaluations for s in evaluation.scorers))
         self._numbers = {name: number for number, name in enumerate(self.scorers)}
 
+    @property
+    def detects(self) -> bool:
+        """Whether there are boxes to draw."""
+        return any(detectors(part) for part in self._parts)
+
     @cached_property
     def attributes(self) -> list[str]:
         datasets = [dataset for part in self._parts if (dataset := _dataset(part.run))]
@@ -110,13 +117,19 @@ class Examples:
         """For each row of a task, in the order of the key, what makes it."""
         columns = {s: _Beside(part.evaluation, s) for s in _scorers(part)}
         examples, spans, keys = _ExamplesBeside(part.run), _Spans(part.run), _span_keys(part)
+        detecting = set(detectors(part))
+        images = Images(_source(part.run) if detecting else None)
         for batch in part.run.batches([*_KEY, *_RESPONSE]):
             for index, replication, *response in _tuples(batch):
                 key = index, replication
                 example, traced = examples.take(index), spans.take(key)
                 graded = {s: column.take(key) for s, column in columns.items()}
-                yield lambda key=key, response=response, example=example, graded=graded, traced=traced: self._row(
-                    number, part.run.items, key, response, example, columns, graded, traced, keys
+                boxes = [(s, columns[s].own, row) for s in graded if s in detecting for row in graded[s]]
+                yield (
+                    lambda key=key, response=response, example=example, graded=graded, traced=traced, boxes=boxes: (
+                        self._row(number, part.run.items, key, response, example, columns, graded, traced, keys)
+                        | _frames(boxes, example, images)
+                    )
                 )
 
     def _row(
@@ -278,6 +291,32 @@ def _tagged(value: Any, keys: Mapping[str, str], text: str) -> Counter[tuple[int
             return None
         found[start, end, _cut(tag, _SHORT)] += 1
     return found
+
+
+def detectors(part: Part) -> list[str]:
+    """The names of the scorers whose tables hold boxes."""
+    specs = {} if part.evaluation is None else part.evaluation.manifest["spec"]["scorers"]
+    return [name for name, spec in specs.items() if spec.get("kind") == DETECTION]
+
+
+def _frames(scores: list[tuple[str, list[str], tuple[Any, ...]]], example: Example | None, images: Images) -> Facts:
+    """The boxes of each answer, as the scorer put them beside those expected, and their image."""
+    frames = []
+    for _, own, row in scores[:_ANSWERS]:
+        held = dict(zip(own, row[len(_SCORE) :], strict=True))
+        frames.append(frame(held.get("truths"), held.get("detections")))
+    if not any(frames):
+        return {}
+    return {"frames": frames, "image": None if example is None else images.of(example.input)}
+
+
+def _source(run: Run) -> str | None:
+    try:
+        made = run.store.manifest("datasets", run.manifest["spec"]["dataset"])
+    except NotFound:
+        return None
+    source = (made.get("provenance") or {}).get("source")
+    return source if isinstance(source, str) else None
 
 
 def _span_keys(part: Part) -> Mapping[str, str]:

@@ -64,6 +64,9 @@ def report_facts(
     metrics: Sequence[Facts],
     commands: Mapping[str, str] | None = None,
     folder: str | None = None,
+    *,
+    curves: Sequence[Facts] = (),
+    disparities: Sequence[Facts] = (),
 ) -> Facts:
     """All that a report says but the examples: values, why rows are missing, how scores lie, and where all came from.
 
@@ -71,6 +74,8 @@ def report_facts(
         metrics: as `metrics_facts` gives them, by the tasks' names here.
         commands: what the reader can do → the command line for it.
         folder: where these are to be run.
+        curves: as `curves_facts` gives them, and so on.
+        disparities: as `disparities_facts` gives them.
     """
     return {
         "title": title,
@@ -88,6 +93,8 @@ def report_facts(
             for part in parts
         ],
         "metrics": labelled(metrics),
+        "curves": list(curves),
+        "disparities": list(disparities),
         "scores": scores_facts(parts),
         "commands": dict(commands or {}),
         "folder": folder,
@@ -131,10 +138,14 @@ def results_facts(tasks: Sequence[TaskResult], aggregation: Aggregation) -> Fact
             for result in tasks
         ],
         "aggregation": {"id": aggregation.id, "digest": aggregation.digest, "name": aggregation.manifest["name"]},
-        "metrics": metrics_facts(aggregation),
-        "disparities": disparities_facts(aggregation),
-        "curves": curves_facts(aggregation),
+        **summary_facts(aggregation),
     }
+
+
+def summary_facts(aggregation: Aggregation) -> dict[str, list[Facts]]:
+    """The tables of an aggregation, as `report_facts` takes them."""
+    tables = {"metrics": metrics_facts, "disparities": disparities_facts, "curves": curves_facts}
+    return {name: table(aggregation) for name, table in tables.items()}
 
 
 def metrics_facts(aggregation: Aggregation) -> list[Facts]:

@@ -15,7 +15,6 @@ import gzip
 import hashlib
 import itertools
 import json
-import re
 import sys
 from array import array
 from base64 import b64encode
@@ -32,6 +31,13 @@ from evaluand.report import charts
 from evaluand.report.charts import Axis, Dot
 from evaluand.report.examples import OUTCOMES, TEXT, Examples
 from evaluand.report.facts import Facts
+from evaluand.report.markup import clean as _text
+from evaluand.report.markup import figure as _figure
+from evaluand.report.markup import name as _name
+from evaluand.report.markup import plural as _plural
+from evaluand.report.markup import table as _table
+from evaluand.report.markup import th as _th
+from evaluand.report.pictures import confusion_section, curves_section, disparities_section
 from evaluand.report.text import (
     LABEL,
     SHORT_ID,
@@ -71,7 +77,7 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
     Returns:
         How many examples are in it.
     """
-    file.write(_page_head(facts).encode())
+    file.write(_page_head(facts, examples.detects).encode())
     for part in _sections(facts):
         file.write(part.encode())
     columns = _Columns(facts, examples)
@@ -87,8 +93,9 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
     return columns.n
 
 
-def _page_head(facts: Facts) -> str:
+def _page_head(facts: Facts, images: bool) -> str:
     policy = f"default-src 'none'; style-src {_hash('report.css')}; script-src {_hash('report.js')}; base-uri 'none'"
+    policy += "; img-src data:" if images else ""
     title = _text(facts["title"], _CELL)
     return f"""<!DOCTYPE html>
 <html lang="en">
@@ -131,7 +138,10 @@ def _sections(facts: Facts) -> Iterator[str]:
     bodies = [
         ("summary", "Summary", _summary(facts, labels)),
         ("charts", "Charts", _charts(facts, labels)),
+        ("confusion", "Confusion", confusion_section(facts, labels)),
+        ("curves", "Curves", curves_section(facts, labels)),
         ("groups", "Groups", _groups(facts, labels)),
+        ("disparities", "Disparities", disparities_section(facts, labels)),
         ("comparisons", "Comparisons", _comparisons(facts)),
         ("missing", "Why rows are missing", _missing(facts)),
         ("examples", "Examples", _BROWSER),
@@ -225,11 +235,6 @@ def _heads(first: Sequence[str], bounded: bool, skipped: bool, *, sortable: bool
     return "".join(_th(name, "text", sortable) for name in first) + "".join(_th(n, "", sortable) for n in names)
 
 
-def _th(name: str, kind: str = "", sortable: bool = False) -> str:
-    inner = f'<button type="button">{_text(name)}</button>' if sortable else _text(name)
-    return f'<th scope="col"{f" class={kind}" if kind else ""}>{inner}</th>'
-
-
 def _cells(row: Facts, form: str, bounded: bool, skipped: bool) -> str:
     value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
     why = f'<span class="why">{_text(row["reason"], _CELL)}</span>' if row["reason"] else ""
@@ -258,7 +263,10 @@ def _count_class(name: str, count: int) -> str:
 def _charts(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     tasks = [entry["task"] for entry in facts["tasks"]]
     figures = []
+    counts = {(curve["scorer"], curve["signature"]) for curve in facts["curves"] if curve["curve"] == "confusion"}
     for key, label in labels.items():
+        if key in counts:  # a number of rows, and shown as a table
+            continue
         rows = [r for r in facts["metrics"] if not r["by"] and (r["scorer"], r["signature"]) == key]
         dots = [(_name(r["task"]) + _target(r), [_dot(r, tasks.index(r["task"]))]) for r in rows]
         figures.append(_plot(f"{escape(label)} by task", "Task", dots, _form(facts, key)))
@@ -277,14 +285,6 @@ def _plot(caption: str, what: str, lines: Sequence[tuple[str, list[Dot]]], form:
     head += _th("value") if form else ""
     foot = f'<td class="chart">{charts.scale(axis)}</td>{"<td></td>" if form else ""}'
     return _figure(caption, head, body, foot)
-
-
-def _figure(caption: str, head: str, lines: Sequence[str], foot: str) -> str:
-    """A table whose lines are charts; below them stands their scale, which nobody needs to hear."""
-    return (
-        f'<figure><table class="plot"><caption>{caption}</caption><thead class="quiet"><tr>{head}</tr></thead>'
-        f'<tbody>{"".join(lines)}</tbody><tfoot aria-hidden="true"><tr><td></td>{foot}</tr></tfoot></table></figure>'
-    )
 
 
 def _dot(row: Facts, series: int, label: str = "") -> Dot:
@@ -624,15 +624,6 @@ def _little(column: array[Any]) -> bytes:
     return column.tobytes()
 
 
-def _table(caption: str, heads: str, body: str, kind: str = "") -> str:
-    """A table that scrolls by itself where it is wider than the page."""
-    name = re.sub(r"<[^>]*>", "", caption)
-    return (
-        f'<div class="scroll" role="region" aria-label="{name}" tabindex="0"><table class="numbers {kind}">'
-        f"<caption><span>{caption}</span></caption><thead><tr>{heads}</tr></thead>{body}</table></div>\n"
-    )
-
-
 def _signature(facts: Facts, key: tuple[str, str]) -> str:
     """A metric's signature, and what its intervals go by where rows are not independent."""
     rows = (row for row in facts["metrics"] if not row["by"] and (row["scorer"], row["signature"]) == key)
@@ -653,21 +644,8 @@ def _target(row: Facts) -> str:
     return "" if row["target"] is None else f" · {_name(row['target'])}"
 
 
-def _name(value: Any) -> str:
-    """A name that comes from a user: in a direction of its own, and broken after its joints where it is long."""
-    return f"<bdi>{re.sub('(?<=[_/])', '<wbr>', _text(value, LABEL))}</bdi>"
-
-
-def _text(value: Any, limit: int = 0) -> str:
-    return escape(safe(value, limit))
-
-
 def _link(task: str, index: Any) -> str:
     return escape(f"#example={quote(str(task), safe='')}/{quote(str(index), safe='')}")
-
-
-def _plural(n: int, word: str) -> str:
-    return f"{n:,} {word}{'s'[: n != 1]}"
 
 
 def _json(value: Any) -> str:

@@ -390,7 +390,7 @@
     const given = row.error ? failure(row.error) : answers(row);
     const sides = [element("div", {}, ...given)];
     if (row.expected !== null) sides.unshift(element("div", {}, heading("Expected"), ...block(row, row.expected)));
-    const parts = [heading("Input"), ...block(row, row.input), ...tagged(row), element("div", { class: "sides" }, ...sides)];
+    const parts = [heading("Input"), ...block(row, row.input), ...tagged(row), ...drawn(row), element("div", { class: "sides" }, ...sides)];
     if (row.scores.length) parts.push(heading("Scores"), scores(row));
     if (row.spans.length) parts.push(heading("Trace"), ...trace(row));
     parts.push(heading("About this row"), about(row), links(row));
@@ -449,6 +449,64 @@
       for (const kind of kinds) piece = element("span", { class: `marked ${MARKS[kind][1].split(" ").pop()}` }, piece);
       made.append(piece);
     });
+    return made;
+  }
+
+  /** The boxes of each response over their image, or over the extent of their coordinates. */
+  function drawn(row) {
+    return (row.frames ?? []).flatMap((frame, i) => {
+      if (frame === null) return [];
+      const counts = MARKS.map(([sign, name], kind) => `${sign} ${word.format(frame.counts[kind])} ${name}`);
+      const more = frame.more ? `; ${word.format(frame.more)} more are not drawn` : "";
+      const told = `${counts.join(" · ")}, at an overlap of 0.5${more}`;
+      const lines = frame.boxes.map((box) => {
+        const [sign, name, style] = MARKS[box[5]];
+        return element("li", {}, element("span", { class: style }, `${sign} ${name}`), " ", ...label(box), ` at ${box.slice(0, 4).map((n) => +n.toFixed(1)).join(", ")}`);
+      });
+      const list = element("details", {}, element("summary", {}, "Boxes as a list"), element("ul", { class: "boxes" }, ...lines));
+      return [heading(row.frames.length > 1 ? `Boxes of response ${i + 1}` : "Boxes"), element("p", { class: "cut" }, told), framed(frame, row.image, told), list];
+    });
+  }
+
+  const label = (box) => [
+    ...(box[4] === null ? [] : [element("bdi", {}, shown(box[4]))]),
+    ...(box[6] === null ? [] : [` ${+box[6].toFixed(3)}`])];
+
+  function framed(frame, image, told) {
+    const made = element("div", { class: "frame" });
+    const draw = (x, y, width, height, picture) => {
+      const place = svg("svg", { viewBox: `${x} ${y} ${width} ${height}`, role: "img", "aria-label": told });
+      const line = Math.max(width, height) / 32;
+      if (picture) place.append(svg("image", { href: image, x, y, width, height }));
+      for (const box of [...frame.boxes].reverse()) {
+        const [x0, y0, x1, y1, , kind] = box;
+        const [sign, name, style] = MARKS[kind];
+        const words = label(box).map((part) => (typeof part === "string" ? part : part.textContent)).join("");
+        const above = y0 - line * 0.3 > y + line ? y0 - line * 0.3 : Math.min(y1 + line, y + height - line * 0.2);
+        place.append(svg("g", { class: `box ${name} ${style}` },
+          svg("title", {}, `${name}: ${words || "a box"}`),
+          svg("rect", { x: x0, y: y0, width: x1 - x0, height: y1 - y0 }),
+          svg("text", { x: Math.max(x0, x), y: above, "font-size": line, "stroke-width": line / 5 }, `${sign} ${words}`)));
+      }
+      made.replaceChildren(place);
+    };
+    const corners = [0, 1, 2, 3].map((n) => frame.boxes.map((box) => box[n]));
+    const [left, top] = [0, 1].map((n) => Math.min(0, ...corners[n]));
+    const [right, bottom] = [2, 3].map((n) => Math.max(...corners[n]));
+    const margin = Math.max(right - left, bottom - top, 1) * 0.06;
+    draw(left, top, right - left + margin, bottom - top + margin, false);
+    if (image) {
+      const loaded = new Image();
+      loaded.onload = () => draw(0, 0, loaded.naturalWidth, loaded.naturalHeight, true);
+      loaded.src = image;
+    }
+    return made;
+  }
+
+  function svg(tag, attributes, ...children) {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
     return made;
   }
 

@@ -1,0 +1,48 @@
+"""The pieces that HTML reports are made of; nothing that comes from data goes into a page but through `clean`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+from evaluand.report.text import LABEL, safe
+
+
+def clean(value: Any, limit: int = 0) -> str:
+    """Text as it can stand in a page."""
+    return escape(safe(value, limit))
+
+
+def name(value: Any) -> str:
+    """A name that comes from a user: in a direction of its own, and broken after its joints where it is long."""
+    return f"<bdi>{re.sub('(?<=[_/])', '<wbr>', clean(value, LABEL))}</bdi>"
+
+
+def plural(n: int, word: str) -> str:
+    """A count and what is counted."""
+    return f"{n:,} {word}{'s'[: n != 1]}"
+
+
+def th(title: str, kind: str = "", sortable: bool = False) -> str:
+    """The head of a column."""
+    inner = f'<button type="button">{clean(title)}</button>' if sortable else clean(title)
+    return f'<th scope="col"{f" class={kind}" if kind else ""}>{inner}</th>'
+
+
+def table(caption: str, heads: str, body: str, kind: str = "") -> str:
+    """A table that scrolls by itself where it is wider than the page."""
+    told = re.sub(r"<[^>]*>", "", caption)
+    return (
+        f'<div class="scroll" role="region" aria-label="{told}" tabindex="0"><table class="numbers {kind}">'
+        f"<caption><span>{caption}</span></caption><thead><tr>{heads}</tr></thead>{body}</table></div>\n"
+    )
+
+
+def figure(caption: str, head: str, lines: Sequence[str], foot: str) -> str:
+    """A table whose lines are charts; below them stands their scale, which nobody needs to hear."""
+    return (
+        f'<figure><table class="plot"><caption>{caption}</caption><thead class="quiet"><tr>{head}</tr></thead>'
+        f'<tbody>{"".join(lines)}</tbody><tfoot aria-hidden="true"><tr><td></td>{foot}</tr></tfoot></table></figure>'
+    )
