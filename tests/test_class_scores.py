@@ -165,7 +165,9 @@ def test_the_confidence_may_be_that_of_the_positive_or_of_the_predicted_class() 
     of_cat = np.where(np.array(prediction) == "cat", of_predicted, 1 - of_predicted)
     expected = sk.roc_auc_score(np.array(truth) == "cat", of_cat)
     metric = RocAuc(scored_by="predicted", positive="cat")
-    assert evaluate(truth, prediction, confidence=of_predicted, metrics=metric)["roc_auc"].value == pytest.approx(expected)
+    assert evaluate(truth, prediction, confidence=of_predicted, metrics=metric)["roc_auc"].value == pytest.approx(
+        expected
+    )
     metric = RocAuc(scored_by="positive", positive="cat")
     assert evaluate(truth, prediction, confidence=of_cat, metrics=metric)["roc_auc"].value == pytest.approx(expected)
 

@@ -74,6 +74,16 @@ class DataError(EvaluandError):
         self.faults: tuple[Fault, ...] = (faults,) if isinstance(faults, Fault) else tuple(faults)
         super().__init__(self._message())
 
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """The classes of the faults, each once."""
+        return tuple(dict.fromkeys(fault.code for fault in self.faults if fault.code))
+
+    @property
+    def code(self) -> str:
+        """The class of the first fault that has one; empty if none has."""
+        return next(iter(self.codes), "")
+
     def _message(self) -> str:
         lines = [str(fault) for fault in self.faults[:SHOWN_FAULTS]]
         if len(self.faults) > SHOWN_FAULTS:

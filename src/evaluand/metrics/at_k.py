@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from evaluand.errors import SpecError
-from evaluand.metric import VALUE, Columns, Reduce, whole_of
+from evaluand.metric import VALUE, Columns, Direction, Reduce, whole_of
 from evaluand.metrics.accuracy import Share
 from evaluand.metrics.averaging import Averaging
 from evaluand.metrics.student import Student
@@ -27,7 +27,7 @@ class AtK(Averaging):
         SpecError: k is below 1.
     """
 
-    direction = "higher"
+    direction: ClassVar[Direction | None] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     row_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
 

@@ -1,0 +1,141 @@
+"""The metrics of D3M's documents, under their names, over columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from evaluand.errors import DataError, Fault, SpecError
+from evaluand.interop.d3m.names import METRICS
+from evaluand.problem import Criterion
+from evaluand.registry import nearest
+from evaluand.scoring import judge
+
+_PARAMETERS: Final = {"K": "k", "k": "k", "posLabel": "positive", "pos_label": "positive"}
+_APPLICABILITY: Final = ("singleTarget", "allTargets")
+
+
+def compute_metric(
+    metric: str,
+    truth: Any,
+    predictions: Any,
+    *,
+    targets: str | Sequence[str],
+    index: str | Sequence[str] = "d3mIndex",
+    applicability_to_target: str = "singleTarget",
+    labels: Sequence[Any] | Mapping[str, Sequence[Any]] | None = None,
+    dialect: str | None = None,
+    **params: Any,
+) -> float | dict[str, float]:
+    """The value of a metric, NaN where it is undefined.
+
+    Rows belong together by their index, whatever their order; an index that occurs several times has several labels, a
+    confidence for each label, or a ranking, as the metric asks. What cannot be scored is refused, with all that is
+    wrong.
+
+    Args:
+        metric: as the documents call it, such as `f1Macro`, or a registered kind of metric.
+        truth: columns: a mapping, a pandas frame or an Arrow table.
+        predictions: the same, with the columns of the index and the targets, perhaps `confidence` and `rank`.
+        targets: the columns that are judged.
+        index: the columns that say what a row is about; for `objectDetectionAP` that of the image.
+        applicability_to_target: `singleTarget` judges each target, `allTargets` all together.
+        labels: all labels there are, or those of each target.
+        dialect: the definition: `3.1.1`, `core-2022`, `nist`, `sklearn` or `coco`; the well-defined one if not given.
+        params: `K` and `posLabel`.
+
+    Returns:
+        One number, or one for each target where several are judged by themselves.
+
+    Raises:
+        DataError: it cannot be scored; `faults` tell where, and `codes` of what class.
+        SpecError: the call is not one.
+
+    Example:
+        >>> truth = {"d3mIndex": [0, 1, 2], "y": ["a", "b", "a"]}
+        >>> compute_metric("f1", truth, {"d3mIndex": [2, 1, 0], "y": ["b", "b", "a"]}, targets="y", posLabel="a")
+        0.6666666666666666
+    """
+    criterion = Criterion(
+        metric=METRICS.get(metric, metric), jointly=_jointly(applicability_to_target), **_parameters(metric, params)
+    )
+    names = (targets,) if isinstance(targets, str) else tuple(targets)
+    found = judge(
+        _table("truth", truth),
+        _table("predictions", predictions),
+        [criterion],
+        index=(index,) if isinstance(index, str) else tuple(index),
+        targets=names,
+        definition=dialect,
+        labels=labels,
+        several=True,
+        confidence_of_interval=None,
+    )
+    if len(found) == 1:
+        return found[0].value
+    return {str(each.target): each.value for each in found}
+
+
+def precision_at_top_K(gt: Any, preds: Any, K: int = 20) -> float:  # noqa: N802, N803 - its published name
+    """How many values the first K of two lists share, divided by K, as the problem schema 3.1.1 prints it.
+
+    Example:
+        >>> gt, pred = [0, 1, 2, 3, 4], [1, 3, 2, 4, 0]
+        >>> round(precision_at_top_K(gt, pred, K=3), 3), precision_at_top_K(gt, pred, K=4)
+        (0.667, 0.75)
+    """
+    tables = ({"row": range(len(values)), "value": values} for values in (gt, preds))
+    value = compute_metric("precisionAtTopK", *tables, targets="value", index="row", dialect="3.1.1", K=K)
+    assert isinstance(value, float)
+    return value
+
+
+def _jointly(applicability: str) -> bool:
+    if applicability not in _APPLICABILITY:
+        raise SpecError(f"applicability_to_target={applicability!r} is neither 'singleTarget' nor 'allTargets'")
+    return applicability == "allTargets"
+
+
+def _parameters(metric: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    unknown = [name for name in given if name not in _PARAMETERS]
+    if unknown:
+        raise SpecError(f"{metric} has no parameter {unknown[0]!r}{nearest(unknown[0], _PARAMETERS)}: K, posLabel")
+    found = {_PARAMETERS[name]: value for name, value in given.items() if value is not None}
+    k = found.get("k", 1)
+    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+        raise DataError(Fault(metric, f"K is {k!r}; give a whole number of at least 1", code="cannot_be_scored"))
+    if "positive" in found:
+        positive = found["positive"]
+        found["positive"] = str(positive).lower() if isinstance(positive, bool) else str(positive)
+    return found
+
+
+def _table(name: str, given: Any) -> pa.Table:
+    """Columns as an Arrow table."""
+    if isinstance(given, pa.RecordBatch):
+        return pa.Table.from_batches([given])
+    if isinstance(given, pa.Table):
+        return given
+    if hasattr(given, "to_dict") and hasattr(given, "columns"):
+        held = [(str(column), given.iloc[:, place]) for place, column in enumerate(given.columns)]
+    elif isinstance(given, Mapping):
+        held = list(given.items())
+    else:
+        raise SpecError(f"{name} is {type(given).__name__}; give columns: a mapping, a pandas frame or an Arrow table")
+    columns = [_column(f"{name}, column {column}", values) for column, values in held]
+    if len({len(column) for column in columns}) > 1:
+        sizes = ", ".join(f"{column!r} has {len(values)}" for (column, _), values in zip(held, columns, strict=True))
+        raise DataError(Fault(name, f"columns of different lengths: {sizes}", code="ragged_row"))
+    return pa.table(columns, names=[column for column, _ in held])
+
+
+def _column(where: str, values: Any) -> pa.ChunkedArray | pa.Array:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    try:
+        return pa.array(values, from_pandas=hasattr(values, "to_numpy"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        told = f"holds values of several types, or of none that a column has: {error}"
+        raise DataError(Fault(where, told, code="wrong_type")) from None

@@ -1,0 +1,558 @@
+"""Predictions are read, held to the truth and judged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand import cells, registry
+from evaluand.detection import Boxes, average_precision
+from evaluand.errors import DataError, Fault, SpecError
+from evaluand.groups import MetricRow, summarise
+from evaluand.metric import VALUE, Metric
+from evaluand.problem import Criterion
+from evaluand.scoring import tables
+from evaluand.scoring.definitions import STANDARD, Reads, Rule, rule_of
+from evaluand.scoring.reading import (
+    CONFIDENCE,
+    PREDICTIONS,
+    RANK,
+    TRUTH,
+    Keys,
+    Side,
+    column_faults,
+    keys_of,
+    kind_of,
+    place,
+    read_labels,
+    read_numbers,
+    read_pair,
+    repeated,
+    row_faults,
+    same_labels,
+)
+
+Labels = Sequence[Any] | Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judgement:
+    """What a criterion says of one target, or of all together.
+
+    Attributes:
+        criterion: the metric asked for, with its parameters.
+        target: None where all targets are judged together.
+        value: NaN where undefined, with a `reason`.
+        low: lower end of the interval, NaN where there is none.
+        high: upper end of the interval, NaN where there is none.
+        reason: why the value, or else only its interval, is undefined.
+        n: how many examples were judged.
+        metric: our kind of metric.
+        signature: the kind with all its parameters.
+        definition: whose metric it is.
+        notes: what is no fault and may not be meant.
+    """
+
+    criterion: Criterion
+    target: str | None
+    value: float
+    low: float
+    high: float
+    reason: str | None
+    n: int
+    metric: str
+    signature: str
+    definition: str
+    notes: tuple[Fault, ...] = ()
+
+
+def judge(
+    truth: pa.Table,
+    predictions: pa.Table,
+    criteria: Sequence[Criterion],
+    *,
+    index: Sequence[str],
+    targets: Sequence[str],
+    definition: str | None = None,
+    labels: Labels | None = None,
+    several: bool | None = None,
+    confidence_of_interval: float | None = 0.95,
+) -> list[Judgement]:
+    """What predictions are worth, by each criterion, for each target or for all together.
+
+    Rows belong together by their index, whatever their order. An index that occurs several times has several labels, is
+    a table of class scores (with `confidence`; a label without a row has 0), or a ranking (with `rank`), as the
+    criterion asks.
+
+    Args:
+        truth: the index, the targets and whatever else, which is not looked at.
+        predictions: the index, the targets and perhaps `confidence` and `rank`, in whatever case.
+        criteria: what to judge by.
+        index: the columns that say what a row is about; of detection those of the image.
+        targets: the columns that are judged.
+        definition: one of `DEFINITIONS`; the well-defined one if not given.
+        labels: all labels there are, or those of each target; those of truth and predictions if not given.
+        several: whether an example may have several labels; if not given, whether one has in the truth.
+        confidence_of_interval: of the intervals; None for values alone, which cost less.
+
+    Raises:
+        DataError: something cannot be judged; every fault with its code and, rows counted from 1, its place.
+
+    Example:
+        >>> truth = pa.table({"id": [1, 2, 3], "kind": ["cat", "dog", "dog"]})
+        >>> predictions = pa.table({"id": [3, 2, 1], "kind": ["dog", "cat", "cat"]})
+        >>> [judged] = judge(truth, predictions, [Criterion(metric="accuracy")], index=["id"], targets=["kind"])
+        >>> round(judged.value, 3), judged.target, judged.n, judged.signature
+        (0.667, 'kind', 3, 'accuracy v1 missing=leave_out reduce=first column=value interval=wilson 95%')
+    """
+    sides = Side(TRUTH, truth), Side(PREDICTIONS, predictions)
+    rules, faults = _rules(criteria, definition, sides[1])
+    faults += column_faults(*sides, index, targets)
+    reads = {rule.reads for rule in rules if rule}
+    for side in sides:
+        if not side.table.num_rows and (side.name == TRUTH or reads != {"boxes"}):
+            faults.append(Fault(side.name, "there is no row", code="no_rows"))
+    if faults:
+        raise DataError(dict.fromkeys(faults))
+    keys, faults = keys_of(*sides, index)
+    case = _Case(*sides, tuple(index), keys, _with_sets(reads, keys, sides[1], several))
+    faults += case.faults(targets, reads)
+    if faults:
+        raise DataError(dict.fromkeys(faults))
+    found = list[Judgement]()
+    for criterion, rule in zip(criteria, rules, strict=True):
+        assert rule is not None
+        together = criterion.jointly or (rule.always_jointly and len(targets) > 1)
+        for names in [tuple(targets)] if together else [(name,) for name in targets]:
+            made = _judged(case, criterion, rule, names, labels, confidence_of_interval, together)
+            if isinstance(made, Fault):
+                faults.append(made)
+            else:
+                found.append(replace(made, definition=definition or STANDARD))
+    if faults:
+        raise DataError(dict.fromkeys(faults))
+    return found
+
+
+def _rules(
+    criteria: Sequence[Criterion], definition: str | None, predictions: Side
+) -> tuple[list[Rule | None], list[Fault]]:
+    rules, faults = list[Rule | None](), list[Fault]()
+    for criterion in criteria:
+        rule = rule_of(criterion.metric, definition)
+        if isinstance(rule, Rule):
+            if rule.without_scores and predictions.named(CONFIDENCE) is None:
+                rule = rule.without_scores
+            faults += _criterion_faults(criterion, rule, definition)
+            rules.append(rule)
+        else:
+            code, message = rule
+            faults.append(Fault("definition" if code == "definition_unknown" else criterion.metric, message, code=code))
+            rules.append(None)
+    return rules, faults
+
+
+def _criterion_faults(criterion: Criterion, rule: Rule, definition: str | None) -> Iterable[Fault]:
+    name = definition or STANDARD
+    if criterion.jointly and rule.jointly is None:
+        told = f"the definition {name} judges each target by itself; the definition standard judges all together"
+        yield Fault(criterion.metric, told, code="not_applicable")
+    if rule.k == 0 and criterion.k is None:
+        yield Fault(criterion.metric, "lacks k (K), how many ranks or rows it looks at", code="cannot_be_scored")
+    if rule.positive == "given" and criterion.positive is None:
+        yield Fault(criterion.metric, f"lacks the positive label (posLabel), as {name} wants it", code="needs_positive")
+    if rule.positive == "none" and criterion.positive is not None:
+        yield Fault(
+            criterion.metric, f"has no positive label (posLabel) in the definition {name}", code="not_applicable"
+        )
+
+
+def _with_sets(reads: set[Reads], keys: Keys | None, predictions: Side, several: bool | None) -> bool:
+    """Whether examples have sets of labels."""
+    if "sets" not in reads or keys is None or several is False:
+        return False
+    if len(repeated(keys.truth)):
+        return True
+    return bool(several) and predictions.named(CONFIDENCE) is None and bool(len(repeated(keys.predictions)))
+
+
+@dataclass(frozen=True)
+class _Case:
+    """Both tables, checked, and what is made of them."""
+
+    truth: Side
+    predictions: Side
+    index: tuple[str, ...]
+    keys: Keys | None
+    with_sets: bool
+
+    @cached_property
+    def _held(self) -> dict[tuple[str, Reads], tables.Columns]:
+        return {}
+
+    @cached_property
+    def boxes(self) -> dict[str, tuple[Boxes, Boxes]]:
+        """The boxes of each target."""
+        return {}
+
+    def as_read(self, reads: Reads) -> Reads:
+        """Sets are single labels where no example has several."""
+        return "labels" if reads == "sets" and not self.with_sets else reads
+
+    def faults(self, targets: Sequence[str], reads: set[Reads]) -> list[Fault]:
+        """What is wrong with the rows and cells; what is sound is kept for `columns`."""
+        faults = list[Fault]()
+        wanted = {self.as_read(each) for each in reads}
+        if self.keys is not None and wanted - {"boxes"}:
+            one_each = bool(wanted.intersection(("labels", "numbers", "rows")))
+            faults += row_faults(
+                self.truth,
+                self.predictions,
+                self.index,
+                self.keys,
+                one_truth=one_each or "scores" in wanted,
+                one_prediction=one_each,
+            )
+        for name in targets:
+            for each in sorted(wanted):
+                faults += self._read(name, each, sound=not faults)
+        return faults
+
+    def columns(self, name: str, reads: Reads) -> tables.Columns:
+        """A target as the kinds read it."""
+        return self._held[name, self.as_read(reads)]
+
+    def _read(self, name: str, reads: Reads, sound: bool) -> list[Fault]:
+        if reads == "boxes":
+            return self._read_boxes(name)
+        faults, keys = list[Fault](), self.keys
+        made: tables.Columns | None = None
+        if reads in ("labels", "numbers", "rows", "sets"):
+            truth, prediction, faults = read_pair(self.truth, self.predictions, name, reads)
+            if keys is not None and reads == "sets" and not faults:
+                for side, column, codes in (
+                    (self.truth, truth, keys.truth),
+                    (self.predictions, prediction, keys.predictions),
+                ):
+                    faults += tables.set_faults(side.name, name, column, codes, keys)
+            if keys is not None and sound and not faults:
+                made = (
+                    tables.sets(truth, prediction, keys)
+                    if reads == "sets"
+                    else tables.pairs(truth, prediction, keys, as_filed=reads == "rows")
+                )
+        else:
+            made, faults = self._read_table(name, reads, sound)
+        if made is not None:
+            self._held[name, reads] = made
+        return faults
+
+    def _read_table(self, name: str, reads: Reads, sound: bool) -> tuple[tables.Columns | None, list[Fault]]:
+        """Several rows of predictions for each example, with a number beside each label."""
+        wanted, keys = CONFIDENCE if reads == "scores" else RANK, self.keys
+        (truth, wrong), (label, also) = (read_labels(side, name) for side in (self.truth, self.predictions))
+        faults = [*wrong, *also]
+        if not faults:
+            truth, label, faults = same_labels(truth, label, f"{PREDICTIONS}, column {name}")
+        number, odd = None, list[Fault]()
+        column = self.predictions.named(wanted)
+        if column is None:
+            code = "needs_confidence" if reads == "scores" else "missing_column"
+            told = "a score for each class: rows of index, label and confidence" if reads == "scores" else "ranks"
+            odd = [Fault(PREDICTIONS, f"there is no column {wanted!r}; give {told}", code=code)]
+        else:
+            number, odd = read_numbers(self.predictions, column)
+        if keys is not None and not faults:
+            faults += tables.set_faults(PREDICTIONS, name, label, keys.predictions, keys)
+            if reads == "ranking":
+                faults += tables.set_faults(TRUTH, name, truth, keys.truth, keys)
+        faults += odd
+        if reads == "ranking" and column is not None and not odd:
+            faults += self._rank_faults(column, number)
+        if keys is None or faults or not sound:
+            return None, faults
+        return (tables.scores if reads == "scores" else tables.ranking)(truth, label, number, keys), faults
+
+    def _rank_faults(self, column: str, rank: pa.Array) -> Iterable[Fault]:
+        numbers = np.asarray(rank)
+        bad = (numbers < 1) | (np.floor(numbers) != numbers)
+        yield from self.predictions.faults(
+            bad, column, "wrong_type", lambda row: f"is {numbers[row]:g}; ranks are 1, 2, 3, …"
+        )
+        if self.keys is not None and not bad.any():
+            codes = tables.pair_codes(self.keys.predictions, rank)
+            for row in repeated(codes).tolist():
+                told = f"{self.keys.names(self.keys.predictions[row])} has the rank {numbers[row]:g} already"
+                yield Fault(place(PREDICTIONS, row, column), told, code="duplicate_row")
+
+    def _read_boxes(self, name: str) -> list[Fault]:
+        faults, found = list[Fault](), list[Boxes]()
+        for side in (self.truth, self.predictions):
+            corners, wrong = _corners(side, name)
+            faults += wrong
+            confidence = side.named(CONFIDENCE) if side.name == PREDICTIONS else None
+            number = None
+            if confidence is not None:
+                number, wrong = read_numbers(side, confidence)
+                faults += wrong
+            if not faults:
+                image = np.asarray(self._images[side.name])
+                found.append(Boxes(side.name, pa.array(image), corners, None if number is None else np.asarray(number)))
+        if not faults:
+            self.boxes[name] = (found[0], found[1])
+        return faults
+
+    @cached_property
+    def _images(self) -> dict[str, np.ndarray]:
+        """The number of each row's image, for all images of both tables."""
+        assert self.keys is not None
+        both = Side(TRUTH, pa.concat_tables([side.table.select(self.index) for side in (self.truth, self.predictions)]))
+        keys, _ = keys_of(both, both, self.index)
+        assert keys is not None
+        n = self.truth.table.num_rows
+        return {TRUTH: keys.truth[:n], PREDICTIONS: keys.truth[n:]}
+
+    def image_columns(self, name: str) -> tables.Columns:
+        """The boxes of each image, one row for each."""
+        codes = self._images
+        n = int(max(codes[TRUTH].max(initial=-1), codes[PREDICTIONS].max(initial=-1))) + 1
+        return tables.images(*self.boxes[name], Keys(codes[TRUTH], codes[PREDICTIONS], n, str))
+
+
+def _corners(side: Side, name: str) -> tuple[np.ndarray, list[Fault]]:
+    """The boxes of a column of texts or lists, 4 × rows."""
+    column = side.column(name)
+    wrong: dict[int, str] = {}
+    kind = kind_of(column.type)
+    if kind == "text":
+        column = cells.typed(column.cast(pa.string()), "vector", wrong.__setitem__)
+    elif kind not in ("lists", ""):
+        return np.empty((4, 0)), [
+            Fault(f"{side.name}, column {name}", "holds no boxes; give x_min,y_min,x_max,y_max", code="wrong_type")
+        ]
+    faults = [Fault(place(side.name, row, name), message, code="wrong_type") for row, message in wrong.items()]
+    empty = np.asarray(column.is_null())
+    empty[list(wrong)] = False
+    faults += side.faults(empty, name, "empty_value", lambda row: "is empty; give x_min,y_min,x_max,y_max")
+    if kind == "":
+        return np.empty((4, 0)), faults
+    length = np.asarray(pc.fill_null(pc.list_value_length(column), 4))
+    faults += side.faults(
+        length != 4,
+        name,
+        "wrong_type",
+        lambda row: f"has {length[row]} numbers; a box is x_min,y_min,x_max,y_max",
+    )
+    if faults:
+        return np.empty((4, 0)), faults
+    corners = np.asarray(column.flatten().cast(pa.float64())).reshape(-1, 4).T
+    odd = ~(np.abs(corners) < _LARGEST).all(axis=0)
+    faults += side.faults(odd, name, "not_finite", lambda row: "has a number that is not finite, or far too large")
+    return np.ascontiguousarray(corners), faults
+
+
+_LARGEST: Final = 1e150
+
+
+def _judged(
+    case: _Case,
+    criterion: Criterion,
+    rule: Rule,
+    targets: tuple[str, ...],
+    labels: Labels | None,
+    confidence: float | None,
+    together: bool,
+) -> Judgement | Fault:
+    where = f"{criterion.metric} of {', '.join(targets)}"
+    notes = tuple(note for name in targets for note in _unknown_labels(case, rule, name))
+    try:
+        parameters = _parameters(case, criterion, rule, targets, labels)
+        if together and len(targets) > 1:
+            parameters["over_targets"] = rule.jointly
+        metric = _metric(rule, parameters, confidence)
+        row = _boxes_row(case, metric, targets[0]) if rule.reads == "boxes" else _row(case, rule, metric, targets)
+        if rule.one_value:
+            _check_alike(row)
+    except _Refused as error:
+        return replace(error.fault, where=where)
+    except DataError as error:
+        return Fault(where, "; ".join(fault.message for fault in error.faults[:3]), code="cannot_be_scored")
+    except SpecError as error:
+        return Fault(where, str(error), code="cannot_be_scored")
+    shown = confidence is not None
+    return Judgement(
+        criterion=criterion,
+        target=None if together else targets[0],
+        value=row.value,
+        low=row.low if shown else math.nan,
+        high=row.high if shown else math.nan,
+        reason=row.reason,
+        n=row.n // len(targets),
+        metric=metric.kind,
+        signature=row.signature,
+        definition=STANDARD,
+        notes=notes,
+    )
+
+
+class _Refused(Exception):
+    def __init__(self, code: str, message: str) -> None:
+        self.fault = Fault("", message, code=code)
+        super().__init__(message)
+
+
+def _metric(rule: Rule, parameters: Mapping[str, Any], confidence: float | None) -> Metric:
+    kind = registry.find("metrics", rule.kind)
+    known = {each.name: each for each in fields(kind)}
+    if "confidence" in known and (confidence is not None or known["confidence"].type != "float"):
+        parameters = {**parameters, "confidence": confidence}
+    made: Metric = kind(**parameters)
+    return made
+
+
+def _row(case: _Case, rule: Rule, metric: Metric, targets: tuple[str, ...]) -> MetricRow:
+    columns = [case.columns(name, rule.reads) for name in targets]
+    if VALUE in metric.columns:
+        columns = [tables.with_value(each) for each in columns]
+    many = len(targets) > 1
+    rows = summarise([tables.table_of(columns, targets if many else None)], [metric])
+    return next(row for row in rows if row.target is None) if many else rows[0]
+
+
+def _parameters(
+    case: _Case, criterion: Criterion, rule: Rule, targets: tuple[str, ...], labels: Labels | None
+) -> dict[str, Any]:
+    found = dict(rule.parameters)
+    if rule.k is not None:
+        found["k"] = rule.k if criterion.k is None else criterion.k
+    if labels is not None and rule.labels:
+        listed = [labels.get(name) if isinstance(labels, Mapping) else labels for name in targets]
+        if any(each != listed[0] for each in listed):
+            raise _Refused("not_applicable", "targets that are judged together cannot have labels of their own")
+        if listed[0] is not None:
+            found["labels"] = list(listed[0])
+    if rule.two_classes or rule.positive != "none":
+        for name in targets:
+            vocabulary = _vocabulary(case.columns(name, rule.reads), rule.reads)
+            if rule.two_classes and len(vocabulary) > 2:
+                shown = ", ".join(map(repr, sorted(vocabulary)[:4]))
+                raise _Refused(
+                    "not_applicable",
+                    f"is of two classes, and there are {len(vocabulary)}: {shown} …; take an average over classes, "
+                    f"such as {_INSTEAD.get(criterion.metric, 'f1_macro')}",
+                )
+            positive = _positive(criterion, rule, vocabulary)
+            if positive is not None:
+                found["label"] = positive
+    return found
+
+
+_INSTEAD: Final = {"roc_auc": "roc_auc_macro"}
+
+
+def _vocabulary(columns: tables.Columns, reads: Reads) -> list[Any]:
+    """All labels of a target."""
+    arrays = [columns["truth"]]
+    if reads == "scores":
+        label = pc.unique(pc.struct_field(pc.list_flatten(columns["scores"]), "label"))
+        arrays.append(label.cast(columns["truth"].type))
+    else:
+        arrays.append(columns["prediction"])
+    arrays = [column.flatten() if pa.types.is_list(column.type) else column for column in arrays]
+    return list(dict.fromkeys(value for column in arrays for value in pc.unique(column).to_pylist()))
+
+
+def _positive(criterion: Criterion, rule: Rule, vocabulary: Sequence[Any]) -> Any:
+    """The label that counts as positive, in the type of the labels."""
+    if rule.positive == "none" or (rule.positive == "chosen" and criterion.positive is None):
+        return None
+    by_text = {_text(label): label for label in vocabulary}
+    shown = " and ".join(map(repr, sorted(vocabulary)))
+    if criterion.positive is None:
+        known = [label for label in vocabulary if label is True or _text(label) == "1"]
+        if not known and set(by_text) <= {"0", "False"}:
+            known = [type(vocabulary[0])(1)]
+        if not known:
+            raise _Refused("needs_positive", f"say which label is positive (posLabel): {shown}")
+        return known[0]
+    if criterion.positive in by_text:
+        return by_text[criterion.positive]
+    if len(vocabulary) > 1:
+        raise _Refused("needs_positive", f"the positive label (posLabel) {criterion.positive!r} is none of {shown}")
+    return _typed(criterion.positive, vocabulary[0])
+
+
+def _text(label: Any) -> str:
+    return str(label).lower() if isinstance(label, bool) else str(label)
+
+
+def _typed(text: str, like: Any) -> Any:
+    """A label that does not occur, in the type of those that do."""
+    if isinstance(like, bool):
+        return text == "true"
+    try:
+        return int(text) if isinstance(like, int) else text
+    except ValueError:
+        raise _Refused("needs_positive", f"the positive label (posLabel) {text!r} is no whole number") from None
+
+
+def _unknown_labels(case: _Case, rule: Rule, name: str) -> Iterable[Fault]:
+    if rule.reads not in ("labels", "sets") or rule.clusters:
+        return
+    columns = case.columns(name, rule.reads)
+    arrays = (columns["truth"], columns["prediction"])
+    truth, predicted = (pc.unique(column.flatten() if pa.types.is_list(column.type) else column) for column in arrays)
+    for label in predicted.filter(pc.invert(pc.is_in(predicted, truth))).to_pylist():
+        yield Fault(f"{PREDICTIONS}, column {name}", f"the truth never has the label {label!r}", code="unknown_label")
+
+
+def _check_alike(row: MetricRow) -> None:
+    """Refuses two classes whose scores put the examples into different orders."""
+    values = [each["value"] for each in (row.data or {}).get("classes", ())]
+    if len(values) > 1 and None not in values and max(values) - min(values) > _ALIKE:
+        told = " and ".join(f"{value:.6g}" for value in values)
+        raise _Refused(
+            "cannot_be_scored",
+            f"the scores of the two classes say different things: {told}; give the score of both for each example, or "
+            "of one and the rest",
+        )
+
+
+_ALIKE: Final = 1e-9
+
+
+def _boxes_row(case: _Case, metric: Any, target: str) -> MetricRow:
+    """The value of boxes in the order of their files; the interval, where one is asked for, from images as rows."""
+    truths, detections = case.boxes[target]
+    found = average_precision(detections, truths, definition=metric.definition).ap
+    images = np.union1d(np.asarray(truths.image), np.asarray(detections.image))
+    low = high = math.nan
+    reason = "no image has a true box" if found != found else None
+    if metric.confidence is not None and reason is None:
+        row = summarise([tables.table_of([case.image_columns(target)], None)], [metric])[0]
+        low, high, reason = row.low, row.high, row.reason
+        if not abs(row.value - found) < _ALIKE:
+            low = high = math.nan
+            reason = "no interval: detections of one confidence count in the order of the file"
+    counts = {"n": len(images), "n_scored": len(images), "n_failed": 0, "n_abstained": 0, "n_skipped": 0}
+    return MetricRow(
+        metric=metric.kind,
+        signature=metric.signature,
+        target=None,
+        by={},
+        value=found,
+        low=low,
+        high=high,
+        worst=math.nan,
+        best=math.nan,
+        reason=reason,
+        data=None,
+        **counts,
+    )

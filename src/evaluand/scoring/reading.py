@@ -1,0 +1,328 @@
+"""The two tables read: which rows belong together, what their cells hold, and everything that is wrong with them.
+
+Nothing here goes row by row, except to tell faults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand import cells
+from evaluand.errors import Fault
+
+CONFIDENCE, RANK = "confidence", "rank"
+TRUTH, PREDICTIONS = "truth", "predictions"
+
+
+def place(side: str, row: int, column: str) -> str:
+    """Where a cell is, with rows counted from 1 and without the header."""
+    return f"{side} row {row + 1}, column {column}"
+
+
+class Side(NamedTuple):
+    """One of the two tables."""
+
+    name: str
+    table: pa.Table
+
+    def column(self, name: str) -> pa.Array:
+        """A column in one piece."""
+        column = self.table.column(name)
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        if isinstance(column, pa.ChunkedArray):
+            column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+    def named(self, wanted: str) -> str | None:
+        """The name of a column, in whatever case."""
+        return next((name for name in self.table.column_names if name.lower() == wanted), None)
+
+    def faults(self, rows: np.ndarray, column: str, code: str, message: Callable[[int], str]) -> list[Fault]:
+        """One fault for each row of a mask, or of a list of rows."""
+        found = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        return [Fault(place(self.name, row, column), message(row), code=code) for row in found.tolist()]
+
+
+def column_faults(truth: Side, predictions: Side, index: Sequence[str], targets: Sequence[str]) -> Iterable[Fault]:
+    """Columns that lack, that are there twice, or that nobody knows."""
+    needed = [*index, *targets]
+    for side in (truth, predictions):
+        names = side.table.column_names
+        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+            yield Fault(f"{side.name}, column {name}", "two columns have this name", code="twice_column")
+        for name in needed:
+            if name not in names:
+                told = ", ".join(map(repr, names)) or "none"
+                yield Fault(side.name, f"there is no column {name!r}; there is {told}", code="missing_column")
+    allowed = {*needed, *truth.table.column_names}
+    others = [name for name in predictions.table.column_names if name not in allowed]
+    for name in others:
+        if name.lower() not in (CONFIDENCE, RANK):
+            known = ", ".join(map(repr, needed))
+            told = f"nobody asked for this column; there are to be {known}, and perhaps a confidence"
+            yield Fault(f"{predictions.name}, column {name or repr(name)}", told, code="unexpected_column")
+    for wanted in (CONFIDENCE, RANK):
+        same = dict.fromkeys(name for name in others if name.lower() == wanted)
+        if len(same) > 1:
+            told = f"{' and '.join(map(repr, same))} are both the {wanted}"
+            yield Fault(f"{predictions.name}, column {wanted}", told, code="twice_column")
+
+
+class Keys(NamedTuple):
+    """Which example each row is about, as its place in the order of the index; -1 for one the truth does not have.
+
+    Attributes:
+        truth: of each row of the truth.
+        predictions: of each row of the predictions.
+        n: how many examples the truth has.
+        names: what the example at a place is called.
+    """
+
+    truth: np.ndarray
+    predictions: np.ndarray
+    n: int
+    names: Callable[[int], str]
+
+
+def keys_of(truth: Side, predictions: Side, index: Sequence[str]) -> tuple[Keys | None, list[Fault]]:
+    """The examples of all rows, by columns that both tables have; no keys where they cannot be compared."""
+    faults: list[Fault] = []
+    codes: list[_Codes] = []
+    for name in index:
+        columns = []
+        for side in (truth, predictions):
+            column, wrong = _index(side, name)
+            faults += wrong
+            columns.append(column)
+        kinds = [kind_of(column.type) for column in columns]
+        if "" not in kinds and kinds[0] != kinds[1]:
+            told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
+            faults.append(Fault(f"{predictions.name}, column {name}", told, code="index_type"))
+        elif all(kind in _INDEX for kind in kinds):
+            codes.append(_coded(*(_one_type(column, kinds) for column in columns)))
+    if len(codes) < len(index):
+        return None, faults
+    found = codes[0]
+    for other in codes[1:]:
+        found = _crossed(found, other)
+    shown = ", ".join(index)
+    keys = Keys(found.truth, found.predictions, len(found.names), lambda at: f"{shown} {_told(found.names, at)}")
+    return keys, faults
+
+
+class _Codes(NamedTuple):
+    truth: np.ndarray
+    predictions: np.ndarray
+    names: pa.Array | _Pairs
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Values of several columns."""
+
+    first: pa.Array | _Pairs
+    second: pa.Array
+    code: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.code)
+
+
+def _told(names: pa.Array | _Pairs, at: int) -> str:
+    if isinstance(names, _Pairs):
+        one, other = divmod(int(names.code[at]), len(names.second))
+        return f"{_told(names.first, one)}, {_told(names.second, other)}"
+    value = names[at].as_py()
+    return repr(value) if isinstance(value, str) else str(value)
+
+
+def _index(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
+    column = side.column(name)
+    if pa.types.is_floating(column.type):
+        empty = np.asarray(pc.is_null(column, nan_is_null=True))
+        filled = np.where(empty, 0.0, np.asarray(column.to_numpy(zero_copy_only=False), np.float64))
+        if (np.floor(filled) == filled).all() and (np.abs(filled) < 2.0**53).all():
+            column = pa.array(filled.astype(np.int64), mask=empty)
+    empty = np.asarray(column.is_null())
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        empty = empty | np.asarray(pc.equal(column, "").fill_null(False))
+    kind = kind_of(column.type)
+    if kind not in (*_INDEX, ""):
+        told = f"holds {_PLURAL[kind]}; an index is whole numbers or text"
+        return column, [Fault(f"{side.name}, column {name}", told, code="index_type")]
+    return column, side.faults(empty, name, "empty_index", lambda row: "is empty; name the example")
+
+
+def _one_type(column: pa.Array, kinds: Sequence[str]) -> pa.Array:
+    return column.cast(pa.int64() if "integers" in kinds else pa.large_string() if "text" in kinds else pa.string())
+
+
+def _coded(truth: pa.Array, predictions: pa.Array) -> _Codes:
+    """Both as places among the values of the truth, in their order."""
+    if pa.types.is_integer(truth.type) and not truth.null_count:
+        numbers = np.asarray(truth)
+        if bool((numbers[1:] > numbers[:-1]).all()):
+            return _Codes(np.arange(len(numbers)), _found(predictions, truth), truth)
+    names = pc.unique(truth).drop_null()
+    names = names.take(pc.sort_indices(names))
+    return _Codes(_found(truth, names), _found(predictions, names), names)
+
+
+def _found(column: pa.Array, names: pa.Array) -> np.ndarray:
+    """The place of each value, -1 for those that are not there."""
+    if len(column) == len(names) and not column.null_count and column.equals(names):
+        return np.arange(len(column))
+    places = pc.index_in(column, value_set=names)
+    return np.asarray(places.fill_null(-1)).astype(np.int64)
+
+
+def _crossed(one: _Codes, other: _Codes) -> _Codes:
+    n = len(other.names)
+    truth, predictions = (
+        np.where((a < 0) | (b < 0), -1, a * n + b)
+        for a, b in ((one.truth, other.truth), (one.predictions, other.predictions))
+    )
+    pairs = np.unique(truth[truth >= 0])
+    values = pa.array(pairs)
+    truth, predictions = (_found(pa.array(codes), values) for codes in (truth, predictions))
+    return _Codes(truth, predictions, _Pairs(one.names, other.names, pairs))
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """What a column holds, in a word; nothing where all its cells are empty."""
+    if pa.types.is_null(kind):
+        return ""
+    if pa.types.is_boolean(kind):
+        return "bools"
+    if pa.types.is_integer(kind):
+        return "integers"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "text"
+    return "lists" if pa.types.is_list(kind) or pa.types.is_large_list(kind) else "other"
+
+
+_PLURAL: Final = {
+    "": "nothing",
+    "bools": "bools",
+    "integers": "whole numbers",
+    "numbers": "real numbers",
+    "text": "text",
+    "lists": "lists",
+    "other": "values of another type",
+}
+_INDEX: Final = ("integers", "text")
+_LABELS: Final = ("bools", "integers", "text")
+
+
+def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array, list[Fault]]:
+    """A column of labels; with `sets` an empty cell is no fault, but no label, and null."""
+    column = side.column(name)
+    if pa.types.is_floating(column.type):
+        numbers = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
+        empty = np.asarray(pc.is_null(column, nan_is_null=True))
+        whole = empty | (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**53)
+        if whole.all():
+            column = pa.array(np.where(empty, 0.0, numbers).astype(np.int64), mask=empty)
+    kind = kind_of(column.type)
+    if kind not in (*_LABELS, ""):
+        told = f"holds {_PLURAL[kind]}; labels are text, whole numbers or bools"
+        return column, [Fault(f"{side.name}, column {name}", told, code="wrong_type")]
+    empty = np.asarray(column.is_null())
+    if kind == "text":
+        blank = pc.equal(pc.binary_length(column), 0)
+        if pc.any(blank).as_py():
+            empty = empty | np.asarray(blank.fill_null(False))
+            column = pc.if_else(blank, None, column)
+    if kind == "integers":
+        column = column.cast(pa.int64())
+    return column, [] if sets else side.faults(empty, name, "empty_value", lambda row: "is empty; give a label")
+
+
+def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
+    """A column of finite numbers; text is taken for the numbers it is written as."""
+    column = side.column(name)
+    kind = kind_of(column.type)
+    wrong: dict[int, str] = {}
+    if kind == "text":
+        column = cells.typed(column.cast(pa.string()), "real", wrong.__setitem__)
+    elif kind not in ("integers", "numbers", ""):
+        told = f"holds {_PLURAL[kind]}; give numbers"
+        return column, [Fault(f"{side.name}, column {name}", told, code="wrong_type")]
+    column = column.cast(pa.float64())
+    faults = [Fault(place(side.name, row, name), message, code="wrong_type") for row, message in wrong.items()]
+    empty = np.asarray(column.is_null())
+    empty[list(wrong)] = False
+    faults += side.faults(empty, name, "empty_value", lambda row: "is empty; give a number")
+    odd = np.asarray(pc.invert(pc.is_finite(column)).fill_null(False))
+    faults += side.faults(odd, name, "not_finite", lambda row: f"is {column[row].as_py()}; give a finite number")
+    return column, faults
+
+
+def read_pair(
+    truth: Side, predictions: Side, name: str, reads: Literal["labels", "sets", "numbers", "rows"]
+) -> tuple[pa.Array, pa.Array, list[Fault]]:
+    """A target's column of both tables, in one type."""
+    if reads == "rows":
+        numeric = {kind_of(side.column(name).type) for side in (truth, predictions)} <= {"integers", "numbers", ""}
+        reads = "numbers" if numeric else "labels"
+    read = read_numbers if reads == "numbers" else read_labels
+    more = {"sets": True} if reads == "sets" else {}
+    (one, wrong), (other, also) = (read(side, name, **more) for side in (truth, predictions))
+    faults = [*wrong, *also]
+    if reads != "numbers" and not any(fault.code == "wrong_type" for fault in faults):
+        one, other, odd = same_labels(one, other, f"{predictions.name}, column {name}")
+        faults += odd
+    return one, other, faults
+
+
+def same_labels(one: pa.Array, other: pa.Array, where: str) -> tuple[pa.Array, pa.Array, list[Fault]]:
+    """Labels of truth and predictions in one type."""
+    kinds = [kind_of(column.type) for column in (one, other)]
+    if "" in kinds:
+        kind = one.type if kinds[0] else other.type if kinds[1] else pa.string()
+        return one.cast(kind), other.cast(kind), []
+    if kinds[0] != kinds[1]:
+        told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
+        return one, other, [Fault(where, told, code="wrong_type")]
+    if one.type != other.type:
+        one, other = one.cast(pa.large_string()), other.cast(pa.large_string())
+    return one, other, []
+
+
+def repeated(codes: np.ndarray) -> np.ndarray:
+    """The rows whose code another row before them has; codes below 0 are none."""
+    if len(codes) < 2 or bool((codes[1:] > codes[:-1]).all()):
+        return np.empty(0, np.int64)
+    if codes.max() < 4 * len(codes) and not (np.bincount(codes[codes >= 0], minlength=1) > 1).any():
+        return np.empty(0, np.int64)
+    order = np.argsort(codes, kind="stable")
+    held = codes[order]
+    return np.sort(order[1:][(held[1:] == held[:-1]) & (held[1:] >= 0)])
+
+
+def row_faults(
+    truth: Side, predictions: Side, index: Sequence[str], keys: Keys, *, one_truth: bool, one_prediction: bool
+) -> Iterable[Fault]:
+    """Rows of no example, examples without a row, and where each has one row those that have several."""
+    shown = ", ".join(index)
+    for side, codes, one_each in ((truth, keys.truth, one_truth), (predictions, keys.predictions, one_prediction)):
+        for row in repeated(codes).tolist() if one_each else ():
+            told = f"{keys.names(codes[row])} has a row already"
+            yield Fault(place(side.name, row, shown), told, code="duplicate_row")
+    columns = [predictions.column(name) for name in index]
+    empty = np.logical_or.reduce([np.asarray(column.is_null()) for column in columns])
+    for row in np.flatnonzero((keys.predictions < 0) & ~empty).tolist():
+        told = ", ".join(repr(column[row].as_py()) for column in columns)
+        yield Fault(place(predictions.name, row, shown), f"{told} is not in the truth", code="extra_row")
+    there = np.zeros(keys.n, np.bool_)
+    there[keys.predictions[keys.predictions >= 0]] = True
+    for at in np.flatnonzero(~there).tolist():
+        yield Fault(predictions.name, f"there is no row for {keys.names(at)}", code="missing_row")
