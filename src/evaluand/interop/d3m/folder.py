@@ -219,7 +219,7 @@ def _document(path: Path, part: str | None) -> Path:
         return path
     if not path.is_dir():
         raise DataError(Fault(str(path), "no such folder", code="no_such_file"))
-    found = [*_below(path, PROBLEM)]
+    found = [*below(path, PROBLEM)]
     if part is not None:
         wanted = f"_{part.upper()}"
         found = [one for one in found if any(name.upper().endswith(wanted) for name in _names(one, path))]
@@ -236,7 +236,7 @@ def _document(path: Path, part: str | None) -> Path:
     raise SpecError(f"{path}: there are {len(nearest_)} problems{of}: {listed}; name the folder of one")
 
 
-def _below(folder: Path, name: str) -> Iterator[Path]:
+def below(folder: Path, name: str) -> Iterator[Path]:
     """The files of a name below a folder, not too deep, without links that lead elsewhere."""
     base = len(folder.parts)
     for place, folders, files in os.walk(folder):
@@ -257,7 +257,7 @@ def _root(path: Path, document: Path) -> Path:
     folder = document.parent
     if path.is_dir() and path.resolve() != folder.resolve():
         return path
-    return folder.parent if any(_below(folder.parent, DATASET)) else folder
+    return folder.parent if any(below(folder.parent, DATASET)) else folder
 
 
 def _beside(document: Path, root: Path, name: str) -> Iterator[Path]:
@@ -285,7 +285,7 @@ def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) 
     """The document of each dataset: that of its id which is nearest to the problem."""
     read: list[tuple[Path, DatasetDocument]] = []
     broken: list[tuple[Path, Findings]] = []
-    for path in _below(root, DATASET):
+    for path in below(root, DATASET):
         try:
             made, inner = examine_dataset(path)
         except DataError as error:

@@ -59,7 +59,9 @@ class Form:
         targets: target → the type of its cells, one of `evaluand.cells.TYPES`.
         index_types: the types of the index's columns, likewise.
         repeats: whether several rows may have one key: several labels, answers of a ranking, scores of classes.
+        by_class: whether that is so of predictions that have a confidence: one row for each class.
         gathers: whether the key names what has any number of rows, also none: an image with its boxes.
+        sets: whether an example has any number of labels, also none: then its one row is empty.
         labels: whether target values are names, so that one that never occurs in the truth is worth a note.
     """
 
@@ -68,7 +70,9 @@ class Form:
     targets: Mapping[str, str]
     index_types: Mapping[str, str]
     repeats: bool = False
+    by_class: bool = False
     gathers: bool = False
+    sets: bool = False
     labels: bool = False
 
     @property
@@ -95,6 +99,16 @@ class Cells:
         return _array(self.table.column(form.key))
 
 
+def cell_fault(cells: Cells, code: str, message: str, row: int | None, column: str | None) -> CellFault:
+    """A fault of a cell, or of a column where no row is told."""
+    return _fault(cells.path, code, message, None if row is None else cells.line(row), column)
+
+
+def _fault(path: Path, code: str, message: str, line: int | None, column: str | None) -> CellFault:
+    where = str(path) + (f":{line}" if line else "") + (f", {column}" if column else "")
+    return CellFault(where, message, code=code, file=str(path), line=line, column=column)
+
+
 def read_truth(path: Path, form: Form, findings: Findings) -> Cells | None:
     """The target values of a file, whose other columns do not matter."""
     return _read(path, form, findings, strict=False)
@@ -119,13 +133,14 @@ def check_rows(given: Cells, truth: pa.Table, known: pa.Array | None, form: Form
     """
     keys, wanted = given.keys(form), _array(truth.column(form.key))
     told = _Told(given.path, given.line, findings)
-    if not (form.repeats or form.gathers) and _same_once(keys, wanted):
+    several = form.repeats or (form.by_class and CONFIDENCE in given.table.column_names)
+    if not (several or form.gathers) and _same_once(keys, wanted):
         pass
     else:
         _check_extra(keys, wanted, known, form, told)
         if not form.gathers:
             _check_missing(keys, wanted, form, told)
-            _check_twice(keys, given, form, told)
+            _check_twice(keys, given, [*form.targets] if several else [], form.key, told)
     if form.labels:
         _note_unknown(given, truth, form, told)
     told.done()
@@ -163,7 +178,8 @@ def _typed(path: Path, source: Source, form: Form, told: _Told, *, strict: bool)
         told.whole("no_rows", "has a header and no rows")
     columns: dict[str, pa.Array] = {}
     for given, (name, kind) in names.items():
-        columns[name] = _values(_array(table.column(given)), given, kind, name in form.index, told)
+        may_lack = form.sets and name in form.targets
+        columns[name] = _values(_array(table.column(given)), given, kind, name in form.index, may_lack, told)
     told.done()
     _note_text(path, told)
     whole = table.num_rows and form.columns.keys() <= columns.keys()
@@ -192,12 +208,12 @@ def _names(header: Sequence[str], form: Form, told: _Told, *, strict: bool) -> d
     return found | {name: (low, _RESERVED[low]) for name, low in reserved.items() if strict}
 
 
-def _values(texts: pa.Array, name: str, kind: str, of_index: bool, told: _Told) -> pa.Array:
+def _values(texts: pa.Array, name: str, kind: str, of_index: bool, may_lack: bool, told: _Told) -> pa.Array:
     """The values of a column; what is empty or of another type is told."""
     empty = pc.fill_null(pc.equal(texts, ""), True)
     if kind != "text":
         empty = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(texts), ""), True)
-    for row in _rows(empty):
+    for row in [] if may_lack else _rows(empty):
         told("empty_index" if of_index else "empty_value", row, name, "is empty")
     wrong = "index_type" if of_index else "wrong_type"
     values = typed(texts, kind, lambda row, message: told(wrong, row, name, message))
@@ -316,7 +332,8 @@ def _same_once(keys: pa.Array, wanted: pa.Array) -> bool:
 
 def _check_extra(keys: pa.Array, wanted: pa.Array, known: pa.Array | None, form: Form, told: _Told) -> None:
     extra = _rows(pc.and_(pc.is_valid(keys), pc.invert(pc.is_in(keys, value_set=wanted))))
-    learnt = set() if known is None else {*_rows(pc.is_in(keys.take(pa.array(extra)), value_set=known))}
+    there = keys.take(pa.array(extra, pa.int64()))
+    learnt = set() if known is None else {*_rows(pc.is_in(there, value_set=known.cast(there.type)))}
     for place, row in enumerate(extra):
         if place in learnt:
             told("not_test_row", row, form.key, f"{keys[row]} is learnt from and not tested; leave it out")
@@ -334,11 +351,9 @@ def _check_missing(keys: pa.Array, wanted: pa.Array, form: Form, told: _Told) ->
         told.whole("missing_row", f"{len(lacking) - SHOWN:,} more tested rows have no prediction", column=form.key)
 
 
-def _check_twice(keys: pa.Array, given: Cells, form: Form, told: _Told) -> None:
+def _check_twice(keys: pa.Array, given: Cells, labels: Sequence[str], key: str, told: _Told) -> None:
     """Rows with the key of an earlier one; where keys may repeat, with the same labels too."""
-    parts = [keys]
-    if form.repeats:
-        parts += [_array(given.table.column(name)) for name in form.targets]
+    parts = [keys, *(_array(given.table.column(name)) for name in labels)]
     known = _rows(pc.is_valid(keys))
     codes = np.zeros(len(known), np.int64)
     for part in parts:
@@ -349,10 +364,10 @@ def _check_twice(keys: pa.Array, given: Cells, form: Form, told: _Told) -> None:
     for place in np.flatnonzero(first[back] != np.asarray(known)).tolist():
         row = known[place]
         before = given.line(int(first[back[place]]))
-        if form.repeats:
-            told("duplicate_label", row, form.key, f"{keys[row]} has the same values in line {before}")
+        if labels:
+            told("duplicate_label", row, key, f"{keys[row]} has the same values in line {before}")
         else:
-            told("duplicate_row", row, form.key, f"{keys[row]} is there twice (first in line {before})")
+            told("duplicate_row", row, key, f"{keys[row]} is there twice (first in line {before})")
 
 
 def _note_unknown(given: Cells, truth: pa.Table, form: Form, told: _Told) -> None:
@@ -388,9 +403,7 @@ class _Told:
 
     def add(self, code: str, message: str, *, line: int | None = None, column: str | None = None) -> None:
         self.count += 1
-        where = str(self.path) + (f":{line}" if line else "") + (f", {column}" if column else "")
-        made = CellFault(where, message, code=code, file=str(self.path), line=line, column=column)
-        self._findings.faults.append(made)
+        self._findings.faults.append(_fault(self.path, code, message, line, column))
 
     def note(self, code: str, message: str) -> None:
         self._findings.note(str(self.path), code, message)
