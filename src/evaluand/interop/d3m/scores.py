@@ -62,7 +62,7 @@ _OF_NUMBERS: Final = frozenset(
     }
 )
 _OF_ANSWERS: Final = frozenset({"mean_reciprocal_rank", "hits_at_k"})
-_OF_SCORES: Final = frozenset({"roc_auc", "roc_auc_micro", "roc_auc_macro"})
+OF_SCORES: Final = frozenset({"roc_auc", "roc_auc_micro", "roc_auc_macro"})
 _OF_BOXES: Final = "object_detection_average_precision"
 _NUMBERED: Final = {"repeat": re.compile(r"(?:repeat|rep)[_-]?(\d+)"), "fold": re.compile(r"fold[_-]?(\d+)")}
 _WORDS: Final = {name: word for word, name in METRICS.items()}
@@ -261,7 +261,7 @@ class Scores:
 
 
 def score(
-    problem: str | os.PathLike[str],
+    problem: str | os.PathLike[str] | ProblemFolder,
     predictions: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     truth: str | os.PathLike[str] | None = None,
     *,
@@ -271,7 +271,7 @@ def score(
     """Scores files of predictions by the metrics of their problem.
 
     Args:
-        problem: the problem's folder, or its document.
+        problem: the problem's folder, also one that is open, or its document.
         predictions: the file, or those of the repeats and folds, whose names then hold `repeat0`, `fold1` or both; the
             one that the problem names, or the numbered ones beside it, if not given.
         truth: a CSV file of index and targets, or a dataset; where the problem's folder has it, if not given.
@@ -287,7 +287,7 @@ def score(
         [0.691369766847508]
     """
     given = [predictions] if isinstance(predictions, str | os.PathLike) else [*predictions]
-    task, findings = _task(Path(problem), None if truth is None else Path(truth), part)
+    task, findings = _task(problem, None if truth is None else Path(truth), part)
     findings.check()
     assert task is not None
     if not task.problem.criteria:
@@ -334,7 +334,13 @@ class _Task:
     place: Path
 
 
-def _task(path: Path, truth: Path | None, part: str | None) -> tuple[_Task | None, Findings]:
+def _task(
+    given: str | os.PathLike[str] | ProblemFolder, truth: Path | None, part: str | None
+) -> tuple[_Task | None, Findings]:
+    if isinstance(given, ProblemFolder):
+        findings = Findings()
+        return _of_folder(given, truth, findings), findings
+    path = Path(given)
     if truth is not None and path.is_file():
         return _of_document(path, truth)
     folder, findings = examine_folder(path, part)
@@ -344,8 +350,7 @@ def _task(path: Path, truth: Path | None, part: str | None) -> tuple[_Task | Non
 
 def _of_folder(folder: ProblemFolder, given: Path | None, findings: Findings) -> _Task | None:
     """A problem with its data; what is right is in a file given, in targets.csv, or in the learning table."""
-    resource = learning(folder.datasets[0], folder.problem.datasets[0])
-    assert resource is not None  # else it would not have been opened
+    resource = folder.resource()
     form = _form(folder.problem, resource)
     path = given or folder.truth_path
     if path is None and folder.hidden:
@@ -457,6 +462,11 @@ def _numbers(truth: Cells, form: Form, keys: Keys, folds: Folds, findings: Findi
 # The form of the files
 
 
+def form_of(folder: ProblemFolder) -> Form:
+    """What files of predictions of a problem are made of."""
+    return _form(folder.problem, folder.resource())
+
+
 def _form(problem: Problem, resource: Resource) -> Form:
     """What files are made of, by the dataset's document."""
     declared = {column.name: COLUMN_TYPES[column.type] for column in resource.columns}
@@ -500,7 +510,7 @@ def _made_form(
         targets=targets,
         index_types={name: {"integer": "integer"}.get(declared.get(name, "text"), "text") for name in index},
         repeats=several or SubType.MULTI_LABEL in problem.sub_types or bool(metrics & _OF_ANSWERS),
-        by_class=bool(metrics & _OF_SCORES),
+        by_class=bool(metrics & OF_SCORES),
         gathers=boxes,
         sets=SubType.MULTI_LABEL in problem.sub_types,
         labels=bool(_CLASSES.intersection(problem.task_types)) and not boxes,
