@@ -109,9 +109,31 @@ def _fault(path: Path, code: str, message: str, line: int | None, column: str | 
     return CellFault(where, message, code=code, file=str(path), line=line, column=column)
 
 
+def header_in(path: Path) -> list[str]:
+    """The names of a file's columns.
+
+    Raises:
+        DataError: there is no such file, or its header cannot be read.
+    """
+    if not path.is_file():
+        raise DataError(Fault(str(path), "no such file", code="no_such_file"))
+    text = mapped(path)
+    line, start, end = next(records_in(text, ","), (1, 0, 0))
+    try:
+        return header_of(bytes(text[start:end]).decode(), f"{path}:{line}", ",", sure=False)
+    except UnicodeDecodeError:
+        raise DataError(Fault(f"{path}:{line}", "is not UTF-8; save the file as UTF-8", code="not_utf8")) from None
+
+
 def read_truth(path: Path, form: Form, findings: Findings) -> Cells | None:
     """The target values of a file, whose other columns do not matter."""
     return _read(path, form, findings, strict=False)
+
+
+def read_at_once(path: Path, form: Form) -> Cells | None:
+    """The target values of a file in which nothing is odd; None where anything is."""
+    quietly = _Told(path, lambda row: 0, Findings())
+    return _at_once(path, form, quietly, strict=False) if path.is_file() else None
 
 
 def read_predictions(path: Path, form: Form, findings: Findings) -> Cells | None:
@@ -229,18 +251,18 @@ def _values(texts: pa.Array, name: str, kind: str, of_index: bool, may_lack: boo
 def _at_once(path: Path, form: Form, told: _Told, *, strict: bool) -> Cells | None:
     """The table as Arrow reads it; None where anything is odd."""
     text = mapped(path)
-    if any(text.find(one) >= 0 for one in _DIRECT):
+    line, _, end = next(records_in(text, ","), (1, 0, 0))
+    if line > 1 or any(text.find(one, end) >= 0 for one in _DIRECT):
         return None
-    _, start, end = next(records_in(text, ","), (1, 0, 0))
     quietly = _Told(path, lambda row: 0, Findings())
     try:
-        header = header_of(bytes(text[start:end]).decode(), str(path), ",", sure=False)
+        header = header_in(path)
         names = _names(header, form, quietly, strict=strict)
         if quietly.count or any(kind not in _ARROW for _, kind in names.values()):
             return None
         table = csv.read_csv(
             path,
-            read_options=csv.ReadOptions(block_size=1 << 22),
+            read_options=csv.ReadOptions(column_names=header, skip_rows=1),
             parse_options=csv.ParseOptions(quote_char=False),
             convert_options=csv.ConvertOptions(
                 include_columns=[*names],
@@ -249,7 +271,7 @@ def _at_once(path: Path, form: Form, told: _Told, *, strict: bool) -> Cells | No
                 strings_can_be_null=True,
             ),
         )
-    except (pa.ArrowException, DataError, UnicodeDecodeError):
+    except (pa.ArrowException, DataError):
         return None
     columns = {names[name][0]: _array(table.column(name)) for name in table.column_names}
     if not table.num_rows or not all(map(_is_whole, columns.values())):
@@ -280,9 +302,10 @@ def _lines(path: Path) -> Callable[[int], int]:
 
 def _single_quoted(path: Path, told: _Told) -> Source | None:
     """A file in which every row has cells in single quotes, and none has double ones, as some examples do."""
-    text = bytes(mapped(path))
-    if b'"' in text or b"'" not in text:
+    held = mapped(path)
+    if held.find(b'"') >= 0 or held.find(b"'") < 0:
         return None
+    text = bytes(held)
     records = [*records_in(text, ",")]
     if len(records) < 2 or not all(_SINGLE_QUOTED.search(text[start:end]) for _, start, end in records[1:]):
         return None

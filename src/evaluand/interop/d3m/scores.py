@@ -34,6 +34,8 @@ from evaluand.interop.d3m.predictions import (
     Form,
     cell_fault,
     check_rows,
+    header_in,
+    read_at_once,
     read_predictions,
     read_truth,
 )
@@ -43,7 +45,6 @@ from evaluand.interop.d3m.splits import Keys, examine_splits
 from evaluand.metric import Metric
 from evaluand.problem import STANDARD_METRICS, Criterion, Problem, SubType, TaskType
 from evaluand.scoring import Judgement, Reads, judge
-from evaluand.source import open_texts
 from evaluand.split import NOT_TESTED, Folds
 from evaluand.store import Store
 
@@ -378,8 +379,7 @@ def _of_document(document: Path, path: Path) -> tuple[_Task | None, Findings]:
         return None, findings
     place = document.parent / problem.outputs.predictions
     if _is_csv(path):
-        form = _guessed_form(problem, path, findings)
-        truth = read_truth(path, form, findings) if form else None
+        form, truth = _guessed(problem, path, findings)
         if form is None or truth is None or findings.faults:
             return None, findings
         return _Task(problem, document, form, truth, _tested(truth, form, None, None, findings), None, place), findings
@@ -477,25 +477,33 @@ def _form(problem: Problem, resource: Resource) -> Form:
     return _made_form(problem, index, key, declared, several=several)
 
 
-def _guessed_form(problem: Problem, path: Path, findings: Findings) -> Form | None:
-    """What files are made of, by a file with the truth and what the problem says."""
+def _guessed(problem: Problem, path: Path, findings: Findings) -> tuple[Form | None, Cells | None]:
+    """A file with the truth, and what files are made of by it and by what the problem says."""
     try:
-        source = open_texts(path)
-    except DataError:
-        read_truth(path, _made_form(problem, (_INDEX,), _INDEX, {}, several=False), findings)
-        return None
+        header = header_in(path)
+    except DataError as error:
+        findings.faults += error.faults
+        return None, None
     targets = [target.name for target in problem.datasets[0].targets]
-    others = [name for name in source.schema.names if name not in targets]
+    others = [name for name in header if name not in targets]
     if not others:
         findings.fault(str(path), "missing_column", "no column names the rows; there must be d3mIndex or such")
-        return None
+        return None, None
     index = [_INDEX if _INDEX in others else others[0]]
     beside = [name for name in others if name not in index]
     if _OF_BOXES in _metrics(problem) and beside:
         index.append("image" if "image" in beside else beside[0])
-    table = pa.Table.from_batches(source.batches(), source.schema)
-    declared = {name: "integer" if _all_whole(table.column(name)) else "text" for name in index}
-    return _made_form(problem, tuple(index), index[-1], declared, several=False)
+
+    def form(kinds: Mapping[str, str]) -> Form:
+        return _made_form(problem, tuple(index), index[-1], kinds, several=False)
+
+    numbered = form(dict.fromkeys(index, "integer"))
+    truth = read_at_once(path, numbered)
+    if truth is not None:
+        return numbered, truth
+    as_text = read_truth(path, form({}), Findings())
+    kinds = {name: "integer" for name in index if as_text and _all_whole(as_text.table.column(name))}
+    return form(kinds), read_truth(path, form(kinds), findings)
 
 
 def _made_form(
