@@ -496,7 +496,7 @@ class _Table:
         """Some rows of some columns, with their `_index_`; the metric's labels, and scores by label, coded."""
         labels, scores = ([n for n in names if n in some] for some in (metric.label_columns, metric.score_columns))
         whole = len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all())
-        columns = {name: _column(self.table, name) for name in names}
+        columns = {name: _column(self.table, name, decoded=name not in labels) for name in names}
         taken = columns if whole else {name: column.take(pa.array(rows)) for name, column in columns.items()}
         found = {name: _array(column) for name, column in taken.items() if name not in (*labels, *scores)}
         if labels:
@@ -508,9 +508,9 @@ class _Table:
         return {**found, INDEX: self.index[rows]}
 
 
-def _column(table: pa.Table, name: str) -> pa.Array:
+def _column(table: pa.Table, name: str, *, decoded: bool = True) -> pa.Array:
     column = table.column(name).combine_chunks()
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+    return column.cast(column.type.value_type) if decoded and pa.types.is_dictionary(column.type) else column
 
 
 def _integers(table: pa.Table, name: str, *, required: bool = False) -> np.ndarray:
@@ -528,8 +528,12 @@ def _integers(table: pa.Table, name: str, *, required: bool = False) -> np.ndarr
 def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
     if "status" not in table.column_names:
         raise SpecError("the table has no column 'status'; give it a scorer's table")
-    column = _column(table, "status").cast(pa.string())
-    code = np.asarray(pc.fill_null(pc.index_in(column, pa.array(SCORE_STATUSES)), -1)).astype(np.int8)
+    column = _column(table, "status", decoded=False)
+    held = column.dictionary if pa.types.is_dictionary(column.type) else column
+    code = np.asarray(pc.fill_null(pc.index_in(held.cast(pa.string()), pa.array(SCORE_STATUSES)), -1)).astype(np.int8)
+    if held is not column:
+        indices = column.indices.fill_null(len(code)) if column.null_count else column.indices
+        code = np.append(code, np.int8(-1))[np.asarray(indices)]
     if (code < 0).any():
         row = int(np.argmin(code))
         known = ", ".join(SCORE_STATUSES)

@@ -17,7 +17,7 @@ def coded(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[list[np.ndarra
 
     Args:
         columns: of one type each: text, integers, bools, or lists of these, which are sets of labels; null gets the
-            code -1.
+            code -1. Dictionaries are taken as they are, which costs next to nothing.
 
     Returns:
         For each column its codes; then each label once, a set as the tuple of its labels in order.
@@ -32,15 +32,19 @@ def coded(columns: Sequence[pa.Array | pa.ChunkedArray]) -> tuple[list[np.ndarra
         >>> coded([pa.array([["b", "a"], [], ["a", "b"]])])
         ([array([1, 0, 1])], array([(), ('a', 'b')], dtype=object))
     """
-    plain = [_plain(column) for column in columns]
+    whole = [_plain(column) for column in columns]
+    plain = [column.dictionary if pa.types.is_dictionary(column.type) else column for column in whole]
     kinds = {kind for column in plain if (kind := _kind(column.type))}
     if len(kinds) > 1:
         one, other = sorted(kinds)[:2]
         raise SpecError(f"labels of {one} and of {other} are never equal; give all columns one type")
     ends = np.cumsum([len(column) for column in plain])[:-1]
     types = [column.type for column in plain if not pa.types.is_null(column.type)]
-    codes, vocabulary = (_coded_sets if types and _is_list(types[0]) else _coded)(plain, types)
-    return np.split(codes, ends), vocabulary
+    found, vocabulary = (_coded_sets if types and _is_list(types[0]) else _coded)(plain, types)
+    codes = np.split(found, ends)
+    if not any(pa.types.is_dictionary(column.type) for column in whole):
+        return codes, vocabulary
+    return _of_rows(whole, codes, vocabulary)
 
 
 def one_vocabulary(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -71,10 +75,14 @@ def label_column(scores: pa.Array, kind: pa.DataType) -> pa.Array:
         DataError: a label is none of that type.
     """
     texts = pc.struct_field(pc.list_flatten(scores), "label")
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
     storage = kind.storage_type if isinstance(kind, pa.ExtensionType) else kind
     if pa.types.is_null(storage) or pa.types.is_string(storage) or pa.types.is_large_string(storage):
         return texts
     try:
+        if pa.types.is_dictionary(texts.type):
+            return pa.DictionaryArray.from_arrays(texts.indices, texts.dictionary.cast(storage))
         return texts.cast(storage)
     except pa.ArrowInvalid as error:
         raise DataError(f"the scores have labels of another type than the truth: {error}") from None
@@ -93,12 +101,35 @@ def score_matrix(scores: pa.Array, code: np.ndarray, n_labels: int) -> np.ndarra
     return found
 
 
+def _of_rows(
+    columns: Sequence[pa.Array], codes: Sequence[np.ndarray], vocabulary: np.ndarray
+) -> tuple[list[np.ndarray], np.ndarray]:
+    """The codes of rows, from those of dictionaries, and the labels that rows have."""
+    by_row = [
+        _through(code, column.indices) if pa.types.is_dictionary(column.type) else code
+        for column, code in zip(columns, codes, strict=True)
+    ]
+    used = np.zeros(len(vocabulary) + 1, np.bool_)
+    for code in by_row:
+        used[: len(vocabulary)] |= np.bincount(code + 1, minlength=len(vocabulary) + 1)[1:] > 0
+    if used[:-1].all():
+        return by_row, vocabulary
+    place = np.where(used, np.cumsum(used) - 1, -1)
+    return [place[code] for code in by_row], vocabulary[used[:-1]]
+
+
+def _through(code: np.ndarray, indices: pa.Array) -> np.ndarray:
+    if indices.null_count:
+        code, indices = np.append(code, -1), indices.fill_null(-1)
+    return np.take(code, np.asarray(indices))
+
+
 def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
     if isinstance(column, pa.ExtensionArray):  # of JSON: its canonical text
         column = column.storage
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    return column
 
 
 def _kind(kind: pa.DataType) -> str:

@@ -291,7 +291,7 @@ class _Case:
             bad, column, "wrong_type", lambda row: f"is {numbers[row]:g}; ranks are 1, 2, 3, …"
         )
         if self.keys is not None and not bad.any():
-            codes = tables.pair_codes(self.keys.predictions, rank)
+            codes = tables.pair_codes(self.keys.predictions, rank.dictionary_encode())
             for row in repeated(codes).tolist():
                 told = f"{self.keys.names(self.keys.predictions[row])} has the rank {numbers[row]:g} already"
                 yield Fault(place(PREDICTIONS, row, column), told, code="duplicate_row")
@@ -382,8 +382,8 @@ def _judged(
             parameters["over_targets"] = rule.jointly
         metric = _metric(rule, parameters, confidence)
         row = _boxes_row(case, metric, targets[0]) if rule.reads == "boxes" else _row(case, rule, metric, targets)
-        if rule.one_value:
-            _check_alike(row)
+        if rule.one_value and not all(tables.say_the_same(case.columns(name, rule.reads)) for name in targets):
+            _check_alike(case, rule, metric, targets)
     except _Refused as error:
         return replace(error.fault, where=where)
     except DataError as error:
@@ -446,7 +446,7 @@ def _parameters(
             found["labels"] = list(listed[0])
     if rule.two_classes or rule.positive != "none":
         for name in targets:
-            vocabulary = _vocabulary(case.columns(name, rule.reads), rule.reads)
+            vocabulary = _vocabulary(case.columns(name, rule.reads))
             if rule.two_classes and len(vocabulary) > 2:
                 shown = ", ".join(map(repr, sorted(vocabulary)[:4]))
                 raise _Refused(
@@ -454,6 +454,8 @@ def _parameters(
                     f"is of two classes, and there are {len(vocabulary)}: {shown} …; take an average over classes, "
                     f"such as {_INSTEAD.get(criterion.metric, 'f1_macro')}",
                 )
+            if rule.one_value and len(vocabulary) == 2:
+                found["positive"] = max(vocabulary)
             positive = _positive(criterion, rule, vocabulary)
             if positive is not None:
                 found["label"] = positive
@@ -463,16 +465,10 @@ def _parameters(
 _INSTEAD: Final = {"roc_auc": "roc_auc_macro"}
 
 
-def _vocabulary(columns: tables.Columns, reads: Reads) -> list[Any]:
-    """All labels of a target."""
-    arrays = [columns["truth"]]
-    if reads == "scores":
-        label = pc.unique(pc.struct_field(pc.list_flatten(columns["scores"]), "label"))
-        arrays.append(label.cast(columns["truth"].type))
-    else:
-        arrays.append(columns["prediction"])
-    arrays = [column.flatten() if pa.types.is_list(column.type) else column for column in arrays]
-    return list(dict.fromkeys(value for column in arrays for value in pc.unique(column).to_pylist()))
+def _vocabulary(columns: tables.Columns) -> list[Any]:
+    """All labels of a target, of the truth and the predictions."""
+    found: list[Any] = columns["truth"].dictionary.to_pylist()
+    return found
 
 
 def _positive(criterion: Criterion, rule: Rule, vocabulary: Sequence[Any]) -> Any:
@@ -513,22 +509,30 @@ def _unknown_labels(case: _Case, rule: Rule, name: str) -> Iterable[Fault]:
     if rule.reads not in ("labels", "sets") or rule.clusters:
         return
     columns = case.columns(name, rule.reads)
-    arrays = (columns["truth"], columns["prediction"])
-    truth, predicted = (pc.unique(column.flatten() if pa.types.is_list(column.type) else column) for column in arrays)
-    for label in predicted.filter(pc.invert(pc.is_in(predicted, truth))).to_pylist():
+    if case.with_sets and rule.reads == "sets":
+        truth, predicted = (pc.unique(columns[side].flatten()) for side in ("truth", "prediction"))
+        strange = predicted.filter(pc.invert(pc.is_in(predicted, truth)))
+    else:
+        labels = columns["truth"].dictionary
+        there, often = (np.bincount(columns[s].indices, minlength=len(labels)) for s in ("truth", "prediction"))
+        strange = labels.filter(pa.array((often > 0) & (there == 0)))
+    for label in strange.to_pylist():
         yield Fault(f"{PREDICTIONS}, column {name}", f"the truth never has the label {label!r}", code="unknown_label")
 
 
-def _check_alike(row: MetricRow) -> None:
+def _check_alike(case: _Case, rule: Rule, metric: Any, targets: tuple[str, ...]) -> None:
     """Refuses two classes whose scores put the examples into different orders."""
-    values = [each["value"] for each in (row.data or {}).get("classes", ())]
-    if len(values) > 1 and None not in values and max(values) - min(values) > _ALIKE:
-        told = " and ".join(f"{value:.6g}" for value in values)
-        raise _Refused(
-            "cannot_be_scored",
-            f"the scores of the two classes say different things: {told}; give the score of both for each example, or "
-            "of one and the rest",
-        )
+    for name in targets:
+        values = [
+            _row(case, rule, replace(metric, positive=label, over_targets=None), (name,)).value
+            for label in _vocabulary(case.columns(name, rule.reads))
+        ]
+        if len(values) > 1 and abs(values[0] - values[1]) > _ALIKE:
+            raise _Refused(
+                "cannot_be_scored",
+                f"the scores of the two classes say different things: {values[0]:.6g} and {values[1]:.6g}; give the "
+                "scores of both for each example",
+            )
 
 
 _ALIKE: Final = 1e-9

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 
 from evaluand import cells
 from evaluand.errors import Fault
+from evaluand.labels import coded
 
 CONFIDENCE, RANK = "confidence", "rank"
 TRUTH, PREDICTIONS = "truth", "predictions"
@@ -74,7 +76,8 @@ def column_faults(truth: Side, predictions: Side, index: Sequence[str], targets:
             yield Fault(f"{predictions.name}, column {wanted}", told, code="twice_column")
 
 
-class Keys(NamedTuple):
+@dataclass(frozen=True)
+class Keys:
     """Which example each row is about, as its place in the order of the index; -1 for one the truth does not have.
 
     Attributes:
@@ -88,6 +91,29 @@ class Keys(NamedTuple):
     predictions: np.ndarray
     n: int
     names: Callable[[int], str]
+
+    @cached_property
+    def truth_rows(self) -> np.ndarray | None:
+        """The row of each example, where each has one; None where they stand in that order."""
+        return _rows(self.truth, self.n)
+
+    @cached_property
+    def prediction_rows(self) -> np.ndarray | None:
+        """The same of the predictions."""
+        return _rows(self.predictions, self.n)
+
+
+def _rows(codes: np.ndarray, n: int) -> np.ndarray | None:
+    if is_rising(codes):
+        return None
+    found = np.empty(n, np.int64)
+    found[codes] = np.arange(len(codes))
+    return found
+
+
+def is_rising(codes: np.ndarray) -> bool:
+    """Whether each is larger than the one before."""
+    return bool((codes[1:] > codes[:-1]).all())
 
 
 def keys_of(truth: Side, predictions: Side, index: Sequence[str]) -> tuple[Keys | None, list[Fault]]:
@@ -167,8 +193,9 @@ def _coded(truth: pa.Array, predictions: pa.Array) -> _Codes:
     """Both as places among the values of the truth, in their order."""
     if pa.types.is_integer(truth.type) and not truth.null_count:
         numbers = np.asarray(truth)
-        if bool((numbers[1:] > numbers[:-1]).all()):
-            return _Codes(np.arange(len(numbers)), _found(predictions, truth), truth)
+        if is_rising(numbers):
+            codes = np.arange(len(numbers))
+            return _Codes(codes, codes if predictions.equals(truth) else _found(predictions, truth), truth)
     names = pc.unique(truth).drop_null()
     names = names.take(pc.sort_indices(names))
     return _Codes(_found(truth, names), _found(predictions, names), names)
@@ -176,10 +203,20 @@ def _coded(truth: pa.Array, predictions: pa.Array) -> _Codes:
 
 def _found(column: pa.Array, names: pa.Array) -> np.ndarray:
     """The place of each value, -1 for those that are not there."""
-    if len(column) == len(names) and not column.null_count and column.equals(names):
-        return np.arange(len(column))
+    if pa.types.is_integer(names.type) and len(names) and not column.null_count:
+        first, last = names[0].as_py(), names[-1].as_py()
+        if last - first < 4 * len(names) and is_rising(np.asarray(names)):
+            return _by_number(np.asarray(column), np.asarray(names), first, last)
     places = pc.index_in(column, value_set=names)
     return np.asarray(places.fill_null(-1)).astype(np.int64)
+
+
+def _by_number(numbers: np.ndarray, names: np.ndarray, first: int, last: int) -> np.ndarray:
+    """The same by looking it up, where numbers lie close together."""
+    table = np.full(last - first + 2, -1)
+    table[names - first] = np.arange(len(names))
+    inside = (numbers >= first) & (numbers <= last)
+    return np.asarray(table[np.where(inside, numbers - first, -1)])
 
 
 def _crossed(one: _Codes, other: _Codes) -> _Codes:
@@ -223,7 +260,7 @@ _LABELS: Final = ("bools", "integers", "text")
 
 
 def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array, list[Fault]]:
-    """A column of labels; with `sets` an empty cell is no fault, but no label, and null."""
+    """A column of labels, as a dictionary; with `sets` an empty cell is no fault, but no label, and null."""
     column = side.column(name)
     if pa.types.is_floating(column.type):
         numbers = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
@@ -235,15 +272,14 @@ def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array,
     if kind not in (*_LABELS, ""):
         told = f"holds {_PLURAL[kind]}; labels are text, whole numbers or bools"
         return column, [Fault(f"{side.name}, column {name}", told, code="wrong_type")]
-    empty = np.asarray(column.is_null())
+    encoded = (column.cast(pa.int64()) if kind == "integers" else column).dictionary_encode()
     if kind == "text":
-        blank = pc.equal(pc.binary_length(column), 0)
-        if pc.any(blank).as_py():
-            empty = empty | np.asarray(blank.fill_null(False))
-            column = pc.if_else(blank, None, column)
-    if kind == "integers":
-        column = column.cast(pa.int64())
-    return column, [] if sets else side.faults(empty, name, "empty_value", lambda row: "is empty; give a label")
+        blank = pc.index(encoded.dictionary, pa.scalar("", encoded.dictionary.type)).as_py()
+        if blank >= 0:
+            indices = pc.if_else(pc.equal(encoded.indices, blank), None, encoded.indices)
+            encoded = pa.DictionaryArray.from_arrays(indices, encoded.dictionary)
+    empty = np.asarray(encoded.indices.is_null())
+    return encoded, [] if sets else side.faults(empty, name, "empty_value", lambda row: "is empty; give a label")
 
 
 def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
@@ -284,22 +320,24 @@ def read_pair(
 
 
 def same_labels(one: pa.Array, other: pa.Array, where: str) -> tuple[pa.Array, pa.Array, list[Fault]]:
-    """Labels of truth and predictions in one type."""
-    kinds = [kind_of(column.type) for column in (one, other)]
-    if "" in kinds:
-        kind = one.type if kinds[0] else other.type if kinds[1] else pa.string()
-        return one.cast(kind), other.cast(kind), []
-    if kinds[0] != kinds[1]:
+    """Labels of truth and predictions with one dictionary, which has none that does not occur."""
+    kinds = [kind_of(column.type.value_type) for column in (one, other)]
+    if "" not in kinds and kinds[0] != kinds[1]:
         told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
         return one, other, [Fault(where, told, code="wrong_type")]
-    if one.type != other.type:
-        one, other = one.cast(pa.large_string()), other.cast(pa.large_string())
-    return one, other, []
+    codes, vocabulary = coded([one, other])
+    types = [column.type.value_type for column, kind in zip((one, other), kinds, strict=True) if kind]
+    labels = pa.array(vocabulary.tolist(), types[0] if types else pa.string())
+    made = (
+        pa.DictionaryArray.from_arrays(pa.array(code, mask=code < 0 if column.null_count else None), labels)
+        for code, column in zip(codes, (one, other), strict=True)
+    )
+    return *made, []
 
 
 def repeated(codes: np.ndarray) -> np.ndarray:
     """The rows whose code another row before them has; codes below 0 are none."""
-    if len(codes) < 2 or bool((codes[1:] > codes[:-1]).all()):
+    if len(codes) < 2 or is_rising(codes):
         return np.empty(0, np.int64)
     if codes.max() < 4 * len(codes) and not (np.bincount(codes[codes >= 0], minlength=1) > 1).any():
         return np.empty(0, np.int64)
@@ -312,6 +350,8 @@ def row_faults(
     truth: Side, predictions: Side, index: Sequence[str], keys: Keys, *, one_truth: bool, one_prediction: bool
 ) -> Iterable[Fault]:
     """Rows of no example, examples without a row, and where each has one row those that have several."""
+    if keys.predictions is keys.truth and is_rising(keys.truth):
+        return
     shown = ", ".join(index)
     for side, codes, one_each in ((truth, keys.truth, one_truth), (predictions, keys.predictions, one_prediction)):
         for row in repeated(codes).tolist() if one_each else ():

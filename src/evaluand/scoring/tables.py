@@ -7,6 +7,7 @@ the rows as they stand.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 import orjson
@@ -38,7 +39,7 @@ def table_of(columns: Sequence[Columns], targets: Sequence[str] | None) -> pa.Ta
 def _joined(columns: Sequence[pa.Array]) -> pa.Array:
     """Columns of several targets; labels of different types as text, since each target has its own."""
     if len({column.type for column in columns}) > 1:
-        columns = [column.cast(pa.large_string()) for column in columns]
+        columns = [column.cast(column.type.value_type).cast(pa.large_string()) for column in columns]
     return columns[0] if len(columns) == 1 else pa.concat_arrays(columns)
 
 
@@ -51,43 +52,30 @@ def pairs(truth: pa.Array, prediction: pa.Array, keys: Keys, *, as_filed: bool =
         keys: what the rows are about; each example has one of each.
         as_filed: the rows stay in the order of the truth.
     """
-    order = keys.truth if as_filed else np.arange(keys.n)
-    return {
-        name: _taken(column, _rows(codes, keys.n)[order])
-        for name, column, codes in (("truth", truth, keys.truth), ("prediction", prediction, keys.predictions))
-    }
-
-
-def equal(columns: Columns) -> pa.Array:
-    """1 where truth and prediction are the same, 0 elsewhere."""
-    truth, prediction = columns["truth"], columns["prediction"]
-    if pa.types.is_list(truth.type):
-        (one, other), _ = coded([truth, prediction])
-        return pa.array((one == other).astype(np.float64))
-    return pc.equal(truth, prediction).cast(pa.float64())
+    held = {"truth": _taken(truth, keys.truth_rows), "prediction": _taken(prediction, keys.prediction_rows)}
+    if as_filed and keys.truth_rows is not None:
+        held = {name: column.take(pa.array(keys.truth)) for name, column in held.items()}
+    return held
 
 
 def with_value(columns: Columns) -> Columns:
-    return {**columns, VALUE: equal(columns)}
+    """With the column `value`: 1 where truth and prediction are the same, 0 elsewhere."""
+    truth, prediction = columns["truth"], columns["prediction"]
+    if pa.types.is_list(truth.type):
+        (one, other), _ = coded([truth, prediction])
+    else:  # both have one dictionary
+        one, other = np.asarray(truth.indices), np.asarray(prediction.indices)
+    return {**columns, VALUE: pa.array((one == other).astype(np.float64))}
 
 
-def _rows(codes: np.ndarray, n: int) -> np.ndarray:
-    """The row of each example."""
-    found = np.empty(n, np.int64)
-    found[codes] = np.arange(len(codes))
-    return found
-
-
-def _taken(column: pa.Array, rows: np.ndarray) -> pa.Array:
-    if len(rows) == len(column) and bool((rows == np.arange(len(rows))).all()):
-        return column
-    return column.take(pa.array(rows))
+def _taken(column: pa.Array, rows: np.ndarray | None) -> pa.Array:
+    return column if rows is None else column.take(pa.array(rows))
 
 
 def sets(truth: pa.Array, prediction: pa.Array, keys: Keys) -> dict[str, pa.Array]:
     """All labels of each; null is none."""
     return {
-        name: _lists(column.filter(column.is_valid()), codes[np.asarray(column.is_valid())], keys.n)
+        name: _lists(column.drop_null().dictionary_decode(), codes[np.asarray(column.indices.is_valid())], keys.n)
         for name, column, codes in (("truth", truth, keys.truth), ("prediction", prediction, keys.predictions))
     }
 
@@ -98,7 +86,9 @@ def set_faults(side: str, name: str, column: pa.Array, codes: np.ndarray, keys: 
     for row in repeated(pair_codes(codes, column)).tolist():
         told = f"{keys.names(codes[row])} has the label {column[row].as_py()!r} already"
         faults.append(Fault(place(side, row, name), told, code="duplicate_label"))
-    empty = np.asarray(column.is_null())
+    empty = np.asarray(column.indices.is_null())
+    if not empty.any():
+        return faults
     many = np.bincount(codes[codes >= 0], minlength=keys.n) > 1
     for row in np.flatnonzero(empty & (codes >= 0)).tolist():
         if many[codes[row]]:
@@ -107,11 +97,22 @@ def set_faults(side: str, name: str, column: pa.Array, codes: np.ndarray, keys: 
     return faults
 
 
+def say_the_same(columns: Columns) -> bool:
+    """Whether scores of two classes add up to one number in every row, so that the one tells the other."""
+    lists = columns["scores"]
+    if not bool((np.diff(np.asarray(lists.offsets)) == 2).all()):
+        return False
+    total = np.asarray(pc.struct_field(lists.flatten(), "score")).reshape(-1, 2).sum(axis=1)
+    return bool(np.ptp(total) < _ROUNDING * max(1.0, float(np.abs(total).max())))
+
+
+_ROUNDING: Final = 1e-12
+
+
 def pair_codes(codes: np.ndarray, labels: pa.Array) -> np.ndarray:
-    """A code for each example and label, -1 where one is missing."""
-    encoded = labels.dictionary_encode()
-    label = np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
-    return np.where((codes < 0) | (label < 0), -1, codes * max(len(encoded.dictionary), 1) + label)
+    """A code for each example and label of a dictionary, -1 where one is missing."""
+    label = np.asarray(labels.indices.fill_null(-1)).astype(np.int64)
+    return np.where((codes < 0) | (label < 0), -1, codes * max(len(labels.dictionary), 1) + label)
 
 
 def _lists(values: pa.Array, codes: np.ndarray, n: int) -> pa.Array:
@@ -125,15 +126,14 @@ def _lists(values: pa.Array, codes: np.ndarray, n: int) -> pa.Array:
 
 def scores(truth: pa.Array, label: pa.Array, confidence: pa.Array, keys: Keys) -> dict[str, pa.Array]:
     """The truth of each example, and a confidence for each label that has one."""
-    held = pa.StructArray.from_arrays([label.cast(pa.string()), confidence], names=["label", "score"])
-    return {"truth": _taken(truth, _rows(keys.truth, keys.n)), "scores": _lists(held, keys.predictions, keys.n)}
+    text = pa.DictionaryArray.from_arrays(label.indices, label.dictionary.cast(pa.string()))
+    held = pa.StructArray.from_arrays([text, confidence], names=["label", "score"])
+    return {"truth": _taken(truth, keys.truth_rows), "scores": _lists(held, keys.predictions, keys.n)}
 
 
 def ranking(truth: pa.Array, answer: pa.Array, rank: pa.Array, keys: Keys) -> dict[str, pa.Array]:
     """The ranks of each example's answers, which of them are relevant, and the rank of the first of these."""
-    both = pa.concat_arrays([truth, answer])
-    code = pair_codes(np.concatenate([keys.truth, keys.predictions]), both)
-    relevant = np.isin(code[len(truth) :], code[: len(truth)])
+    relevant = np.isin(pair_codes(keys.predictions, answer), pair_codes(keys.truth, truth))
     order = np.lexsort((np.asarray(rank), keys.predictions))
     numbers, codes = np.asarray(rank)[order], keys.predictions[order]
     first = np.full(keys.n, np.inf)
