@@ -30,7 +30,8 @@ CONFIDENCE: Final = "confidence"
 RANK: Final = "rank"
 _RESERVED: Final = {CONFIDENCE: "real", RANK: "real"}
 _ARROW: Final = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string()}
-_DIRECT: Final = (b'"', b"'", b"\0", b"0x", b"0X")  # what Arrow reads otherwise than we do, or leaves unchecked
+_DIRECT: Final = (b'"', b"'", b"\0")  # what Arrow reads otherwise than we do, or leaves unchecked
+_HEXADECIMAL: Final = re.compile(rb"0[xX]")  # which Arrow takes for a number
 _SINGLE_QUOTED: Final = re.compile(rb"(?:^|,)'[^'\r\n]*'(?=,|\r?$)", re.MULTILINE)
 
 
@@ -254,6 +255,8 @@ def _at_once(path: Path, form: Form, told: _Told, *, strict: bool) -> Cells | No
     line, _, end = next(records_in(text, ","), (1, 0, 0))
     if line > 1 or any(text.find(one, end) >= 0 for one in _DIRECT):
         return None
+    if (text.find(b"x") >= 0 or text.find(b"X") >= 0) and _HEXADECIMAL.search(text, end):
+        return None
     quietly = _Told(path, lambda row: 0, Findings())
     try:
         header = header_in(path)
@@ -266,7 +269,7 @@ def _at_once(path: Path, form: Form, told: _Told, *, strict: bool) -> Cells | No
             parse_options=csv.ParseOptions(quote_char=False),
             convert_options=csv.ConvertOptions(
                 include_columns=[*names],
-                column_types={name: _ARROW[kind] for name, (_, kind) in names.items()},
+                column_types={name: _coded_type(kind, own in form.targets) for name, (own, kind) in names.items()},
                 null_values=[""],
                 strings_can_be_null=True,
             ),
@@ -279,6 +282,11 @@ def _at_once(path: Path, form: Form, told: _Told, *, strict: bool) -> Cells | No
     told.notes(quietly)
     _note_text(path, told)
     return Cells(path, pa.table(columns), _lines(path))
+
+
+def _coded_type(kind: str, target: bool) -> pa.DataType:
+    """The type of a column; names come coded, since there are few of them."""
+    return pa.dictionary(pa.int32(), pa.string()) if target and kind == "text" else _ARROW[kind]
 
 
 def _is_whole(values: pa.Array) -> bool:
@@ -348,7 +356,10 @@ def _same_once(keys: pa.Array, wanted: pa.Array) -> bool:
     if len(keys) != len(wanted) or keys.type != wanted.type:
         return False
     if pa.types.is_integer(keys.type):
-        mine, theirs = np.sort(np.asarray(keys)), np.sort(np.asarray(wanted))
+        mine, theirs = np.asarray(keys), np.asarray(wanted)
+        if (mine[1:] > mine[:-1]).all() and (mine == theirs).all():
+            return True
+        mine, theirs = np.sort(mine), np.sort(theirs)
         return bool((mine == theirs).all() and (mine[1:] != mine[:-1]).all())
     return bool(pc.count_distinct(keys).as_py() == len(keys) and pc.all(pc.is_in(keys, value_set=wanted)).as_py())
 
@@ -396,13 +407,18 @@ def _check_twice(keys: pa.Array, given: Cells, labels: Sequence[str], key: str, 
 def _note_unknown(given: Cells, truth: pa.Table, form: Form, told: _Told) -> None:
     """Labels that the truth never has."""
     for name in form.targets:
-        mine, theirs = (_array(table.column(name)).drop_null().unique() for table in (given.table, truth))
+        mine, theirs = (_names_in(table.column(name)) for table in (given.table, truth))
         if pa.types.is_list(mine.type) or mine.type != theirs.type:
             continue
         unknown = pc.filter(mine, pc.invert(pc.is_in(mine, value_set=theirs)))
         if len(unknown):
             shown = ", ".join(repr(value) for value in unknown[:5].to_pylist()) + (" …" if len(unknown) > 5 else "")
             told.note("unknown_label", f"{name}: predicted, and never in the truth: {shown}")
+
+
+def _names_in(column: pa.ChunkedArray) -> pa.Array:
+    values = _array(column).drop_null()
+    return pc.unique(values.dictionary if pa.types.is_dictionary(values.type) else values)
 
 
 class _Told:
