@@ -47,7 +47,11 @@ def check_quotes(text: mmap.mmap | bytes, path: Path, delimiter: str) -> None:
     line = _line_of(text, opens)
     wrong = f"ends in line {_line_of(text, closed.end())}, where more text follows it" if closed else "is never closed"
     raise DataError(
-        Fault(f"{path}:{line}", f'the quoted cell that begins here {wrong}; close it, and double quotes inside it ("")')
+        Fault(
+            f"{path}:{line}",
+            f'the quoted cell that begins here {wrong}; close it, and double quotes inside it ("")',
+            code="bad_quoting",
+        )
     )
 
 
@@ -80,14 +84,15 @@ def header_of(text: str, where: str, delimiter: str, *, sure: bool) -> list[str]
     try:
         header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
     except csv.Error as error:
-        raise DataError(Fault(where, f"the header cannot be read: {error}")) from None
+        raise DataError(Fault(where, f"the header cannot be read: {error}", code="bad_quoting")) from None
     other = next((other for other in ",;\t|" if other != delimiter and other in header[0]), None) if header else None
     if len(header) == 1 and other and not sure:
         one, other = json.dumps(delimiter), json.dumps(other)
         told = f"the header has no {one} but {other}; set delimiter: {other} (or {one}, if it names one column)"
-        raise DataError(Fault(where, told))
+        raise DataError(Fault(where, told, code="missing_column"))
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice or "" in header:
         what = f"the columns {', '.join(map(repr, twice))} occur twice" if twice else "a column has no name"
-        raise DataError(Fault(where, f"{what}; give each column a name of its own"))
+        code = "twice_column" if twice else "unexpected_column"
+        raise DataError(Fault(where, f"{what}; give each column a name of its own", code=code))
     return header

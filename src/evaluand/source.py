@@ -161,9 +161,9 @@ class Faults:
         self.kept: list[Fault] = []
         self.more = 0
 
-    def add(self, where: str, message: str) -> None:
+    def add(self, where: str, message: str, code: str = "") -> None:
         if len(self.kept) < MAX_FAULTS:
-            self.kept.append(Fault(where, message))
+            self.kept.append(Fault(where, message, code=code))
         else:
             self.more += 1
 
@@ -206,9 +206,10 @@ def _check_text(path: Path) -> None:
     with path.open("rb") as file:
         head = file.read(64)
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise DataError(f"{path}: the file is UTF-16; save it as UTF-8")
+        raise DataError(Fault(str(path), "the file is UTF-16; save it as UTF-8", code="not_utf8"))
     if b"\0" in head:
-        raise DataError(f"{path}: the file holds null bytes, so it is UTF-16 or no text; save it as UTF-8 text")
+        told = "the file holds null bytes, so it is UTF-16 or no text; save it as UTF-8 text"
+        raise DataError(Fault(str(path), told, code="not_utf8"))
 
 
 def _check_utf8(path: Path) -> None:
@@ -220,7 +221,8 @@ def _check_utf8(path: Path) -> None:
                 line.decode()
             except UnicodeDecodeError as error:
                 byte = f"byte {line[error.start]:#04x} at offset {offset + error.start:,}"
-                raise DataError(Fault(f"{path}:{number}", f"{byte} is not UTF-8; save the file as UTF-8")) from None
+                told = f"{byte} is not UTF-8; save the file as UTF-8"
+                raise DataError(Fault(f"{path}:{number}", told, code="not_utf8")) from None
             offset += len(line)
 
 
@@ -459,7 +461,8 @@ def _csv_batches(
     from pyarrow import csv
 
     def broken(row: Any) -> str:
-        faults.add(where(row.number - 2), f"{row.actual_columns} values where the header names {row.expected_columns}")
+        told = f"{row.actual_columns} values where the header names {row.expected_columns}"
+        faults.add(where(row.number - 2), told, "ragged_row")
         return "skip"
 
     with csv.open_csv(

@@ -38,6 +38,7 @@ _COMMANDS = {
     "verify": "Check that what is stored still is what was written.",
     "gc": "Remove what nobody needs.",
     "problem": "Show or check a problem document with its data.",
+    "score": "Score files of predictions by the metrics of their problem.",
     "schema": "Print the form of experiment files and tables.",
     "completion": "Print what makes a shell complete commands and names.",
 }

@@ -64,7 +64,20 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
     """
     if as_json and output == "-":
         raise click.UsageError("the report and --json cannot both go to stdout; name a file with -o")
-    store = DirectoryStore(folder)
+    if output == "-":
+        write(DirectoryStore(folder), artifact, "-", examples)
+        return
+    path, shown, total = write(DirectoryStore(folder), artifact, output, examples)
+    size = os.path.getsize(path)
+    if as_json:
+        return print_json({"file": os.path.abspath(path), "bytes": size, "examples": shown, "of": total})
+    click.echo(f"{safe(path)}: {shown:,} of {total:,} examples, {size / 1e6:.1f} MB")
+
+
+def write(
+    store: DirectoryStore, artifact: str, output: str | None = None, examples: int | None = _MOST
+) -> tuple[str, int, int]:
+    """Writes the report of what is stored; gives the file, how many examples are in it, and of how many."""
     kind, id, title = _found(store, artifact)
     parts, tables = _gathered(store, kind, id, title)
     facts = report_facts(title, parts, commands=_commands(store, kind, id, title, parts), folder=os.getcwd(), **tables)
@@ -75,14 +88,10 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
     rows = Examples(parts, facts["scores"], examples, measures)
     path = f"{_file_name(title)}.html" if output is None else output
     if path == "-":
-        write_report(facts, rows, sys.stdout.buffer)
-        return
+        return path, write_report(facts, rows, sys.stdout.buffer), rows.total
     with _replaced(path) as file:
         shown = write_report(facts, rows, file)
-    size = os.path.getsize(path)
-    if as_json:
-        return print_json({"file": os.path.abspath(path), "bytes": size, "examples": shown, "of": rows.total})
-    click.echo(f"{safe(path)}: {shown:,} of {rows.total:,} examples, {size / 1e6:.1f} MB")
+    return path, shown, rows.total
 
 
 def _number(text: str) -> int | None:

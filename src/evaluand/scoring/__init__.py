@@ -8,7 +8,7 @@
 All that is wrong is told at once, and nothing is scored that has a fault. The arithmetic is that of the kinds.
 """
 
-from evaluand.scoring.definitions import DEFINITIONS, STANDARD, Rule, rule_of
+from evaluand.scoring.definitions import DEFINITIONS, STANDARD, Reads, Rule, rule_of
 from evaluand.scoring.judging import Judgement, judge
 
-__all__ = ["DEFINITIONS", "STANDARD", "Judgement", "Rule", "judge", "rule_of"]
+__all__ = ["DEFINITIONS", "STANDARD", "Judgement", "Reads", "Rule", "judge", "rule_of"]

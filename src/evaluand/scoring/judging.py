@@ -57,6 +57,8 @@ class Judgement:
         metric: our kind of metric.
         signature: the kind with all its parameters.
         definition: whose metric it is.
+        made: the metric itself.
+        reads: what it was computed from.
         notes: what is no fault and may not be meant.
     """
 
@@ -70,6 +72,8 @@ class Judgement:
     metric: str
     signature: str
     definition: str
+    made: Metric
+    reads: Reads
     notes: tuple[Fault, ...] = ()
 
 
@@ -400,6 +404,8 @@ def _judged(
         metric=metric.kind,
         signature=row.signature,
         definition=STANDARD,
+        made=metric,
+        reads=case.as_read(rule.reads),
         notes=notes,
     )
 

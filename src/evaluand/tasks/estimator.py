@@ -66,7 +66,8 @@ class EstimatorTask(Task[Any, Any]):
 
     Attributes:
         model: an estimator, or a function or class that makes one when called without arguments.
-        split: how examples are divided into those it learns from and those it is tested on.
+        split: how examples are divided into those it learns from and those it is tested on; or the folds themselves,
+            where a file lists them.
         weighted: whether the dataset's weights are given to `fit` as `sample_weight`.
         positive: the class whose probability is the confidence.
         frame: whether columns of numbers too are given as a DataFrame, for estimators that choose columns by name.
@@ -86,7 +87,7 @@ class EstimatorTask(Task[Any, Any]):
     """
 
     model: Any
-    split: Split | None = None
+    split: Split | Folds | None = None
     _: KW_ONLY
     weighted: bool = False
     positive: str | int | float | bool | None = None
@@ -117,6 +118,8 @@ class EstimatorTask(Task[Any, Any]):
 
     @property
     def replications(self) -> int | None:
+        if isinstance(self.split, Folds):
+            return len(self.split.numbers)
         return self.split.repeats if self.split else None
 
     def identify(self) -> Identity:
@@ -125,7 +128,7 @@ class EstimatorTask(Task[Any, Any]):
             code = [type(self), code]
         how = {
             "behaviour": self.behaviour,
-            "split": asdict(self.split) if self.split else None,
+            "split": _told_split(self.split),
             "weighted": self.weighted,
             "positive": self.positive,
             "frame": self.frame,
@@ -193,12 +196,29 @@ class EstimatorTask(Task[Any, Any]):
             raise SpecError(f"estimator: {self.name}() cannot be made: {type(error).__name__}: {error}") from error
 
 
+def _told_split(split: Split | Folds | None) -> Any:
+    """A split as part of an identity."""
+    if isinstance(split, Folds):
+        numbers = hashlib.blake2b(split.numbers.astype("<i4").tobytes(), digest_size=16).hexdigest()
+        return {"folds": split.count, "repeats": len(split.numbers), "numbers": numbers}
+    return asdict(split) if split else None
+
+
+def _assigned(split: Split | Folds | None, dataset: Dataset) -> Folds | None:
+    if not isinstance(split, Folds):
+        return split.assign(dataset) if split else None
+    if split.numbers.shape[1] != len(dataset):
+        told = f"the folds are of {split.numbers.shape[1]:,} examples, the dataset of {len(dataset):,}"
+        raise SpecError(f"estimator: {told}; give those of this dataset")
+    return split
+
+
 class _Work:
     """A task on one dataset: its features, what is to be learnt, and the answers of the folds fitted so far."""
 
     def __init__(self, task: EstimatorTask, model: Any, dataset: Dataset) -> None:
         self.task, self.indices = task, dataset.indices
-        self.folds = task.split.assign(dataset) if task.split else None
+        self.folds = _assigned(task.split, dataset)
         self.features = _features(dataset, task.frame, getattr(model, "feature_names_in_", None))
         self.targets = list(dataset.roles.expected) if isinstance(dataset.roles.expected, Mapping) else None
         self.truth = _truth(dataset, self.folds) if self.folds else None

@@ -121,7 +121,7 @@ class ProblemFolder:
             SpecError: a role names no column.
             DataError: the truth cannot be read.
         """
-        table, resource = self.table(dataset), self._learning(dataset)
+        table, resource = self.table(dataset), self.resource(dataset)
         if truth and dataset == 0 and self.hidden and self.truth_path is not None:
             table = _with_truth(table, resource, self.problem.datasets[0], self.truth_path)
         name = _plain(self.problem.datasets[dataset].id)
@@ -139,9 +139,10 @@ class ProblemFolder:
 
     def keys(self, dataset: int = 0) -> Keys:
         """The index of a learning table, and which example each row belongs to."""
-        return _keys(self._learning(dataset), self.table(dataset))
+        return _keys(self.resource(dataset), self.table(dataset))
 
-    def _learning(self, dataset: int) -> Resource:
+    def resource(self, dataset: int = 0) -> Resource:
+        """What the document says of a learning table."""
         found = learning(self.datasets[dataset], self.problem.datasets[dataset])
         assert found is not None  # else it would not have been opened
         return found
@@ -219,7 +220,7 @@ def _document(path: Path, part: str | None) -> Path:
         return path
     if not path.is_dir():
         raise DataError(Fault(str(path), "no such folder", code="no_such_file"))
-    found = [*_below(path, PROBLEM)]
+    found = [*below(path, PROBLEM)]
     if part is not None:
         wanted = f"_{part.upper()}"
         found = [one for one in found if any(name.upper().endswith(wanted) for name in _names(one, path))]
@@ -236,7 +237,7 @@ def _document(path: Path, part: str | None) -> Path:
     raise SpecError(f"{path}: there are {len(nearest_)} problems{of}: {listed}; name the folder of one")
 
 
-def _below(folder: Path, name: str) -> Iterator[Path]:
+def below(folder: Path, name: str) -> Iterator[Path]:
     """The files of a name below a folder, not too deep, without links that lead elsewhere."""
     base = len(folder.parts)
     for place, folders, files in os.walk(folder):
@@ -257,7 +258,7 @@ def _root(path: Path, document: Path) -> Path:
     folder = document.parent
     if path.is_dir() and path.resolve() != folder.resolve():
         return path
-    return folder.parent if any(_below(folder.parent, DATASET)) else folder
+    return folder.parent if any(below(folder.parent, DATASET)) else folder
 
 
 def _beside(document: Path, root: Path, name: str) -> Iterator[Path]:
@@ -285,7 +286,7 @@ def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) 
     """The document of each dataset: that of its id which is nearest to the problem."""
     read: list[tuple[Path, DatasetDocument]] = []
     broken: list[tuple[Path, Findings]] = []
-    for path in _below(root, DATASET):
+    for path in below(root, DATASET):
         try:
             made, inner = examine_dataset(path)
         except DataError as error:
@@ -542,7 +543,8 @@ def write_folder(
     """Writes a problem with its data as `NAME_dataset`, `NAME_problem` and `NAME_solution`, and opens it.
 
     The table to learn from has the dataset's `_index_` as d3mIndex, then its columns. Where the problem's targets are
-    in it follows from their names.
+    in it follows from their names. Where a target is a list of texts or of boxes, an example has a row for each of
+    them, or one that is empty, and d3mIndex is a multiIndex.
 
     Args:
         path: the folder to be made; its name is NAME.
@@ -560,7 +562,7 @@ def write_folder(
         raise SpecError(f"{root}: is not empty; give a new folder")
     if len(problem.datasets) != 1:
         raise SpecError(f"a folder is written of a problem with one dataset, not {len(problem.datasets)}")
-    table, columns = _learning_table(dataset)
+    table, columns, positions = _learning_table(dataset, [target.name for target in problem.targets])
     placed = _placed(problem, [column.name for column in columns])
     if folds is None and placed.division is not None:
         folds = placed.division.split().assign(dataset)
@@ -582,17 +584,24 @@ def write_folder(
     write_csv(table, places["dataset"] / resource.path)
     if folds is not None:
         file = (placed.division.file if placed.division else None) or SPLITS_FILE
-        keys = Keys({"d3mIndex": table.column("d3mIndex").combine_chunks()}, np.arange(len(table)))
+        repeated = len(table) > len(dataset)
+        keys = Keys({"d3mIndex": table.column("d3mIndex").combine_chunks()}, positions, repeated)
         write_splits(places["problem"] / file, folds, keys)
     return open_folder(root)
 
 
-def _learning_table(dataset: Dataset) -> tuple[pa.Table, list[Column]]:
-    """The examples as cells of text, and what describes them."""
+def _learning_table(
+    dataset: Dataset, targets: list[str]
+) -> tuple[pa.Table, list[Column], np.ndarray[Any, np.dtype[np.int64]]]:
+    """The examples as cells of text, what describes them, and the example of each row."""
     names = [name for name in dataset.schema.names if name not in (INDEX, "d3mIndex")]
     source = pa.Table.from_batches(dataset.columns([INDEX, *names]))
+    lists = [name for name in targets if name in names and _is_several(source.schema.field(name).type)]
+    positions = np.arange(len(source))
+    if lists:
+        source, positions = _by_item(source, lists)
     table = {"d3mIndex": source.column(INDEX)}
-    columns = [Column(index=0, name="d3mIndex", type="integer", roles=("index",))]
+    columns = [Column(index=0, name="d3mIndex", type="integer", roles=("multiIndex" if lists else "index",))]
     kinds = dict(described(source.schema))
     for i, name in enumerate(names, 1):
         values = source.column(name)
@@ -604,7 +613,28 @@ def _learning_table(dataset: Dataset) -> tuple[pa.Table, list[Column]]:
             values = _as_text(name, values)
         table[name] = values
         columns.append(Column(index=i, name=name, type=kinds[name], roles=("attribute",)))
-    return pa.table(table), columns
+    return pa.table(table), columns, positions
+
+
+def _is_several(kind: pa.DataType) -> bool:
+    """Whether a value is several labels or boxes, and not one vector."""
+    return pa.types.is_list(kind) and not pa.types.is_primitive(kind.value_type)
+
+
+def _by_item(table: pa.Table, lists: list[str]) -> tuple[pa.Table, np.ndarray[Any, np.dtype[np.int64]]]:
+    """A row for each item of lists that are equally long, or an empty one, and which row each comes from."""
+    held = {name: pa.concat_arrays(table.column(name).chunks) for name in lists}
+    lengths = [np.asarray(pc.fill_null(pc.list_value_length(values), 0)) for values in held.values()]
+    if any((length != lengths[0]).any() for length in lengths):
+        raise SpecError(f"the lists of {', '.join(lists)} are of different lengths; they share the rows of an example")
+    rows = np.repeat(np.arange(len(table)), np.maximum(lengths[0], 1))
+    first = np.concatenate([[True], rows[1:] != rows[:-1]])
+    items = np.where(lengths[0][rows] > 0, np.cumsum(lengths[0][rows] > 0) - 1, 0)
+    taken = table.take(pa.array(rows))
+    for name, values in held.items():
+        cells = values.flatten().take(pa.array(items, mask=first & (lengths[0][rows] == 0)))
+        taken = taken.set_column(taken.column_names.index(name), name, cells)
+    return taken, rows
 
 
 def _as_text(name: str, values: pa.ChunkedArray) -> pa.ChunkedArray:
