@@ -391,7 +391,8 @@ def _check_twice(keys: pa.Array, given: Cells, labels: Sequence[str], key: str, 
     known = _rows(pc.is_valid(keys))
     codes = np.zeros(len(known), np.int64)
     for part in parts:
-        coded = part.take(pa.array(known, pa.int64())).dictionary_encode(null_encoding="encode")
+        plain = part.dictionary_decode() if pa.types.is_dictionary(part.type) else part
+        coded = plain.take(pa.array(known, pa.int64())).dictionary_encode(null_encoding="encode")
         codes = np.unique(codes * len(coded.dictionary) + np.asarray(coded.indices), return_inverse=True)[1]
     _, first, back = np.unique(codes, return_index=True, return_inverse=True)
     first = np.asarray(known, np.int64)[first]
