@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pydantic import InstanceOf
+from pydantic.json_schema import SkipJsonSchema
 
 from evaluand import ids, registry, rows
 from evaluand.dataset import Dataset
@@ -87,7 +89,7 @@ class EstimatorTask(Task[Any, Any]):
     """
 
     model: Any
-    split: Split | Folds | None = None
+    split: Split | SkipJsonSchema[InstanceOf[Folds]] | None = None
     _: KW_ONLY
     weighted: bool = False
     positive: str | int | float | bool | None = None
