@@ -324,7 +324,6 @@ def test_a_definition_without_the_metric_is_refused(metric: str, definition: str
         (Criterion(metric="hits_at_k"), None, "cannot_be_scored"),
         (Criterion(metric="precision_at_top_k"), "core-2022", "cannot_be_scored"),
         (Criterion(metric="jaccard_similarity", positive="a"), "3.1.1", "not_applicable"),
-        (Criterion(metric="accuracy", jointly=True), "3.1.1", "not_applicable"),
         (Criterion(metric="accuracy", k=3), None, "not_applicable"),
     ],
 )
@@ -333,6 +332,12 @@ def test_what_a_criterion_lacks_or_has_too_much_is_told(
 ) -> None:
     [(found, _)] = faults(TRUTH, TRUTH, criterion, definition=definition)
     assert found == code
+
+
+def test_a_definition_that_judges_each_target_by_itself_judges_no_several_together() -> None:
+    both, together = TRUTH.append_column("z", TRUTH["y"]), Criterion(metric="accuracy", jointly=True)
+    assert faults(both, both, together, targets=["y", "z"], definition="3.1.1") == [("not_applicable", "accuracy")]
+    assert judged(TRUTH, TRUTH, together, definition="3.1.1")[0].value == 1.0
 
 
 def test_three_classes_are_too_many_for_metrics_of_two() -> None:

@@ -117,7 +117,7 @@ def judge(
         (0.667, 'kind', 3, 'accuracy v1 missing=leave_out reduce=first column=value interval=wilson 95%')
     """
     sides = Side(TRUTH, truth), Side(PREDICTIONS, predictions)
-    rules, faults = _rules(criteria, definition, sides[1])
+    rules, faults = _rules(criteria, definition, sides[1], len(targets))
     faults += column_faults(*sides, index, targets)
     reads = {rule.reads for rule in rules if rule}
     for side in sides:
@@ -146,7 +146,7 @@ def judge(
 
 
 def _rules(
-    criteria: Sequence[Criterion], definition: str | None, predictions: Side
+    criteria: Sequence[Criterion], definition: str | None, predictions: Side, n_targets: int
 ) -> tuple[list[Rule | None], list[Fault]]:
     rules, faults = list[Rule | None](), list[Fault]()
     for criterion in criteria:
@@ -154,7 +154,7 @@ def _rules(
         if isinstance(rule, Rule):
             if rule.without_scores and predictions.named(CONFIDENCE) is None:
                 rule = rule.without_scores
-            faults += _criterion_faults(criterion, rule, definition)
+            faults += _criterion_faults(criterion, rule, definition, n_targets)
             rules.append(rule)
         else:
             code, message = rule
@@ -163,10 +163,10 @@ def _rules(
     return rules, faults
 
 
-def _criterion_faults(criterion: Criterion, rule: Rule, definition: str | None) -> Iterable[Fault]:
+def _criterion_faults(criterion: Criterion, rule: Rule, definition: str | None, n_targets: int) -> Iterable[Fault]:
     name = definition or STANDARD
-    if criterion.jointly and rule.jointly is None:
-        told = f"the definition {name} judges each target by itself; the definition standard judges all together"
+    if criterion.jointly and rule.jointly is None and n_targets > 1:
+        told = f"the definition {name} judges each target by itself, and not several together"
         yield Fault(criterion.metric, told, code="not_applicable")
     if rule.k == 0 and criterion.k is None:
         yield Fault(criterion.metric, "lacks k (K), how many ranks or rows it looks at", code="cannot_be_scored")
