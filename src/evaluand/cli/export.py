@@ -36,7 +36,9 @@ Examples:
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), help="csv if neither this nor the suffix of FILE says otherwise."
 )
-@click.option("--table", metavar="TABLE", help="responses, spans, examples, tidy, metrics, or the name of a scorer.")
+@click.option(
+    "--table", metavar="TABLE", help="responses, spans, examples, tidy, metrics, curves, or the name of a scorer."
+)
 @click.option("--status", metavar="STATUS", help="Only rows with this status: completed, failed, scored, …")
 @click.option("--raw", is_flag=True, help="Leave CSV cells as they are, also those that a spreadsheet would execute.")
 @store_option

@@ -182,7 +182,25 @@ def curves_facts(aggregation: Aggregation) -> list[Facts]:
         held = found.setdefault(key, {"task": task} | row | {"by": by, "points": {name: [] for name in _POINT}})
         for name, value in points.items():
             held["points"][name].append(value)
-    return labelled(list(found.values()))
+    return list(found.values())
+
+
+def matrix_of(rows: Sequence[Facts]) -> tuple[list[str | None], list[list[float]]]:
+    """The classes of a confusion matrix in order, and how often each truth met each prediction.
+
+    Args:
+        rows: the curves of one matrix, as `curves_facts` gives them; the class that stands for all others is None.
+    """
+    places: dict[str | None, float] = {}
+    for row in rows:
+        places |= dict(zip(row["points"]["label"], row["points"]["x"], strict=True))
+    classes = sorted(places, key=lambda label: places[label])
+    cells = {
+        (row["part"], label): n
+        for row in rows
+        for label, n in zip(row["points"]["label"], row["points"]["n"], strict=True)
+    }
+    return classes, [[cells.get((truth, label), 0.0) for label in classes] for truth in classes]
 
 
 def _cluster_column(store: Store, dataset: str) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from evaluand.disparity import SMALL
 from evaluand.report import charts
 from evaluand.report.charts import Axis, Dot
-from evaluand.report.facts import Facts
+from evaluand.report.facts import Facts, matrix_of
 from evaluand.report.markup import clean, figure, name, plural, table, th
 from evaluand.report.plots import Plot, Series
 from evaluand.report.text import LABEL, group_name, number_format, numbers, safe
@@ -46,24 +46,6 @@ def confusion_section(facts: Facts, labels: Labels) -> str:
         "of that truth.</p>\n"
     )
     return note + "\n".join(parts) if parts else ""
-
-
-def matrix_of(rows: Sequence[Facts]) -> tuple[list[str | None], list[list[float]]]:
-    """The classes of a confusion matrix in order, and how often each truth met each prediction.
-
-    Args:
-        rows: the curves of one matrix, as `curves_facts` gives them; the class that stands for all others is None.
-    """
-    places: dict[str | None, float] = {}
-    for row in rows:
-        places |= dict(zip(row["points"]["label"], row["points"]["x"], strict=True))
-    classes = sorted(places, key=lambda label: places[label])
-    cells = {
-        (row["part"], label): n
-        for row in rows
-        for label, n in zip(row["points"]["label"], row["points"]["n"], strict=True)
-    }
-    return classes, [[cells.get((truth, label), 0.0) for label in classes] for truth in classes]
 
 
 def _matrix(caption: str, rows: Sequence[Facts], n_classes: int) -> str:

@@ -26,7 +26,7 @@ from evaluand.report.cells import (
     plain_table,
 )
 from evaluand.report.comparison import comparison_parts
-from evaluand.report.facts import Facts
+from evaluand.report.facts import Facts, matrix_of
 from evaluand.report.text import (
     SHORT_ID,
     clusters_text,
@@ -45,6 +45,14 @@ from evaluand.trace import STATUSES, Trace
 
 _WIDE = 104
 _REASONS = 3
+_MATRIX = 60
+_CLASS = 12
+_CURVES = {
+    "roc": "the ROC curve",
+    "precision_recall": "the curve of precision and recall",
+    "calibration": "the calibration",
+    "residuals": "the errors",
+}
 _NUMBERS = ("value", "low", "high", "worst", "best")
 _ORDER = (
     "completed",
@@ -78,6 +86,8 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
     parts.append(metrics_table(facts["metrics"]))
     if facts["disparities"]:
         parts += ["", disparities_table(facts["disparities"])]
+    for table in curves_tables(facts):
+        parts += ["", table]
     missing = [(entry["task"], reason) for entry in facts["tasks"] for reason in entry["missing"]]
     if missing:
         parts += ["", missing_table(missing)]
@@ -114,6 +124,46 @@ def disparities_table(rows: Sequence[Facts]) -> RenderableType:
     if left:
         notes.append(f"no value, so left out: {', '.join(sorted(left))}")
     return Group(table, *(Text(note, "dim") for note in dict.fromkeys(notes)))
+
+
+def curves_tables(facts: Facts) -> Iterator[RenderableType]:
+    """Confusion matrices that fit a narrow terminal; what else there is to draw is named, for the report shows it."""
+    labels, rest = metric_labels(facts["metrics"]), dict[str, None]()
+    matrices: dict[tuple[Any, ...], list[Facts]] = {}
+    for row in facts["curves"]:
+        label = labels[row["scorer"], row["signature"]]
+        if row["by"]:
+            continue
+        if row["curve"] == "confusion":
+            matrices.setdefault((row["task"], label, row["target"]), []).append(row)
+        else:
+            rest[f"{_CURVES[row['curve']]} of {label}"] = None
+    for (task, label, target), rows in matrices.items():
+        matrix = _matrix(*matrix_of(rows))
+        if matrix is None:
+            rest[f"the matrix of {label}"] = None
+            continue
+        name = " · ".join([safe(task, CELL), label, *([] if target is None else [safe(target, CELL)])])
+        yield Group(Text(name, "bold"), matrix)
+    if rest:
+        yield Text(f"see the report for {', '.join(rest)}", "dim")
+
+
+def _matrix(classes: Sequence[str | None], cells: Sequence[Sequence[float]]) -> Table | None:
+    """Truths by line, predictions by column; what is right is bold. None where there is too much of it."""
+    names = ["all others" if label is None else safe(label, _CLASS) for label in classes]
+    form = number_format(n for line in cells for n in line)
+    figures = max((len(format(n, form)) for line in cells for n in line), default=0)
+    if sum(max(cell_len(name), figures) + 2 for name in names) > _MATRIX:
+        return None
+    table = plain_table("truth \\ predicted")
+    for name in names:
+        table.add_column(Text(name), justify="right", no_wrap=True)
+    for own, (name, line) in enumerate(zip(names, cells, strict=True)):
+        table.add_row(
+            Text(name), *(Text(format(n, form), "bold" if own == i else "" if n else "dim") for i, n in enumerate(line))
+        )
+    return table
 
 
 def missing_table(missing: Sequence[tuple[str, Facts]]) -> RenderableType:
@@ -427,6 +477,7 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
     yield metrics_table(facts["metrics"])
     if facts["disparities"]:
         yield disparities_table(facts["disparities"])
+    yield from curves_tables(facts)
 
 
 def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
