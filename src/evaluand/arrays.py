@@ -491,6 +491,8 @@ def _kind_of(column: pa.Array) -> str:
 
 def _are_sets(column: pa.Array) -> bool:
     """Whether no list has a label twice, or a null."""
+    if pa.types.is_null(column.type):
+        return True
     row, label = pc.list_parent_indices(column), column.flatten()
     pairs = pa.table({"row": row, "label": label}).group_by(["row", "label"], use_threads=False).aggregate([])
     return bool(label.null_count == 0 and pairs.num_rows == len(label))

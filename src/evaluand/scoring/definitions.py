@@ -217,10 +217,10 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
         known = [*STANDARD_METRICS, *registry.names("metrics")]
         return "not_applicable", f"no metric is called {metric!r}{nearest(metric, known)}"
     takes = inspect.signature(kind).parameters
-    try:
-        made = kind(**{"k": 1} if "k" in takes and takes["k"].default is inspect.Parameter.empty else {})
-    except SpecError as error:
-        return "not_applicable", f"{metric} cannot judge by its name alone: {error}"
+    needed = [name for name, one in takes.items() if one.default is one.empty]
+    if set(needed) - {"k"}:
+        return "not_applicable", f"{metric} cannot judge by its name alone; it needs {' and '.join(needed)}"
+    made = kind(**dict.fromkeys(needed, 1))
     columns = made.columns
     reads: Reads | None = None
     if "scores" in columns:
@@ -235,12 +235,11 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
         reads = "numbers"
     if reads is None:
         return "not_applicable", f"{metric} reads {' and '.join(columns)}, which is not made of predictions"
-    k = None if "k" not in takes else 0 if takes["k"].default is inspect.Parameter.empty else takes["k"].default
     return Rule(
         kind=metric,
         reads=reads,
         parameters={"absent": 0.0} if reads == "scores" and "absent" in takes else {},
-        k=k,
+        k=0 if "k" in needed else takes["k"].default if "k" in takes else None,
         labels="labels" in takes,
         positive="chosen" if "label" in takes else "none",
         jointly=None if reads == "boxes" else "mean",

@@ -170,6 +170,8 @@ def _criterion_faults(criterion: Criterion, rule: Rule, definition: str | None) 
         yield Fault(criterion.metric, told, code="not_applicable")
     if rule.k == 0 and criterion.k is None:
         yield Fault(criterion.metric, "lacks k (K), how many ranks or rows it looks at", code="cannot_be_scored")
+    if rule.k is None and criterion.k is not None:
+        yield Fault(criterion.metric, "takes no k (K)", code="not_applicable")
     if rule.positive == "given" and criterion.positive is None:
         yield Fault(criterion.metric, f"lacks the positive label (posLabel), as {name} wants it", code="needs_positive")
     if rule.positive == "none" and criterion.positive is not None:

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 
 from evaluand import cells
 from evaluand.errors import Fault
-from evaluand.labels import coded
 
 CONFIDENCE, RANK = "confidence", "rank"
 TRUTH, PREDICTIONS = "truth", "predictions"
@@ -127,7 +126,7 @@ def keys_of(truth: Side, predictions: Side, index: Sequence[str]) -> tuple[Keys 
             faults += wrong
             columns.append(column)
         kinds = [kind_of(column.type) for column in columns]
-        if "" not in kinds and kinds[0] != kinds[1]:
+        if set(kinds) == set(_INDEX):
             told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
             faults.append(Fault(f"{predictions.name}, column {name}", told, code="index_type"))
         elif all(kind in _INDEX for kind in kinds):
@@ -320,19 +319,29 @@ def read_pair(
 
 
 def same_labels(one: pa.Array, other: pa.Array, where: str) -> tuple[pa.Array, pa.Array, list[Fault]]:
-    """Labels of truth and predictions with one dictionary, which has none that does not occur."""
+    """Labels of truth and predictions with one dictionary: those that occur, in order."""
     kinds = [kind_of(column.type.value_type) for column in (one, other)]
     if "" not in kinds and kinds[0] != kinds[1]:
         told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
         return one, other, [Fault(where, told, code="wrong_type")]
-    codes, vocabulary = coded([one, other])
-    types = [column.type.value_type for column, kind in zip((one, other), kinds, strict=True) if kind]
-    labels = pa.array(vocabulary.tolist(), types[0] if types else pa.string())
-    made = (
-        pa.DictionaryArray.from_arrays(pa.array(code, mask=code < 0 if column.null_count else None), labels)
-        for code, column in zip(codes, (one, other), strict=True)
-    )
-    return *made, []
+    types = dict.fromkeys(column.type.value_type for column, kind in zip((one, other), kinds, strict=True) if kind)
+    width = pa.large_string() if len(types) > 1 else next(iter(types), pa.string())
+    held = [column.dictionary.cast(width) for column in (one, other)]
+    labels = pc.unique(pa.chunked_array(held))
+    if "text" in kinds:
+        labels = labels.filter(pc.not_equal(labels, ""))
+    labels = labels.take(pc.sort_indices(labels))
+    made = (_through(pc.index_in(own, labels), column.indices) for own, column in zip(held, (one, other), strict=True))
+    return *(pa.DictionaryArray.from_arrays(codes, labels) for codes in made), []
+
+
+def _through(places: pa.Array, indices: pa.Array) -> pa.Array:
+    """The place of each row's label."""
+    table, missing = np.asarray(places.fill_null(-1)).astype(np.int64), None
+    if indices.null_count:
+        missing, table = np.asarray(indices.is_null()), np.append(table, -1)
+        indices = indices.fill_null(len(table) - 1)
+    return pa.array(np.take(table, np.asarray(indices)), mask=missing)
 
 
 def repeated(codes: np.ndarray) -> np.ndarray:

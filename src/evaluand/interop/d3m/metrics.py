@@ -101,7 +101,9 @@ def _jointly(applicability: str) -> bool:
 def _parameters(metric: str, given: Mapping[str, Any]) -> dict[str, Any]:
     unknown = [name for name in given if name not in _PARAMETERS]
     if unknown:
-        raise SpecError(f"{metric} has no parameter {unknown[0]!r}{nearest(unknown[0], _PARAMETERS)}: K, posLabel")
+        raise SpecError(
+            f"{metric} has no parameter {unknown[0]!r}{nearest(unknown[0], ('K', 'posLabel'))}: K, posLabel"
+        )
     found = {_PARAMETERS[name]: value for name, value in given.items() if value is not None}
     k = found.get("k", 1)
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
