@@ -15,7 +15,7 @@ import warnings
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,14 @@ Array = np.ndarray[Any, Any]
 
 class PartedClusters(Doubt):
     """A split parts rows that the dataset says belong together."""
+
+
+class _AsData:
+    """What experiment files can say of a split: no folds, which are no data of theirs."""
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        return handler.generate_schema(Split | None)
 
 
 @dataclass(eq=False)
@@ -89,7 +97,11 @@ class EstimatorTask(Task[Any, Any]):
     """
 
     model: Any
+<<<<<<< HEAD
     split: Split | SkipJsonSchema[InstanceOf[Folds]] | None = None
+=======
+    split: Annotated[Split | Folds | None, _AsData] = None
+>>>>>>> 89179a7d89142377314d45b915a9fcc62c227188
     _: KW_ONLY
     weighted: bool = False
     positive: str | int | float | bool | None = None
