@@ -19,8 +19,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
-from pydantic import InstanceOf
-from pydantic.json_schema import SkipJsonSchema
 
 from evaluand import ids, registry, rows
 from evaluand.dataset import Dataset
@@ -97,11 +95,7 @@ class EstimatorTask(Task[Any, Any]):
     """
 
     model: Any
-<<<<<<< HEAD
-    split: Split | SkipJsonSchema[InstanceOf[Folds]] | None = None
-=======
     split: Annotated[Split | Folds | None, _AsData] = None
->>>>>>> 89179a7d89142377314d45b915a9fcc62c227188
     _: KW_ONLY
     weighted: bool = False
     positive: str | int | float | bool | None = None
