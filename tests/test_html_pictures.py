@@ -24,7 +24,7 @@ from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
 from evaluand.metrics.mean_average_precision import MeanAveragePrecision
 from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
 from evaluand.metrics.roc_auc import RocAuc
-from evaluand.report.boxes import Images, frame
+from evaluand.report.boxes import Images, frames
 from evaluand.report.examples import Examples
 from evaluand.report.facts import Part, curves_facts, matrix_of, report_facts, summary_facts
 from evaluand.report.html import write_report
@@ -234,12 +234,12 @@ def test_boxes_are_told_as_right_missed_and_spurious(tmp_path: Path) -> None:
 
 
 def test_an_image_without_an_answer_has_missed_all_its_boxes() -> None:
-    found = frame('{"box":[[0,0,9,9]]}', None)
-    assert found is not None
-    assert found["counts"] == [0, 1, 0]
-    assert frame(None, None) is None
-    assert frame('{"box":[]}', '{"box":[]}') is None
-    assert frame('{"box":[["x",0,9,9]]}', None) is None
+    one = '{"box":[[0,0,9,9]]}'
+    missed, unknown, empty = frames([one, None, '{"box":[]}'], [None, one, '{"box":[]}'])
+    assert missed is not None
+    assert missed["counts"] == [0, 1, 0]
+    assert (unknown, empty) == (None, None)
+    assert frames(['{"box":[["x",0,9,9]]}'], [None]) == [None]
 
 
 def test_only_small_images_beside_the_dataset_are_read(tmp_path: Path) -> None:

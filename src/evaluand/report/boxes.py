@@ -7,9 +7,10 @@ small, and if its first bytes are those of an image: a report takes nothing else
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, pairwise
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from evaluand.detection import Boxes, definition_of, match
 from evaluand.errors import DataError
+from evaluand.report.facts import Facts
 
 KIND: Final = "detection"
 """The scorer whose columns `truths` and `detections` hold the boxes."""
@@ -30,37 +32,75 @@ _FIRST_BYTES: Final = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"G
 _RIGHT, _MISSED, _SPURIOUS = range(3)
 
 
-def frame(truths: str | None, detections: str | None) -> dict[str, Any] | None:
-    """What of the boxes of an image was found, by the standard definition at an overlap of a half.
+def frames(truths: Sequence[str | None], detections: Sequence[str | None]) -> list[Facts | None]:
+    """What of the boxes of some images was found, by the standard definition at an overlap of a half.
 
     Args:
         truths: the scorer's column, as JSON text.
         detections: likewise; None for an image without an answer.
 
     Returns:
-        `boxes`, each `[x_min, y_min, x_max, y_max, label, 0 right, 1 missed or 2 spurious, confidence]`, the counts of
-        these kinds, and `more`, how many boxes are not told; None where there is nothing to tell.
+        For each image `boxes`, each `[x_min, y_min, x_max, y_max, label, 0 right, 1 missed or 2 spurious, confidence]`,
+        the `counts` of these kinds, and `more`, how many boxes are not told; None where there is nothing to tell.
 
     Example:
-        >>> frame('{"box":[[0,0,9,9],[20,20,29,29]]}', '{"box":[[0,0,9,8]],"confidence":[0.9]}')["boxes"]
+        >>> [found] = frames(['{"box":[[0,0,9,9],[20,20,29,29]]}'], ['{"box":[[0,0,9,8]],"confidence":[0.9]}'])
+        >>> found["boxes"]
         [[0.0, 0.0, 9.0, 8.0, None, 0, 0.9], [20.0, 20.0, 29.0, 29.0, None, 1, None]]
     """
-    if truths is None:
-        return None
     try:
-        there, given = _read("truth", truths), _read("detection", detections or '{"box":[]}')
-        matching = match(given, there, (OVERLAP,), definition_of("standard"))
-    except (DataError, KeyError, TypeError, ValueError):  # a table that was made by something else
-        return None
-    right = np.zeros(len(given), np.bool_)
+        there = _Side.of("truth", truths)
+        given = _Side.of("detection", [text if truth else None for text, truth in zip(detections, truths, strict=True)])
+        matching = match(given.boxes, there.boxes, (OVERLAP,), definition_of("standard"))
+    except (DataError, KeyError, TypeError, ValueError, pa.ArrowException):  # a table that something else made
+        return [None] * len(truths)
+    right = np.zeros(len(given.boxes), np.bool_)
     right[matching.order] = matching.found[0]
-    found = [
-        *_told(given, [_RIGHT if hit else _SPURIOUS for hit in right.tolist()]),
-        *(box for box in _told(there, [_RIGHT if met else _MISSED for met in matching.met[0].tolist()]) if box[5]),
+    told = given.told(np.where(right, _RIGHT, _SPURIOUS))
+    missed = there.told(np.where(matching.met[0], _RIGHT, _MISSED))
+    return [
+        _frame([*found, *(box for box in own if box[5] == _MISSED)]) for found, own in zip(told, missed, strict=True)
     ]
-    found.sort(key=lambda box: box[5])
-    counts = [sum(box[5] == kind for box in found) for kind in (_RIGHT, _MISSED, _SPURIOUS)]
-    return {"boxes": found[:_BOXES], "counts": counts, "more": max(len(found) - _BOXES, 0)} if found else None
+
+
+def _frame(boxes: list[list[Any]]) -> Facts | None:
+    boxes.sort(key=lambda box: box[5])
+    counts = [sum(box[5] == kind for box in boxes) for kind in (_RIGHT, _MISSED, _SPURIOUS)]
+    return {"boxes": boxes[:_BOXES], "counts": counts, "more": max(len(boxes) - _BOXES, 0)} if boxes else None
+
+
+class _Side(NamedTuple):
+    """The boxes of one side in all images, one image after the other, and where each image ends."""
+
+    boxes: Boxes
+    ends: np.ndarray
+    labels: list[Any]
+    confidences: list[float | None]
+
+    @classmethod
+    def of(cls, what: str, texts: Sequence[str | None]) -> _Side:
+        held = [{"box": []} if text is None else orjson.loads(text) for text in texts]
+        counts = [len(one["box"]) for one in held]
+        labels, confidences = (
+            list(chain.from_iterable(one.get(name) or [None] * n for one, n in zip(held, counts, strict=True)))
+            for name in ("label", "confidence")
+        )
+        corners = np.array(list(chain.from_iterable(one["box"] for one in held)), np.float64).reshape(-1, 4)
+        boxes = Boxes(
+            what,
+            pa.array(np.repeat(np.arange(len(held)), counts)),
+            np.ascontiguousarray(corners.T),
+            np.array([0.0 if sure is None else sure for sure in confidences]),
+            pa.array(labels) if any(label is not None for label in labels) else None,
+        )
+        return cls(boxes, np.cumsum(counts, dtype=np.int64), labels, confidences)
+
+    def told(self, kinds: np.ndarray) -> list[list[list[Any]]]:
+        """The boxes of each image."""
+        names = [None if label is None else str(label)[:_LABEL] for label in self.labels]
+        columns = zip(self.boxes.corners.T.tolist(), names, kinds.tolist(), self.confidences, strict=True)
+        rows = [[*corners, name, kind, sure] for corners, name, kind, sure in columns]
+        return [rows[start:end] for start, end in pairwise([0, *self.ends.tolist()])]
 
 
 class Images:
@@ -100,18 +140,3 @@ def _names(input: Any) -> Iterator[str]:
     values = input.values() if isinstance(input, Mapping) else [input]
     ends = (".png", ".jpg", ".jpeg", ".gif")
     yield from (value for value in values if isinstance(value, str) and value.lower().endswith(ends))
-
-
-def _read(what: str, text: str) -> Boxes:
-    held = orjson.loads(text)
-    corners = np.array(held["box"], np.float64).reshape(-1, 4)
-    confidence = None if held.get("confidence") is None else np.array(held["confidence"], np.float64)
-    label = None if held.get("label") is None else pa.array(held["label"])
-    return Boxes(what, pa.array(np.zeros(len(corners), np.int64)), np.ascontiguousarray(corners.T), confidence, label)
-
-
-def _told(boxes: Boxes, kinds: list[int]) -> Iterator[list[Any]]:
-    labels = [None] * len(boxes) if boxes.label is None else boxes.label.to_pylist()
-    sure = [None] * len(boxes) if boxes.confidence is None else boxes.confidence.tolist()
-    for corners, label, kind, confidence in zip(boxes.corners.T.tolist(), labels, kinds, sure, strict=True):
-        yield [*corners, None if label is None else str(label)[:_LABEL], kind, confidence]

@@ -20,7 +20,7 @@ from evaluand import ids
 from evaluand.errors import NotFound
 from evaluand.lookup import PREDICTION, in_reading_order
 from evaluand.report.boxes import KIND as DETECTION
-from evaluand.report.boxes import Images, frame
+from evaluand.report.boxes import Images, frames
 from evaluand.report.facts import Facts, Part, deciding, first_metrics
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SKIPPED
 
@@ -117,18 +117,18 @@ class Examples:
         """For each row of a task, in the order of the key, what makes it."""
         columns = {s: _Beside(part.evaluation, s) for s in _scorers(part)}
         examples, spans, keys = _ExamplesBeside(part.run), _Spans(part.run), _span_keys(part)
-        detecting = set(detectors(part))
-        images = Images(_source(part.run) if detecting else None)
+        boxes = [_Boxes(part.evaluation, scorer) for scorer in detectors(part)]
+        images = Images(_source(part.run) if boxes else None)
         for batch in part.run.batches([*_KEY, *_RESPONSE]):
             for index, replication, *response in _tuples(batch):
                 key = index, replication
                 example, traced = examples.take(index), spans.take(key)
                 graded = {s: column.take(key) for s, column in columns.items()}
-                boxes = [(s, columns[s].own, row) for s in graded if s in detecting for row in graded[s]]
+                found = [drawn for one in boxes for (drawn,) in one.take(key)]
                 yield (
-                    lambda key=key, response=response, example=example, graded=graded, traced=traced, boxes=boxes: (
+                    lambda key=key, response=response, example=example, graded=graded, traced=traced, found=found: (
                         self._row(number, part.run.items, key, response, example, columns, graded, traced, keys)
-                        | _frames(boxes, example, images)
+                        | _drawn(found, example, images)
                     )
                 )
 
@@ -299,15 +299,11 @@ def detectors(part: Part) -> list[str]:
     return [name for name, spec in specs.items() if spec.get("kind") == DETECTION]
 
 
-def _frames(scores: list[tuple[str, list[str], tuple[Any, ...]]], example: Example | None, images: Images) -> Facts:
+def _drawn(found: list[Facts | None], example: Example | None, images: Images) -> Facts:
     """The boxes of each answer, as the scorer put them beside those expected, and their image."""
-    frames = []
-    for _, own, row in scores[:_ANSWERS]:
-        held = dict(zip(own, row[len(_SCORE) :], strict=True))
-        frames.append(frame(held.get("truths"), held.get("detections")))
-    if not any(frames):
+    if not any(found):
         return {}
-    return {"frames": frames, "image": None if example is None else images.of(example.input)}
+    return {"frames": found[:_ANSWERS], "image": None if example is None else images.of(example.input)}
 
 
 def _source(run: Run) -> str | None:
@@ -377,6 +373,21 @@ class _Beside(_Keyed):
         self.own = [] if columns else [name for name in evaluation.columns(scorer) if name not in _NOT_OWN]
         wanted = [*_KEY, *(columns or [*_SCORE, *self.own])]
         super().__init__(row for b in evaluation.batches(scorer, wanted) for row in _tuples(b.select(wanted)))
+
+
+class _Boxes(_Keyed):
+    """What of the boxes of each row was found."""
+
+    def __init__(self, evaluation: Evaluation | None, scorer: str) -> None:
+        assert evaluation is not None
+        columns = [*_KEY, "truths", "detections"]
+        batches = (batch.select(columns) for batch in evaluation.batches(scorer, columns))
+        super().__init__(row for batch in batches for row in self._found(batch))
+
+    @staticmethod
+    def _found(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+        index, replication, truths, detections = (column.to_pylist() for column in batch.columns)
+        return zip(index, replication, frames(truths, detections), strict=True)
 
 
 class _Spans(_Keyed):

@@ -329,7 +329,7 @@ def _numbers(curves: Sequence[Facts], heads: tuple[str, str, str], at: Sequence[
     if not lines:
         return ""
     head = th(heads[0], "text") + (th("task", "text") if several else "") + th(heads[1]) + th(heads[2])
-    return _beside(heads[1], head, lines)
+    return _beside(f"{heads[1]} by {heads[0]}", head, lines)
 
 
 def _bins(curves: Sequence[Facts], heads: tuple[str, str, str, str]) -> str:
@@ -345,7 +345,7 @@ def _bins(curves: Sequence[Facts], heads: tuple[str, str, str, str]) -> str:
             cells = f"<td>{y:{form}}</td><td>{between}</td><td>{n:,.6g}</td>"
             lines.append(f'<tr><th scope="row">{x:{form_x}}</th>{task}{cells}</tr>')
     head = th(heads[0], "text") + (th("task", "text") if several else "") + "".join(map(th, heads[1:]))
-    return _beside(heads[1], head, lines)
+    return _beside(f"{heads[1]} by {heads[0]}", head, lines)
 
 
 def _beside(caption: str, head: str, lines: Sequence[str]) -> str:

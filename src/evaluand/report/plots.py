@@ -135,7 +135,9 @@ class Plot:
         parts = []
         for place, one in enumerate(shown):
             for x, n in one.bars:
-                left = self._x(x) + (place - len(shown) / 2) * width
+                half = width * len(shown) / 2
+                middle = min(max(self._x(x), _LEFT + half), _WIDTH - _RIGHT - half)
+                left = middle + place * width - half
                 height = max(_BARS * n / most, 1.0)
                 parts.append(
                     f'<rect class="bar s{one.number % SERIES}" x="{left:.1f}" y="{floor - height:.1f}"'
