@@ -29,7 +29,7 @@ from children import clean_environment, environment, run, say
 from meter import speed
 
 HERE = Path(__file__).resolve().parent
-MODULES = ("metrics_detection", "metrics_scores")
+MODULES = ("metrics_detection", "metrics_scores", "metrics_files")
 OURS = "ours"
 ROUNDS, REPEATS, ENOUGH = 3, 5, 5.0  # seconds after which nothing is repeated
 

@@ -62,6 +62,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 @click.option("--layout", type=click.Choice(LAYOUTS), default=LAYOUTS[0], show_default=True, help="Of scores.csv.")
 @click.option("--table", type=_FILE, metavar="FILE", help="Write all that is known of each score: .csv or .parquet.")
 @click.option("--report", type=_FILE, metavar="FILE", help="Write a report as one HTML file.")
+@click.option("--no-intervals", is_flag=True, help="Values alone: faster on large files.")
 @click.option("--force", is_flag=True, help="Replace files that are there.")
 @click.option("--name", metavar="NAME", help="Keep run, evaluation and values in the store under this name.")
 @store_option
@@ -77,6 +78,7 @@ def command(
     layout: str,
     table: Path | None,
     report: Path | None,
+    no_intervals: bool,
     force: bool,
     name: str | None,
     folder: Path,
@@ -97,7 +99,7 @@ def command(
     assert source is not None
     try:
         with notes():
-            scores = score(source, predictions, truth, definition=definition, part=part)
+            scores = score(source, predictions, truth, definition=definition, part=part, intervals=not no_intervals)
     except DataError as error:
         _tell(error.faults, (), as_json)
         raise Exit(1) from None

@@ -255,7 +255,7 @@ def _at_once(path: Path, form: Form, told: _Told, *, strict: bool) -> Cells | No
     line, _, end = next(records_in(text, ","), (1, 0, 0))
     if line > 1 or any(text.find(one, end) >= 0 for one in _DIRECT):
         return None
-    if (text.find(b"x") >= 0 or text.find(b"X") >= 0) and _HEXADECIMAL.search(text, end):
+    if (text.find(b"x", end) >= 0 or text.find(b"X", end) >= 0) and _HEXADECIMAL.search(text, end):
         return None
     quietly = _Told(path, lambda row: 0, Findings())
     try:

@@ -268,6 +268,7 @@ def score(
     *,
     definition: str | None = None,
     part: str | None = None,
+    intervals: bool = True,
 ) -> Scores:
     """Scores files of predictions by the metrics of their problem.
 
@@ -278,6 +279,7 @@ def score(
         truth: a CSV file of index and targets, or a dataset; where the problem's folder has it, if not given.
         definition: the public definition that metrics follow where several are in use.
         part: TRAIN, TEST or SCORE, where each has documents of its own.
+        intervals: whether values have intervals; without them large files are scored faster.
 
     Raises:
         DataError: anything is wrong with the files: every fault with its place and code.
@@ -297,7 +299,7 @@ def score(
     parts = [*_parts(files, task, findings)]
     findings.check()
     digests = {path: ids.digest_of_file(path) for path in files}
-    judged = [(one, found) for one in parts for found in _judged(one, task, definition)]
+    judged = [(one, found) for one in parts for found in _judged(one, task, definition, 0.95 if intervals else None)]
     metrics = {found.signature: (found.made, found.reads) for _, found in judged}
     return Scores(
         problem=task.problem,
@@ -637,7 +639,7 @@ def _taken(table: pa.Table, mask: _Mask) -> pa.Table:
 # Judging
 
 
-def _judged(part: Part, task: _Task, definition: str | None) -> list[Judgement]:
+def _judged(part: Part, task: _Task, definition: str | None, confidence: float | None) -> list[Judgement]:
     names = [task.form.key, *task.form.targets]
     beside = [name for name in (CONFIDENCE, RANK) if name in part.predictions.column_names]
     try:
@@ -648,6 +650,7 @@ def _judged(part: Part, task: _Task, definition: str | None) -> list[Judgement]:
             index=(task.form.key,),
             targets=[*task.form.targets],
             definition=definition,
+            confidence_of_interval=confidence,
             several=True if SubType.MULTI_LABEL in task.problem.sub_types else None,
         )
     except DataError as error:
