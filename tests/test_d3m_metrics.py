@@ -301,6 +301,13 @@ def test_tables_that_do_not_fit_are_refused(predictions: Any, codes: tuple[str, 
     assert caught.value.codes == codes
 
 
+def test_the_area_of_one_class_is_refused_with_its_reason() -> None:
+    both = {"d3mIndex": [1, 1, 2, 2], "y": ["p", "n"] * 2, "confidence": [0.9, 0.1, 0.3, 0.7]}
+    with pytest.raises(DataError, match=r"rocAuc of y: all truths are 'p'") as caught:
+        compute_metric("rocAuc", {"d3mIndex": [1, 2], "y": ["p", "p"]}, both, targets="y")
+    assert caught.value.code == "cannot_be_scored"
+
+
 def test_calls_that_are_none_are_refused() -> None:
     sides = columns(TWO), columns(MIXED)
     with pytest.raises(SpecError, match="neither 'singleTarget' nor 'allTargets'"):

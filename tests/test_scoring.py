@@ -324,7 +324,6 @@ def test_a_definition_without_the_metric_is_refused(metric: str, definition: str
         (Criterion(metric="hits_at_k"), None, "cannot_be_scored"),
         (Criterion(metric="precision_at_top_k"), "core-2022", "cannot_be_scored"),
         (Criterion(metric="jaccard_similarity", positive="a"), "3.1.1", "not_applicable"),
-        (Criterion(metric="accuracy", jointly=True), "3.1.1", "not_applicable"),
         (Criterion(metric="accuracy", k=3), None, "not_applicable"),
     ],
 )
@@ -333,6 +332,12 @@ def test_what_a_criterion_lacks_or_has_too_much_is_told(
 ) -> None:
     [(found, _)] = faults(TRUTH, TRUTH, criterion, definition=definition)
     assert found == code
+
+
+def test_a_definition_that_judges_each_target_by_itself_judges_no_several_together() -> None:
+    both, together = TRUTH.append_column("z", TRUTH["y"]), Criterion(metric="accuracy", jointly=True)
+    assert faults(both, both, together, targets=["y", "z"], definition="3.1.1") == [("not_applicable", "accuracy")]
+    assert judged(TRUTH, TRUTH, together, definition="3.1.1")[0].value == 1.0
 
 
 def test_three_classes_are_too_many_for_metrics_of_two() -> None:
@@ -499,6 +504,15 @@ def test_shards_merge_to_the_whole(kind: str, reads: Any, metric: Any) -> None:
     assert halves.value == pytest.approx(expected.value, abs=1e-12)
     assert many.value == pytest.approx(expected.value, abs=1e-12)
     assert many.low == pytest.approx(expected.low, abs=1e-12)
+
+
+def test_more_rows_than_are_summarised_at_once_have_one_value() -> None:
+    random = np.random.default_rng(0)
+    truth, predicted = random.integers(0, 5, (2, 300_000))
+    sides = (table(id=np.arange(300_000), y=each) for each in (truth, predicted))
+    found = judged(*sides, "accuracy", "f1_macro", confidence_of_interval=None)
+    assert found[0].value == np.mean(truth == predicted)
+    assert found[1].value == pytest.approx(sk.f1_score(truth, predicted, average="macro"), abs=1e-12)
 
 
 Reference = Callable[[Any, Any], float]

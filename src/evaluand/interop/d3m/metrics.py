@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from evaluand.registry import nearest
 from evaluand.scoring import judge
 
 _PARAMETERS: Final = {"K": "k", "k": "k", "posLabel": "positive", "pos_label": "positive"}
+_REFUSED: Final = "roc_auc"
 _APPLICABILITY: Final = ("singleTarget", "allTargets")
 
 
@@ -29,7 +31,7 @@ def compute_metric(
     dialect: str | None = None,
     **params: Any,
 ) -> float | dict[str, float]:
-    """The value of a metric, NaN where it is undefined.
+    """The value of a metric, NaN where it is undefined; an undefined area is refused, as all programs do.
 
     Rows belong together by their index, whatever their order; an index that occurs several times has several labels, a
     confidence for each label, or a ranking, as the metric asks. What cannot be scored is refused, with all that is
@@ -73,6 +75,12 @@ def compute_metric(
         several=True,
         confidence_of_interval=None,
     )
+    undefined = [each for each in found if each.metric == _REFUSED and math.isnan(each.value)]
+    if undefined:
+        raise DataError(
+            Fault(f"{metric} of {each.target or ', '.join(names)}", str(each.reason), code="cannot_be_scored")
+            for each in undefined
+        )
     if len(found) == 1:
         return found[0].value
     return {str(each.target): each.value for each in found}
