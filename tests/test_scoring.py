@@ -506,6 +506,15 @@ def test_shards_merge_to_the_whole(kind: str, reads: Any, metric: Any) -> None:
     assert many.low == pytest.approx(expected.low, abs=1e-12)
 
 
+def test_more_rows_than_are_summarised_at_once_have_one_value() -> None:
+    random = np.random.default_rng(0)
+    truth, predicted = random.integers(0, 5, (2, 300_000))
+    sides = (table(id=np.arange(300_000), y=each) for each in (truth, predicted))
+    found = judged(*sides, "accuracy", "f1_macro", confidence_of_interval=None)
+    assert found[0].value == np.mean(truth == predicted)
+    assert found[1].value == pytest.approx(sk.f1_score(truth, predicted, average="macro"), abs=1e-12)
+
+
 Reference = Callable[[Any, Any], float]
 OF_TWO: dict[str, Reference] = {
     "precision": lambda t, p: sk.precision_score(t, p, pos_label="a"),

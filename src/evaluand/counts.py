@@ -139,6 +139,15 @@ class ClassCounts(NamedTuple):
     astray: np.ndarray  # wrong answers that are none of the classes
 
 
+def harmonic(counts: np.ndarray, total: float) -> float:
+    """The share of the rows that a mean over classes rests on: that of as many classes of the harmonic mean's size.
+
+    The variance of a mean of k shares, each of so many rows, is that of one share of k² / Σ 1/n rows.
+    """
+    there = counts[counts > 0]
+    return float(len(there) ** 2 / (1 / there).sum() / total) if len(there) else 1.0
+
+
 def class_counts(rows: Columns, weight: np.ndarray) -> ClassCounts:
     """What each class comes to.
 

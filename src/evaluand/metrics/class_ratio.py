@@ -87,6 +87,20 @@ class ClassRatio(ByClass):
     def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
         """What is divided by what."""
 
+    def rests_on(self, counts: ClassCounts) -> np.ndarray:
+        """How much of the rows the ratio of each class is about."""
+        return self._parts(counts)[1]
+
+    def basis(self, rows: Columns, weight: np.ndarray) -> float:
+        way, _ = self._way(rows[LABELS])
+        counts = class_counts(rows, weight[None])
+        total, about = float(counts.total[0]), self.rests_on(counts)[0]
+        if way == "example":
+            return 1.0
+        if way in ("macro", "weighted"):
+            return harmonic(np.where(self._there(counts)[0], about, 0.0), total)
+        return float(about.sum()) / total
+
     def prepare(self, columns: Columns) -> Columns:
         check_labels(self.kind, "label", [] if self.label is None else [self.label], columns[LABELS])
         check_labels(self.kind, "labels", self.labels or [], columns[LABELS])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
@@ -84,22 +84,24 @@ class Keys:
         predictions: of each row of the predictions.
         n: how many examples the truth has.
         names: what the example at a place is called.
+        aligned: both tables have one row for each example, in the order of the index.
     """
 
     truth: np.ndarray
     predictions: np.ndarray
     n: int
     names: Callable[[int], str]
+    aligned: bool = False
 
     @cached_property
     def truth_rows(self) -> np.ndarray | None:
         """The row of each example, where each has one; None where they stand in that order."""
-        return _rows(self.truth, self.n)
+        return None if self.aligned else _rows(self.truth, self.n)
 
     @cached_property
     def prediction_rows(self) -> np.ndarray | None:
         """The same of the predictions."""
-        return _rows(self.predictions, self.n)
+        return None if self.aligned else _rows(self.predictions, self.n)
 
 
 def _rows(codes: np.ndarray, n: int) -> np.ndarray | None:
@@ -136,9 +138,13 @@ def keys_of(truth: Side, predictions: Side, index: Sequence[str]) -> tuple[Keys 
     found = codes[0]
     for other in codes[1:]:
         found = _crossed(found, other)
-    shown = ", ".join(index)
-    keys = Keys(found.truth, found.predictions, len(found.names), lambda at: f"{shown} {_told(found.names, at)}")
-    return keys, faults
+    aligned = found.predictions is found.truth  # which only codes in order are
+    n, names = len(found.names), partial(_named, ", ".join(index), found.names)
+    return Keys(found.truth, found.predictions, n, names, aligned), faults
+
+
+def _named(index: str, names: pa.Array | _Pairs, at: int) -> str:
+    return f"{index} {_told(names, at)}"
 
 
 class _Codes(NamedTuple):
@@ -174,13 +180,15 @@ def _index(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
         filled = np.where(empty, 0.0, np.asarray(column.to_numpy(zero_copy_only=False), np.float64))
         if (np.floor(filled) == filled).all() and (np.abs(filled) < 2.0**53).all():
             column = pa.array(filled.astype(np.int64), mask=empty)
-    empty = np.asarray(column.is_null())
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        empty = empty | np.asarray(pc.equal(column, "").fill_null(False))
     kind = kind_of(column.type)
     if kind not in (*_INDEX, ""):
         told = f"holds {_PLURAL[kind]}; an index is whole numbers or text"
         return column, [Fault(f"{side.name}, column {name}", told, code="index_type")]
+    if kind == "integers" and not column.null_count:
+        return column, []
+    empty = np.asarray(column.is_null())
+    if kind == "text":
+        empty = empty | np.asarray(pc.equal(column, "").fill_null(False))
     return column, side.faults(empty, name, "empty_index", lambda row: "is empty; name the example")
 
 
@@ -277,8 +285,10 @@ def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array,
         if blank >= 0:
             indices = pc.if_else(pc.equal(encoded.indices, blank), None, encoded.indices)
             encoded = pa.DictionaryArray.from_arrays(indices, encoded.dictionary)
+    if sets or not encoded.indices.null_count:
+        return encoded, []
     empty = np.asarray(encoded.indices.is_null())
-    return encoded, [] if sets else side.faults(empty, name, "empty_value", lambda row: "is empty; give a label")
+    return encoded, side.faults(empty, name, "empty_value", lambda row: "is empty; give a label")
 
 
 def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
@@ -293,9 +303,10 @@ def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
         return column, [Fault(f"{side.name}, column {name}", told, code="wrong_type")]
     column = column.cast(pa.float64())
     faults = [Fault(place(side.name, row, name), message, code="wrong_type") for row, message in wrong.items()]
-    empty = np.asarray(column.is_null())
-    empty[list(wrong)] = False
-    faults += side.faults(empty, name, "empty_value", lambda row: "is empty; give a number")
+    if column.null_count:
+        empty = np.asarray(column.is_null()).copy()
+        empty[list(wrong)] = False
+        faults += side.faults(empty, name, "empty_value", lambda row: "is empty; give a number")
     odd = np.asarray(pc.invert(pc.is_finite(column)).fill_null(False))
     faults += side.faults(odd, name, "not_finite", lambda row: f"is {column[row].as_py()}; give a finite number")
     return column, faults
@@ -337,7 +348,7 @@ def same_labels(one: pa.Array, other: pa.Array, where: str) -> tuple[pa.Array, p
 
 def _through(places: pa.Array, indices: pa.Array) -> pa.Array:
     """The place of each row's label."""
-    table, missing = np.asarray(places.fill_null(-1)).astype(np.int64), None
+    table, missing = np.asarray(places.fill_null(-1)), None
     if indices.null_count:
         missing, table = np.asarray(indices.is_null()), np.append(table, -1)
         indices = indices.fill_null(len(table) - 1)
@@ -359,7 +370,7 @@ def row_faults(
     truth: Side, predictions: Side, index: Sequence[str], keys: Keys, *, one_truth: bool, one_prediction: bool
 ) -> Iterable[Fault]:
     """Rows of no example, examples without a row, and where each has one row those that have several."""
-    if keys.predictions is keys.truth and is_rising(keys.truth):
+    if keys.aligned:
         return
     shown = ", ".join(index)
     for side, codes, one_each in ((truth, keys.truth, one_truth), (predictions, keys.predictions, one_prediction)):

@@ -86,9 +86,9 @@ def set_faults(side: str, name: str, column: pa.Array, codes: np.ndarray, keys: 
     for row in repeated(pair_codes(codes, column)).tolist():
         told = f"{keys.names(codes[row])} has the label {column[row].as_py()!r} already"
         faults.append(Fault(place(side, row, name), told, code="duplicate_label"))
-    empty = np.asarray(column.indices.is_null())
-    if not empty.any():
+    if not column.indices.null_count:
         return faults
+    empty = np.asarray(column.indices.is_null())
     many = np.bincount(codes[codes >= 0], minlength=keys.n) > 1
     for row in np.flatnonzero(empty & (codes >= 0)).tolist():
         if many[codes[row]]:
