@@ -442,7 +442,7 @@ def _keeps_no_rows(metric: Metric) -> bool:
     return not metric.by_cluster and (metric.averages or bool(getattr(metric, "counted", False)))
 
 
-_AT_ONCE: Final = 4 * SHARD_ROWS
+_AT_ONCE: Final = 2 * SHARD_ROWS
 
 
 def _parameters(
