@@ -242,13 +242,16 @@ def test_the_rates_behind_a_criterion_stand_beside_it(decisions: dict[str, Any])
     assert "equalized_odds: difference by group" in str(result)
 
 
-def test_predictive_parity_and_calibration_have_intervals(decisions: dict[str, Any]) -> None:
+def test_predictive_parity_has_intervals_and_calibration_none(decisions: dict[str, Any]) -> None:
     truth, guess, group = decisions.values()
     confidence = np.random.default_rng(1).random(900)
     criteria = ("predictive_parity", "calibration_by_group")
     result = evaluate(truth, guess, by={"group": group}, confidence=confidence, fairness=criteria)
     assert {row.metric for row in result.disparities} == set(criteria)
-    assert all(row.low <= row.value <= row.high for row in result.disparities)
+    told = {row.metric: row for row in result.disparities}
+    parity, calibration = told["predictive_parity"], told["calibration_by_group"]
+    assert parity.low <= parity.value <= parity.high
+    assert (math.isnan(calibration.low), calibration.reason) == (True, "no interval: a group has none")
 
 
 def test_an_experiment_file_asks_for_criteria(tmp_path: Path, decisions: dict[str, Any]) -> None:
@@ -277,3 +280,13 @@ def test_an_experiment_file_asks_for_criteria(tmp_path: Path, decisions: dict[st
 def test_an_unknown_criterion_is_refused_with_the_nearest() -> None:
     with pytest.raises(SpecError, match=r"no criterion is called 'equalised_odds' \(did you mean 'equalized_odds'\?\)"):
         evaluate([True], [True], by={"g": ["a"]}, fairness="equalised_odds")  # type: ignore[arg-type]
+
+
+def test_rates_of_few_that_matter_say_so_however_many_rows_there_are() -> None:
+    truth = np.r_[np.ones(6, int), np.zeros(1994, int)]
+    group = np.where(np.arange(2000) % 2, "a", "b")
+    result = evaluate(truth, truth, by={"group": group}, fairness="equal_opportunity")
+    [difference, _] = result.disparities
+    assert result["recall"].low < 0.7
+    assert difference.small == ({"group": "a"}, {"group": "b"})
+    assert difference.high > 0.3

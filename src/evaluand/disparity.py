@@ -28,7 +28,7 @@ Kind = Literal["difference", "ratio", "min", "max", "difference_to_overall", "ra
 or the largest value; or the largest difference, or the ratio farthest from 1 (below 1), to the value over all rows."""
 
 SMALL: Final = 30
-"""Groups with fewer scored rows are told as small: their values say little."""
+"""Groups whose values rest on fewer scored rows are told as small: recall rests on those expected."""
 
 
 class DisparityRow(NamedTuple):
@@ -47,7 +47,7 @@ class DisparityRow(NamedTuple):
         lowest: the group with the smallest value, attribute by attribute; None where undefined.
         highest: the group with the largest value.
         n_groups: how many groups were compared.
-        small: groups compared that have fewer than `SMALL` scored rows.
+        small: groups compared whose values rest on fewer than `SMALL` scored rows.
         undefined: groups without a value, which were left out.
     """
 
@@ -155,7 +155,7 @@ class _Compared(NamedTuple):
             lowest=found[3],
             highest=found[4],
             n_groups=min(len(one.rows) for one in groups),
-            small=_named(row for row in every if row.n_scored < SMALL),
+            small=_named(row for row in every if _rests_on(row) < SMALL),
             undefined=_named(row for row in left_out if not math.isfinite(row.value)),
         )
 
@@ -253,6 +253,11 @@ def _distances(one: _Groups, other: _Groups) -> tuple[np.ndarray, np.ndarray, np
 
 def _ends(groups: _Groups) -> tuple[dict[str, str | None], dict[str, str | None]]:
     return dict(groups.rows[int(groups.value.argmin())].by), dict(groups.rows[int(groups.value.argmax())].by)
+
+
+def _rests_on(row: MetricRow) -> float:
+    """How many scored rows a value is about: recall only about those that were expected."""
+    return float((row.data or {}).get("rests_on", row.n_scored))
 
 
 def _named(rows: Iterator[MetricRow]) -> tuple[dict[str, str | None], ...]:

@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand import ids, registry, rows
 from evaluand.dataset import Dataset
@@ -448,7 +449,10 @@ def _texts(dataset: Dataset, column: str) -> Iterator[bytes]:
         elif pa.types.is_string(batch.schema.field(0).type):
             yield from map(orjson.dumps, batch.column(0).to_pylist())
         else:
-            yield from map(ids.encode, batch.column(0).to_pylist())
+            values = batch.column(0)
+            if pa.types.is_floating(values.type):
+                values = pc.add(values, 0.0)  # -0.0 is 0.0
+            yield from map(ids.encode, values.to_pylist())
 
 
 def _order(seed: int, repeat: int, digests: Sequence[bytes], strata: Integers) -> Integers:

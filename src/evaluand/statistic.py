@@ -88,6 +88,15 @@ class Statistic(Metric):
             One value for each replicate, NaN where it is undefined.
         """
 
+    def basis(self, rows: Columns, weight: np.ndarray) -> float:
+        """The share of the rows that a value rests on: recall rests on those expected, and knows nothing of others.
+
+        Args:
+            rows: what `arranged` gave.
+            weight: one for each row.
+        """
+        return 1.0
+
     def arranged(self, rows: Columns) -> Columns:
         """The rows of one group in another order, and what else is found out once for all weightings.
 
@@ -171,8 +180,11 @@ class Statistic(Metric):
                 reasons[group] = self._why(arranged, arranged[WEIGHT])
                 continue
             reasons[group] = None
+            basis = min(self.basis(arranged, arranged[WEIGHT]), 1.0)
+            if basis < 1:
+                data[group]["rests_on"] = round(float(n[group]) * basis, 1)
             if "cluster_key" in state:
-                ends = self._ends(arranged, float(value[group]), int(n[group]), float(effective[group]))
+                ends = self._ends(arranged, float(value[group]), int(n[group]), float(effective[group]) * basis)
                 low[group], high[group] = ends
                 reasons[group] = None if math.isfinite(ends[0]) else _no_interval(int(n[group]), int(clusters[group]))
                 data[group] |= {"clusters": int(clusters[group])} if clusters[group] != n[group] else {}

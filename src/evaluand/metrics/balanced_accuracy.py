@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.counts import ByClass, ClassCounts
+from evaluand.counts import ByClass, ClassCounts, class_counts, harmonic
+from evaluand.metric import Columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +44,10 @@ class BalancedAccuracy(ByClass):
         k = there.sum(axis=1)
         value = np.where(there, counts.right / counts.expected, 0.0).sum(axis=1) / k
         return np.asarray((value - 1 / k) / (1 - 1 / k)) if self.adjusted else value
+
+    def basis(self, rows: Columns, weight: np.ndarray) -> float:
+        counts = class_counts(rows, weight[None])
+        return harmonic(counts.expected[0], float(counts.total[0]))
 
     def undefined(self, rows: object, weight: object) -> str:
         return "all truths are one label, so guessing cannot be wrong"

@@ -19,6 +19,7 @@ from evaluand.counts import (
     ClassCounts,
     Label,
     class_counts,
+    harmonic,
     has_sets,
     table_of,
 )

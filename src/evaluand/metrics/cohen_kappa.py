@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.counts import Confusion, class_counts
+from evaluand.counts import Confusion, class_counts, harmonic
 from evaluand.metric import Columns
 
 
@@ -33,10 +33,14 @@ class CohenKappa(Confusion):
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         found = class_counts(rows, weight)
-        total = weight.sum(axis=1)
-        observed = found.right.sum(axis=1) / total
-        expected = (found.expected * found.predicted).sum(axis=1) / total**2
-        return np.asarray((observed - expected) / (1 - expected))
+        total = found.expected.sum(axis=1)  # added up as its parts are, so that one class that has all is all of it
+        apart = (found.expected * (total[:, None] - found.predicted)).sum(axis=1) / total**2  # 1 − expected
+        wrong = (found.expected - found.right).sum(axis=1) / total
+        return np.asarray((apart - wrong) / apart)
+
+    def basis(self, rows: Columns, weight: np.ndarray) -> float:
+        found = class_counts(rows, weight[None])
+        return harmonic(found.expected[0], float(found.total[0]))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return "all truths and predictions are one label, so chance agrees everywhere"

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import orjson
 
-from evaluand.counts import PREDICTION, TRUTH
+from evaluand.counts import PREDICTION, TRUTH, ClassCounts
 from evaluand.errors import SpecError
 from evaluand.intervals import CLUSTER_TABLE, bootstrap, cluster_variance, clustered_wilson, count_rows, merge_clusters
 from evaluand.metric import (
@@ -85,6 +85,11 @@ class Counting(ClassRatio):
     @property
     def of_strays(self) -> float:
         return self.sides[1]
+
+    def rests_on(self, counts: ClassCounts) -> np.ndarray:
+        of_expected, of_predicted = (float(side > 0) for side in self.sides)
+        both = counts.right if of_expected and of_predicted else 0.0
+        return np.asarray(of_expected * counts.expected + of_predicted * counts.predicted - both)
 
     def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
         of_expected, of_predicted = self.sides

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
@@ -12,7 +12,7 @@ from evaluand.counts import PREDICTION, TRUTH
 from evaluand.curves import Curve, Drawn, named
 from evaluand.errors import SpecError
 from evaluand.intervals import wilson
-from evaluand.metric import WEIGHT, Columns, Metric, State, numbers, refuse, whole_of
+from evaluand.metric import WEIGHT, Columns, Metric, State, Values, numbers, refuse, whole_of
 from evaluand.statistic import Statistic, clusters_of
 
 Binning = Literal["width", "mass"]
@@ -37,7 +37,7 @@ class ExpectedCalibrationError(OfScores, Statistic):
             none of which parts equal confidences.
         norm: the mean of the differences by how many rows are in the bin (`l1`), or the largest (`max`).
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for a value without one.
+        confidence: of the shares drawn in a report; the value has no interval, see `interval`.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -64,6 +64,11 @@ class ExpectedCalibrationError(OfScores, Statistic):
             if getattr(self, name) not in choices:
                 raise SpecError(f"{self.kind}: {name}={getattr(self, name)!r} must be one of {', '.join(choices)}")
         super().__post_init__()
+
+    @property
+    def interval(self) -> None:
+        """None: by chance alone it is above 0, by more the fewer rows there are, which no interval about it tells."""
+        return None
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,6 +112,15 @@ class ExpectedCalibrationError(OfScores, Statistic):
             found[group] = [Drawn("calibration", part, curve, low, high)] if len(sure) else []
         return found
 
+    def compute(self, state: State) -> Values:
+        values = super().compute(state)
+        known = np.isfinite(values.value).tolist()
+        reason = [_NO_INTERVAL if has else why for has, why in zip(known, values.reason, strict=True)]
+        return replace(values, low=np.full(len(known), np.nan), high=np.full(len(known), np.nan), reason=reason)
+
+    def _ends(self, rows: Columns, value: float, n: int, effective: float) -> tuple[float, float]:
+        return np.nan, np.nan
+
     def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """How many bins have rows."""
         return {"bins": len(np.unique(rows[_BIN]))}
@@ -118,6 +132,9 @@ class ExpectedCalibrationError(OfScores, Statistic):
             for values in (1.0, rows["sure"], rows["right"])
         )
         return total / total.sum(axis=1, keepdims=True), np.abs(sure - right) / np.where(total > 0, total, np.inf)
+
+
+_NO_INTERVAL: Final = "no interval: by chance alone the calibration error of few rows is above 0"
 
 
 def _reliability(sure: np.ndarray, right: np.ndarray, weight: np.ndarray, bins: np.ndarray) -> tuple[Curve, np.ndarray]:

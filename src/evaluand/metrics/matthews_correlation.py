@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.counts import Confusion, class_counts
+from evaluand.counts import Confusion, class_counts, harmonic
 from evaluand.metric import Columns
 
 
@@ -33,10 +33,16 @@ class MatthewsCorrelation(Confusion):
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         found = class_counts(rows, weight)
-        expected, predicted = found.expected / found.total[:, None], found.predicted / found.total[:, None]
-        apart = found.right.sum(axis=1) / found.total - (expected * predicted).sum(axis=1)
+        total = found.expected.sum(axis=1, keepdims=True)
+        expected, predicted = found.expected / total, found.predicted / total
+        wrong = (found.expected - found.right).sum(axis=1) / total[:, 0]
+        apart = (expected * (1 - predicted)).sum(axis=1) - wrong  # loses nothing where one class has nearly all
         spread = (_spread(expected) * _spread(predicted)) ** 0.5
         return np.asarray(np.clip(apart / spread, -1.0, 1.0))
+
+    def basis(self, rows: Columns, weight: np.ndarray) -> float:
+        found = class_counts(rows, weight[None])
+        return harmonic(found.expected[0], float(found.total[0]))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return "all truths, or all predictions, are one label"

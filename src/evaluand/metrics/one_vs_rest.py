@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 import numpy as np
 
 from evaluand.class_scores import SCORES, OfScores
-from evaluand.counts import TRUTH
+from evaluand.counts import TRUTH, harmonic
 from evaluand.curves import PARTS, Curve, Drawn, Kind, named
 from evaluand.errors import SpecError
 from evaluand.labels import in_order
@@ -117,6 +117,11 @@ class OneVsRest(OfScores, Statistic):
 
     def _of_class(self, one: Ordered, weight: np.ndarray) -> np.ndarray:
         return self.of_ties(_ties(one, weight)) if one.known else np.full(len(weight), np.nan)
+
+    def basis(self, rows: Columns, weight: np.ndarray) -> float:
+        positive = np.array([weight @ _positives_of(one, len(weight)) for one in rows[ORDERED]])
+        total = weight.sum()
+        return harmonic(np.minimum(positive, total - positive), float(total))
 
     def without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A block's rows are taken from the ties they are in, and nothing is ordered again."""

@@ -188,7 +188,7 @@ class DatasetDocument:
             raise SpecError(f"column {column.name!r} names no files")
         within = (self.folder / found.path).resolve()
         file = (within / value).resolve()
-        if not file.is_relative_to(within):
+        if not (file.is_relative_to(within) and within.is_relative_to(self.folder.resolve())):
             raise DataError(f"{value!r} leads out of {found.path}")
         return file
 
