@@ -14,13 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand.groups import MetricRow, merge, summarise, summarise_shard
+from evaluand.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.intervals import scrambled, wilson
 from evaluand.metric import Metric
 from evaluand.metrics.adjusted_rand import AdjustedRand
 from evaluand.metrics.cohen_kappa import CohenKappa
 from evaluand.metrics.f_beta import FBeta
+from evaluand.metrics.jaccard import Jaccard
 from evaluand.metrics.matthews_correlation import MatthewsCorrelation
+from evaluand.metrics.precision import Precision
+from evaluand.metrics.recall import Recall
 from evaluand.metrics.v_measure import VMeasure
 from evaluand.statistic import BLOCKS, Statistic
 
@@ -178,14 +181,24 @@ def test_a_perfect_value_is_no_certainty() -> None:
     truth, _ = noisy(100, 7)
     for metric in (CohenKappa(), FBeta(average="macro"), MatthewsCorrelation(), AdjustedRand()):
         row = one(table(truth, truth), metric)
-        [low], _ = wilson(np.array([100]), np.array([100]), 0.95)
+        basis = row.data.get("rests_on", 100.0)
+        [low], _ = wilson(np.array([basis]), np.array([basis]), 0.95)
         least = metric.range[0]
+        assert 50 < basis <= 100
         assert (row.value, row.high) == (1.0, 1.0)
-        assert row.low == pytest.approx(least + (1 - least) * low, abs=0.005)
+        assert row.low == pytest.approx(least + (1 - least) * low, abs=0.01)
+
+
+@pytest.mark.parametrize("kind", [Recall, Precision, FBeta, Jaccard])
+def test_a_value_rests_on_the_rows_it_is_about(kind: Any) -> None:
+    truth = np.r_[np.ones(3, int), np.zeros(997, int)]
+    row = one(table(truth, truth), kind(label=1))
+    assert row.data["rests_on"] == 3
+    assert row.low < 0.3
 
 
 def test_a_perfect_value_of_ten_clusters_is_that_of_ten_rows() -> None:
-    truth, _ = noisy(100, 7)
+    truth = np.arange(100) % 2
     few = one(table(truth, truth, _cluster_=np.arange(100) % 10), FBeta(average="macro"))
     assert few.low == pytest.approx(10 / (10 + 2.262**2), abs=0.001)  # Student's quantile of nine degrees of freedom
 
@@ -209,13 +222,15 @@ def test_one_cluster_has_no_interval() -> None:
 
 def test_without_a_confidence_no_row_is_kept() -> None:
     metric = CohenKappa(confidence=None)
-    small, large = (summarise_shard(table(*noisy(n, 8)), [metric]).states[0, ()][None] for n in (1_000, 10_000))
+    small, large = (
+        summarise_shard(table(*noisy(n, 8)), [metric]).states[0, Grouping(())][None] for n in (1_000, 10_000)
+    )
     assert {name: array.nbytes for name, array in large.items()} == {n: a.nbytes for n, a in small.items()}
 
 
 def test_replicates_are_the_value_without_each_block() -> None:
     metric, shard = CohenKappa(), table(*noisy(2_000, 9))
-    state = summarise_shard(shard, [metric]).states[0, ()][None]
+    state = summarise_shard(shard, [metric]).states[0, Grouping(())][None]
     [value], without = metric.replicates(state)
     block = scrambled(np.arange(2_000, dtype=np.uint64), 0) % np.uint64(BLOCKS)
     assert value == one(shard, metric).value
