@@ -187,6 +187,7 @@ def test_what_each_class_comes_to_stands_beside_the_value() -> None:
     assert row.value == pytest.approx((1 + 1 / 3) / 2)
     assert row.data == {
         "n": 4,
+        "rests_on": 3.0,
         "average": "macro",
         "n_classes": 3,
         "classes": [
