@@ -429,3 +429,20 @@ def test_lists_in_which_something_occurs_twice_are_no_sets() -> None:
 
 def test_sets_may_all_be_missing_on_one_side() -> None:
     assert evaluate([None, None], [[], ["a"]])["accuracy"].n_abstained == 2
+
+
+def test_a_missing_prediction_may_bring_in_a_class_of_its_own() -> None:
+    truth, prediction = ["A"] * 10 + ["B"] * 10, [None] + ["A"] * 9 + ["B"] * 10
+    metric = of("f_beta", average="macro")
+    bounds = evaluate(truth, prediction, metrics=metric)["f_beta"]
+    stray = evaluate(truth, ["Z", *prediction[1:]], metrics=metric)["f_beta"]
+    assert bounds.worst <= stray.value <= bounds.best
+    closed = evaluate(truth, prediction, metrics=of("f_beta", average="macro", labels=["A", "B"]))["f_beta"]
+    assert closed.worst > 0.9
+
+
+def test_perfect_numbers_have_no_interval_without_a_width() -> None:
+    x = np.arange(3.0)
+    row = evaluate(x, x, metrics="r_squared")["r_squared"]
+    assert (row.value, row.low != row.low) == (1.0, True)
+    assert row.reason is not None

@@ -207,7 +207,7 @@ def test_a_perfect_value_of_ten_clusters_is_that_of_ten_rows() -> None:
     ("truth", "prediction", "reason"),
     [
         (["a"], ["a"], "all truths and predictions are one label, so chance agrees everywhere"),
-        (["a", "a", "b"], ["a", "a", "a"], "no interval: a few rows decide whether there is a value at all"),
+        (["a", "a", "b"], ["a", "a", "a"], "no interval: leaving a few rows out leaves no value, or changes nothing"),
     ],
 )
 def test_where_the_value_hangs_on_a_few_rows_there_is_no_interval(truth: Any, prediction: Any, reason: str) -> None:

@@ -74,8 +74,9 @@ class ByClass(Confusion):
 
     `best` takes a missing prediction as right. `worst` takes it, for each class by itself, as wrong about that class:
     no single prediction can be so wrong for several of the classes there are, so the value lies within the bounds, and
-    may be unable to reach them. Where the truth of a missing row is not known, the bounds are those of the range. With
-    `missing="wrong"` a missing prediction is none of the classes.
+    may be unable to reach them. Where the truth of a missing row is not known, or another class could come in, the
+    bounds are those of the range. With `missing="wrong"` a missing prediction is none of
+    the classes.
     """
 
     takes_sets = True
@@ -106,8 +107,13 @@ class ByClass(Confusion):
         truth, prediction = (np.empty(len(scored), np.int64) for _ in range(2))
         truth[scored], truth[~scored] = code[columns[TRUTH]], known
         prediction[scored], prediction[~scored] = code[columns[PREDICTION]], taken
-        limits = {f"to_{fill}": truth == NO_CLASS} if fill != "wrong" else {}
+        unknown = (truth == NO_CLASS) | (~scored & self.is_open(vocabulary))
+        limits = {f"to_{fill}": unknown} if fill != "wrong" else {}
         return {TRUTH: truth, PREDICTION: prediction, LABELS: vocabulary, **limits}
+
+    def is_open(self, vocabulary: np.ndarray) -> bool:
+        """Whether a prediction of a class that no other row has would change what is averaged over."""
+        return False
 
     def worst_prediction(self, vocabulary: np.ndarray) -> int:
         """The code of the prediction that is taken for the worst."""

@@ -257,6 +257,8 @@ class Statistic(Metric):
         width = self.range[1] - self.range[0]
         if variance <= (_ROUNDING * (width if math.isfinite(width) else abs(value))) ** 2 * n:
             variance = 0.0
+        if variance == 0 and not math.isfinite(width):
+            return math.nan, math.nan
         spread = Spread(*(np.array([x]) for x in (variance, n, effective)))
         low, high = interval_within(np.array([value]), spread, self.range, self.confidence)
         return float(low[0]), float(high[0])
@@ -276,7 +278,7 @@ _AT_ONCE: Final = 1 << 22  # weights held in memory
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
-_FEW_DECIDE: Final = "no interval: a few rows decide whether there is a value at all"
+_FEW_DECIDE: Final = "no interval: leaving a few rows out leaves no value, or changes nothing"
 
 
 def _no_interval(n: int, clusters: int) -> str:

@@ -111,6 +111,9 @@ class ClassRatio(ByClass):
         _, label = self._way(vocabulary)
         return self.labels if label is None else (label,)
 
+    def is_open(self, vocabulary: np.ndarray) -> bool:
+        return self.labels is None and self._way(vocabulary)[0] == "macro"
+
     def worst_prediction(self, vocabulary: np.ndarray) -> int:
         one_answer = self.average == "micro" and not has_sets(vocabulary)
         return NO_CLASS if one_answer and self.of_strays else ALL_WRONG

@@ -44,6 +44,9 @@ class HammingLoss(ByClass):
             object.__setattr__(self, "labels", distinct_labels(self.kind, self.labels))
         super().__post_init__()
 
+    def is_open(self, vocabulary: np.ndarray) -> bool:
+        return self.labels is None and (self.one_hot or has_sets(vocabulary))
+
     def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
         return self.labels
 
