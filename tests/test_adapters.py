@@ -919,7 +919,7 @@ SPECS = st.one_of(
     ),
     st.builds(
         lambda names, index: spec("ExplodeCollections", {"collections": names, "index": index}),
-        st.lists(NAMES, min_size=1, max_size=2) | st.just(["l", "m"]),
+        st.lists(NAMES, min_size=1, max_size=2, unique=True) | st.just(["l", "m"]),
         INDEXES,
     ),
     TEMPLATES.map(lambda template: spec("TransformJSON", template)),

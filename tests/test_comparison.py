@@ -701,7 +701,7 @@ def test_what_cannot_be_compared_is_told_in_a_sentence() -> None:
     store = MemoryStore()
     a, b = evaluated(store, "a", scores([1, 0])), evaluated(store, "b", scores([1, 1]))
     with pytest.raises(
-        SpecError, match="compare by accuracy, k_of_n, mean, pass_at_k or top_k: mean is that of the scorer's"
+        SpecError, match=r"compare by accuracy, brier, hits_at_k, k_of_n, .* or top_k: mean is that of the scorer's"
     ):
         compare(a, b, metrics=Count())
     with pytest.raises(SpecError, match="accuracy with reduce='all' takes each response for a row, and no response of"):

@@ -106,14 +106,13 @@ def test_a_table_stays_small_whatever_the_rows() -> None:
 
 def test_bins_of_confidence_have_counts_and_intervals() -> None:
     truth, scores = cancer()
-    made = aggregated(truth, answers(scores), [ExpectedCalibrationError(), ExpectedCalibrationError(confidence=None)])
-    with_, without = curves_facts(made)
+    made = aggregated(truth, answers(scores), [ExpectedCalibrationError()])
+    [with_] = curves_facts(made)
     points = with_["points"]
     assert sum(points["n"]) == len(truth)
     assert all(low <= y <= high for low, y, high in zip(points["low"], points["y"], points["high"], strict=True))
     ece = sum(n * abs(x - y) for n, x, y in zip(points["n"], points["x"], points["y"], strict=True)) / len(truth)
     assert ece == pytest.approx(made.table()["value"][0].as_py(), abs=1e-12)
-    assert without["points"]["low"] == [None] * len(points["x"])
 
 
 def test_rows_of_one_cluster_give_bins_no_interval() -> None:
@@ -168,7 +167,7 @@ def test_residuals_of_halves_merge_to_those_of_the_whole_in_any_order() -> None:
 
 def test_groups_have_curves_of_their_own_where_they_are_few() -> None:
     truth, scores = cancer()
-    made = aggregated(truth, answers(scores), [RocAuc(positive="benign", confidence=None)], ("side",))
+    made = aggregated(truth, answers(scores), [RocAuc(label="benign", confidence=None)], ("side",))
     assert [curve["by"] for curve in curves_facts(made)] == [{}, {"side": "0"}, {"side": "1"}]
 
 

@@ -103,7 +103,7 @@ def test_tasks_share_a_plot_of_each_class_with_the_line_of_chance() -> None:
     truth, scores = cancer()
     metrics = [
         RocAuc(confidence=None),
-        AveragePrecision(positive="benign", confidence=None),
+        AveragePrecision(label="benign", confidence=None),
         ExpectedCalibrationError(),
     ]
     outputs = {"sure": answers(scores), "blind": answers(scores * 0 + 0.6)}
@@ -173,7 +173,7 @@ def test_hostile_names_stay_text_everywhere() -> None:
     metrics = [
         ConfusionMatrix(),
         RocAuc(confidence=None),
-        ExpectedCalibrationError(positive=HOSTILE, scored_by="classes"),
+        ExpectedCalibrationError(label=HOSTILE, scored_by="classes"),
     ]
     measures = [
         Measure("same", Accuracy(), by="side", disparities="difference"),

@@ -314,7 +314,7 @@ def test_targets_are_rows_and_a_missing_prediction_stays_in_the_denominator(tmp_
     assert rows(evaluation, "prediction", *KEY, "status", "truth", "prediction", "value") == [
         (10, 0, 0, "hits", "scored", 1, 1, 1.0),
         (10, 0, 0, "runs", "scored", 2, 2, 1.0),
-        (10, 0, 0, "walks", "abstained", None, None, None),
+        (10, 0, 0, "walks", "abstained", 3, None, None),
         (20, 0, 0, "hits", "scored", 4, 4, 1.0),
         (20, 0, 0, "runs", "scored", 5, 0, 0.0),
         (20, 0, 0, "walks", "scored", 6, 6, 1.0),

@@ -81,9 +81,9 @@ class DataError(EvaluandError):
         return tuple(dict.fromkeys(fault.code for fault in self.faults if fault.code))
 
     @property
-    def code(self) -> str:
-        """The class of the first fault that has one; empty if none has."""
-        return next(iter(self.codes), "")
+    def code(self) -> str | None:
+        """The class of the first fault that has one."""
+        return next(iter(self.codes), None)
 
     def _message(self) -> str:
         lines = [str(fault) for fault in self.faults[:SHOWN_FAULTS]]

@@ -15,7 +15,6 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderR
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.disparity import SMALL
 from evaluand.report.cells import (
     CELL,
     LINES,
@@ -120,7 +119,7 @@ def disparities_table(rows: Sequence[Facts]) -> RenderableType:
     small = {group_name(group) for row in rows for group in row["small"]}
     left = {group_name(group) for row in rows for group in row["undefined"]}
     if small:
-        notes.append(f"fewer than {SMALL} scored rows: {', '.join(sorted(small))}")
+        notes.append(f"values that rest on few rows: {', '.join(sorted(small))}")
     if left:
         notes.append(f"no value, so left out: {', '.join(sorted(left))}")
     return Group(table, *(Text(note, "dim") for note in dict.fromkeys(notes)))

@@ -452,15 +452,17 @@
     return made;
   }
 
+  const FOUND = [["✓", "right", "good"], ["−", "missed", "unscored"], ["+", "spurious", "failed"]];
+
   /** The boxes of each response over their image, or over the extent of their coordinates. */
   function drawn(row) {
     return (row.frames ?? []).flatMap((frame, i) => {
       if (frame === null) return [];
-      const counts = MARKS.map(([sign, name], kind) => `${sign} ${word.format(frame.counts[kind])} ${name}`);
+      const counts = FOUND.map(([sign, name], kind) => `${sign} ${word.format(frame.counts[kind])} ${name}`);
       const more = frame.more ? `; ${word.format(frame.more)} more are not drawn` : "";
       const told = `${counts.join(" · ")}, at an overlap of 0.5${more}`;
       const lines = frame.boxes.map((box) => {
-        const [sign, name, style] = MARKS[box[5]];
+        const [sign, name, style] = FOUND[box[5]];
         return element("li", {}, element("span", { class: style }, `${sign} ${name}`), " ", ...label(box), ` at ${box.slice(0, 4).map((n) => +n.toFixed(1)).join(", ")}`);
       });
       const list = element("details", {}, element("summary", {}, "Boxes as a list"), element("ul", { class: "boxes" }, ...lines));
@@ -480,7 +482,7 @@
       if (picture) place.append(svg("image", { href: image, x, y, width, height }));
       for (const box of [...frame.boxes].reverse()) {
         const [x0, y0, x1, y1, , kind] = box;
-        const [sign, name, style] = MARKS[kind];
+        const [sign, name, style] = FOUND[kind];
         const words = label(box).map((part) => (typeof part === "string" ? part : part.textContent)).join("");
         const above = y0 - line * 0.3 > y + line ? y0 - line * 0.3 : Math.min(y1 + line, y + height - line * 0.2);
         place.append(svg("g", { class: `box ${name} ${style}` },
