@@ -25,7 +25,7 @@ from evaluand.experiment import Experiment, Results
 from evaluand.fairness import Criterion, measures_of
 from evaluand.fingerprint import Identity
 from evaluand.groups import MetricRow
-from evaluand.labels import coded
+from evaluand.labels import coded, contents
 from evaluand.metric import CLUSTER, VALUE, WEIGHT, Metric
 from evaluand.report.facts import Facts
 from evaluand.report.text import group_name
@@ -489,22 +489,14 @@ def _kind(truth: pa.Array, predictions: pa.Array) -> str:
 
 
 _PLURAL = {"boolean": "bools", "integer": "integers", "number": "numbers", "text": "text"}
+_SINGULAR = {plural: singular for singular, plural in _PLURAL.items()}
 
 
 def _kind_of(column: pa.Array) -> str:
-    kind = column.type
-    if pa.types.is_null(kind):
-        return ""
-    if pa.types.is_boolean(kind):
-        return "boolean"
-    if pa.types.is_integer(kind):
-        return "integer"
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return "number"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "text"
-    of_text = (pa.types.is_list(kind) or pa.types.is_large_list(kind)) and _kind_of(pa.nulls(0, kind.value_type))
-    return "labels" if of_text in ("", "text") else "json"
+    held = contents(column.type)
+    if held == "lists":
+        return "labels" if contents(column.type.value_type) in ("", "text") else "json"
+    return {**_SINGULAR, "": ""}.get(held, "json")
 
 
 def _are_sets(column: pa.Array) -> bool:

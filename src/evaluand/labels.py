@@ -59,9 +59,24 @@ def one_vocabulary(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, list[np.nda
 
 
 def in_order(labels: np.ndarray) -> np.ndarray:
-    """The order in which labels are shown: numbers by size, text by code points, false before true."""
+    """The order in which labels are shown: numbers by size, text by code points, false before true; type by type."""
     named = labels.tolist()
-    return np.array(sorted(range(len(named)), key=named.__getitem__), np.int64)
+    return np.array(sorted(range(len(named)), key=lambda place: (str(type(named[place])), named[place])), np.int64)
+
+
+def contents(kind: pa.DataType) -> str:
+    """What a column of a type holds, in a word; nothing where all its cells are empty."""
+    if pa.types.is_null(kind):
+        return ""
+    if pa.types.is_boolean(kind):
+        return "bools"
+    if pa.types.is_integer(kind):
+        return "integers"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "numbers"
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return "text"
+    return "lists" if _is_list(kind) else "other"
 
 
 def label_column(scores: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -133,15 +148,10 @@ def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _kind(kind: pa.DataType) -> str:
-    if pa.types.is_null(kind):
-        return ""
-    if pa.types.is_boolean(kind):
-        return "bools"
-    if pa.types.is_integer(kind):
-        return "integers"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "text"
-    if _is_list(kind):
+    held = contents(kind)
+    if held in ("", "bools", "integers", "text"):
+        return held
+    if held == "lists":
         return f"lists of {_kind(kind.value_type) or 'text'}"
     raise SpecError(
         f"labels are text, integers, bools or lists of these, and not {with_article(str(kind))}; convert the column"

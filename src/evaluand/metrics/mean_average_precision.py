@@ -27,6 +27,7 @@ from evaluand.detection import (
 )
 from evaluand.errors import DataError, SpecError
 from evaluand.intervals import count_rows
+from evaluand.labels import in_order, one_vocabulary
 from evaluand.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, Metric, State, refuse, refuse_empty
 from evaluand.statistic import BLOCK, Statistic
 
@@ -147,7 +148,7 @@ class MeanAveragePrecision(Statistic):
             refuse(missing, unknown, lambda row: "has no score and nothing tells its boxes; use missing='leave_out'")
         truths = [_NOTHING if nothing else _parsed("truths", cell) for cell, nothing in zip(held, unknown, strict=True)]
         found, own = self._rows(missing, truths, [_NOTHING] * len(truths))
-        vocabulary, code = _joined(columns[LABELS], own)
+        vocabulary, (_, code) = one_vocabulary([columns[LABELS], own])
         every = np.empty(len(scored), np.object_)
         every[scored] = columns[_BOXES]
         for place, rows, nothing in zip(np.flatnonzero(~scored).tolist(), found, unknown.tolist(), strict=True):
@@ -180,7 +181,7 @@ class MeanAveragePrecision(Statistic):
         detected, confidence = rows["sort"] == _DETECTED, rows["confidence"]
         if np.isnan(confidence[detected]).any() and np.isfinite(confidence[detected]).any():
             raise DataError("some detections have a confidence and some have none; give it to all, or to none")
-        ranks = np.argsort(_by_name(rows[LABELS].tolist()) or [0])
+        ranks = np.argsort(in_order(rows[LABELS]) if len(rows[LABELS]) else [0])
         label = np.where(rows["label"] >= 0, ranks[np.maximum(rows["label"], 0)], -1)
         sure = np.where(detected, -np.nan_to_num(confidence, nan=0.0, posinf=np.inf), 0.0)
         corners = rows["corners"].T[::-1] if self._rules.ties == "box" else ()
@@ -256,7 +257,7 @@ class MeanAveragePrecision(Statistic):
 
     def _codes(self, rows: Columns) -> list[int]:
         used = set(np.unique(rows["label"]).tolist())
-        return [code for code in _by_name(rows[LABELS].tolist()) if code in used]
+        return [code for code in in_order(rows[LABELS]).tolist() if code in used]
 
     def _marked(self, sort: int) -> np.ndarray:
         """A row that is no box."""
@@ -336,18 +337,6 @@ def _parsed(name: str, text: str) -> Any:
         return orjson.loads(text)
     except (TypeError, ValueError):
         raise DataError(f"{name}: {_NO_BOXES}") from None
-
-
-def _joined(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """All labels of two vocabularies, and the code in it of each of the other's, and last of none."""
-    place = {label: code for code, label in enumerate(one.tolist())}
-    code = [place.setdefault(label, len(place)) for label in other.tolist()]
-    return np.fromiter(place, np.object_, len(place)), np.array([*code, -1], np.int64)
-
-
-def _by_name(labels: list[Any]) -> list[int]:
-    """The codes in the order of what they stand for."""
-    return sorted(range(len(labels)), key=lambda code: (str(type(labels[code])), labels[code]))
 
 
 def _counts(sort: np.ndarray) -> dict[str, int]:

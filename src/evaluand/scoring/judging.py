@@ -16,6 +16,7 @@ from evaluand import cells, registry
 from evaluand.detection import Boxes, average_precision
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.groups import MetricRow, summarise
+from evaluand.labels import contents
 from evaluand.metric import VALUE, Metric
 from evaluand.problem import Criterion
 from evaluand.rows import SHARD_ROWS
@@ -30,7 +31,6 @@ from evaluand.scoring.reading import (
     Side,
     column_faults,
     keys_of,
-    kind_of,
     place,
     read_labels,
     read_numbers,
@@ -337,7 +337,7 @@ def _corners(side: Side, name: str) -> tuple[np.ndarray, list[Fault]]:
     """The boxes of a column of texts or lists, 4 × rows."""
     column = side.column(name)
     wrong: dict[int, str] = {}
-    kind = kind_of(column.type)
+    kind = contents(column.type)
     if kind == "text":
         column = cells.typed(column.cast(pa.string()), "vector", wrong.__setitem__)
     elif kind not in ("lists", ""):

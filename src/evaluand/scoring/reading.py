@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from evaluand import cells
 from evaluand.errors import Fault
+from evaluand.labels import contents
 
 CONFIDENCE, RANK = "confidence", "rank"
 TRUTH, PREDICTIONS = "truth", "predictions"
@@ -127,7 +128,7 @@ def keys_of(truth: Side, predictions: Side, index: Sequence[str]) -> tuple[Keys 
             column, wrong = _index(side, name)
             faults += wrong
             columns.append(column)
-        kinds = [kind_of(column.type) for column in columns]
+        kinds = [contents(column.type) for column in columns]
         if set(kinds) == set(_INDEX):
             told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
             faults.append(Fault(f"{predictions.name}, column {name}", told, code="index_type"))
@@ -180,7 +181,7 @@ def _index(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
         filled = np.where(empty, 0.0, np.asarray(column.to_numpy(zero_copy_only=False), np.float64))
         if (np.floor(filled) == filled).all() and (np.abs(filled) < 2.0**53).all():
             column = pa.array(filled.astype(np.int64), mask=empty)
-    kind = kind_of(column.type)
+    kind = contents(column.type)
     if kind not in (*_INDEX, ""):
         told = f"holds {_PLURAL[kind]}; an index is whole numbers or text"
         return column, [Fault(f"{side.name}, column {name}", told, code="index_type")]
@@ -238,21 +239,6 @@ def _crossed(one: _Codes, other: _Codes) -> _Codes:
     return _Codes(truth, predictions, _Pairs(one.names, other.names, pairs))
 
 
-def kind_of(kind: pa.DataType) -> str:
-    """What a column holds, in a word; nothing where all its cells are empty."""
-    if pa.types.is_null(kind):
-        return ""
-    if pa.types.is_boolean(kind):
-        return "bools"
-    if pa.types.is_integer(kind):
-        return "integers"
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return "numbers"
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return "text"
-    return "lists" if pa.types.is_list(kind) or pa.types.is_large_list(kind) else "other"
-
-
 _PLURAL: Final = {
     "": "nothing",
     "bools": "bools",
@@ -275,7 +261,7 @@ def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array,
         whole = empty | (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**53)
         if whole.all():
             column = pa.array(np.where(empty, 0.0, numbers).astype(np.int64), mask=empty)
-    kind = kind_of(column.type)
+    kind = contents(column.type)
     if kind not in (*_LABELS, ""):
         told = f"holds {_PLURAL[kind]}; labels are text, whole numbers or bools"
         return column, [Fault(f"{side.name}, column {name}", told, code="wrong_type")]
@@ -294,7 +280,7 @@ def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array,
 def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
     """A column of finite numbers; text is taken for the numbers it is written as."""
     column = side.column(name)
-    kind = kind_of(column.type)
+    kind = contents(column.type)
     wrong: dict[int, str] = {}
     if kind == "text":
         column = cells.typed(column.cast(pa.string()), "real", wrong.__setitem__)
@@ -317,7 +303,7 @@ def read_pair(
 ) -> tuple[pa.Array, pa.Array, list[Fault]]:
     """A target's column of both tables, in one type."""
     if reads == "rows":
-        numeric = {kind_of(side.column(name).type) for side in (truth, predictions)} <= {"integers", "numbers", ""}
+        numeric = {contents(side.column(name).type) for side in (truth, predictions)} <= {"integers", "numbers", ""}
         reads = "numbers" if numeric else "labels"
     read = read_numbers if reads == "numbers" else read_labels
     more = {"sets": True} if reads == "sets" else {}
@@ -331,7 +317,7 @@ def read_pair(
 
 def same_labels(one: pa.Array, other: pa.Array, where: str) -> tuple[pa.Array, pa.Array, list[Fault]]:
     """Labels of truth and predictions with one dictionary: those that occur, in order."""
-    kinds = [kind_of(column.type.value_type) for column in (one, other)]
+    kinds = [contents(column.type.value_type) for column in (one, other)]
     if "" not in kinds and kinds[0] != kinds[1]:
         told = f"holds {_PLURAL[kinds[1]]}, and the truth {_PLURAL[kinds[0]]}; they are never equal"
         return one, other, [Fault(where, told, code="wrong_type")]

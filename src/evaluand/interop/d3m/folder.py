@@ -72,12 +72,6 @@ class ProblemFolder:
     _folds: Folds | None = field(default=None, repr=False)
 
     @property
-    def splits_path(self) -> Path | None:
-        """The file of the split, whether or not it is there; None where the problem has none."""
-        division = self.problem.division
-        return self.document.parent / (division.file or SPLITS_FILE) if division else None
-
-    @property
     def truth_path(self) -> Path | None:
         """The file of the target values of the rows to be tested, where there is one."""
         return next((path for path in _beside(self.document, self.root, TRUTH) if path.is_file()), None)
