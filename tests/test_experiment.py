@@ -715,3 +715,18 @@ def test_a_rate_without_a_period_is_told_how_it_is_written(tmp_path: Path) -> No
     with pytest.raises(SpecError, match=re.escape(told)):
         Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5"))
     assert str(Experiment.from_file(tries(tmp_path, "pass_at_k", "3, rate: 5/s")).policy.rate) == "5/s"
+
+
+def test_a_key_that_a_criterion_of_fairness_has_not_is_told_with_those_it_has(place: Place) -> None:
+    rule = "fairness:\n  - {criterion: demographic_parity, by: topic, labels: x}\nrun:"
+    keys = "criterion, by, scorer, label, disparities, confidence"
+    assert place.told(("run:", rule)) == [
+        f"14: fairness.0.labels: is no key here (did you mean 'label'?); there are {keys}"
+    ]
+
+
+@pytest.mark.parametrize("label", ["1.5", "[a]"])
+def test_the_label_of_a_criterion_of_fairness_is_no_other_than_a_class(place: Place, label: str) -> None:
+    rule = f"fairness:\n  - {{criterion: demographic_parity, by: topic, label: {label}}}\nrun:"
+    [told] = place.told(("run:", rule))
+    assert told.startswith("14: fairness.0.label: is ")

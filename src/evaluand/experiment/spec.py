@@ -1,0 +1,219 @@
+"""What an experiment file may say, as models and as a JSON Schema."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, field_validator
+from pydantic_core import PydanticCustomError
+
+from evaluand import registry
+from evaluand.document import Place
+from evaluand.engine import TRANSIENT, Policy
+from evaluand.fairness import Criterion
+
+_STRICT = ConfigDict(extra="forbid", frozen=True)
+_Adapters = Annotated[
+    list[dict[str, Any]] | dict[str, Any],
+    Field(description="adapters, each with `kind` and `configuration`, that rows pass through one after the other"),
+]
+_VIEW: Any = Field(None, description="adapters that the dataset's rows pass through, or the name of one of its views")
+_OUTPUT_VIEW: Any = Field(None, description="adapters that outputs pass through before they are graded")
+
+
+class DatasetSpec(BaseModel):
+    """Where the examples are and what their columns are for."""
+
+    model_config = _STRICT
+    path: str = Field(description="CSV, JSON lines, JSON, Parquet or Arrow file")
+    format: str | None = Field(None, description="if the suffix does not tell")
+    delimiter: str | None = Field(None, description="what parts the cells of a CSV file, if not a comma")
+    name: str | None = Field(None, description="the experiment's name if not given")
+    input: str | list[str] | None = Field(None, description="the column the task sees, or several, seen as a mapping")
+    expected: str | list[str] | dict[str, str] | None = Field(None, description="column, columns, or target: column")
+    attributes: str | list[str] = Field(default=[], description="columns to group by")
+    id: str | None = Field(None, description="the column that names the examples")
+    weight: str | None = Field(None, description="the column with each example's weight")
+    cluster: str | None = Field(None, description="the column that tells which examples belong together")
+    metadata: str | list[str] = Field(default=[], description="columns kept beside")
+    views: dict[str, _Adapters] = Field(default={}, description="name: adapters; the view of a task that names it")
+
+
+class CodeSpec(BaseModel):
+    """A function or class of your own: `file.py:name`, or `module:name` importable from the file's folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
+    function: str = Field(pattern=r"^[^:]+:[A-Za-z_][\w.]*$")
+    parameters: dict[str, Any] = Field(default={}, description="arguments, where the name is a class")
+    version: str | None = Field(None, min_length=1, description="pins the code instead of its fingerprint")
+    files: list[str] = Field(default=[], description="files it depends on beyond those its code names")
+
+
+class TaskCodeSpec(CodeSpec):
+    """A task in code."""
+
+    items: bool = Field(False, strict=True, description="the output is a list of items that together are the response")
+    view: str | _Adapters | None = _VIEW
+
+
+class ScorerCodeSpec(CodeSpec):
+    """A scorer in code."""
+
+    batch: bool = Field(False, strict=True, description="the function takes and gives lists")
+    view: _Adapters | None = _OUTPUT_VIEW
+
+
+class KindSpec(BaseModel):
+    """A registered kind with its parameters beside it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    kind: str
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class TaskKindSpec(KindSpec):
+    """A kind of task."""
+
+    view: str | _Adapters | None = _VIEW
+
+
+class ScorerKindSpec(KindSpec):
+    """A kind of scorer."""
+
+    view: _Adapters | None = _OUTPUT_VIEW
+
+
+class MetricSpec(KindSpec):
+    """A metric: which scorer's table, which groups, and the kind's parameters."""
+
+    scorer: str | None = Field(None, description="may be left out where there is one scorer")
+    by: str | list[str | list[str]] = Field(default=[], description="attributes to group by; a list crosses several")
+    disparities: str | list[str] = Field(default=[], description="how far the groups lie apart: difference, ratio, …")
+
+
+class RunSpec(BaseModel):
+    """How calls are made."""
+
+    model_config = _STRICT
+    replications: int | None = Field(
+        None,
+        ge=1,
+        lt=2**31,
+        description="how often each example is run; if not given, as often as the task tells, or once",
+    )
+    seed: int = Field(0, ge=-(2**63), lt=2**63, description="what the seeds of calls are made from")
+    concurrency: int | None = Field(None, ge=1, description="calls at once; 16, or with processes one per CPU")
+    timeout: float | None = Field(None, gt=0, description="seconds per call")
+    retries: int = Field(0, ge=0, description="further attempts after an error worth a retry")
+    backoff: float = Field(1.0, ge=0, description="seconds before the first retry")
+    backoff_growth: float = Field(
+        2.0, ge=1, description="how many times as long each further pause is, up to a minute; with 1 all are the same"
+    )
+    transient: list[str] = Field(
+        default=list(TRANSIENT), description="error classes worth a retry, by name or module.name"
+    )
+    rate: str | None = Field(None, description="how many calls may start in a period: 60/min, 10/s, 5000/h")
+    processes: bool = Field(
+        False, strict=True, description="each call has a process of its own: for tasks that compute"
+    )
+    total_timeout: float | None = Field(None, gt=0, description="seconds after which no further call of a task starts")
+    abort_on_error: bool = Field(False, strict=True, description="stop at the first call that fails")
+
+    @field_validator("rate", mode="before")
+    @classmethod
+    def _of_a_period(cls, given: Any) -> Any:
+        if isinstance(given, int | float) and not isinstance(given, bool):
+            told = "is {calls}, and of no period; give calls per period, such as {calls}/s"
+            raise PydanticCustomError("rate", told, {"calls": given})
+        return given
+
+    def policy(self, transient: Sequence[str]) -> Policy:
+        """How calls are made, with the names of errors as they are called where they are defined."""
+        chosen = self.model_dump(exclude={"replications", "seed", "transient"}, exclude_none=True)
+        return Policy(transient=tuple(transient), **chosen)
+
+
+def _branch(entry: Any) -> str | None:
+    """Whether an entry is code or a kind; None where it is neither or both."""
+    if not isinstance(entry, Mapping) or ("kind" in entry) == ("function" in entry):
+        return None
+    return "a kind" if "kind" in entry else "code"
+
+
+class FairnessSpec(BaseModel):
+    """A fairness criterion: which groups are to be treated alike, and for which label."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    criterion: Criterion
+    by: str | list[str | list[str]] = Field(description="attributes whose groups are compared; a list crosses several")
+    scorer: str | None = Field(
+        None, description="one of the kind prediction; may be left out where there is one scorer"
+    )
+    label: bool | int | str | None = Field(None, description="the class decided for")
+    disparities: str | list[str] = Field(default=["difference", "ratio"])
+    confidence: float = Field(0.95, gt=0, lt=1)
+
+
+TaskEntry = Annotated[
+    Annotated[TaskCodeSpec, Tag("code")] | Annotated[TaskKindSpec, Tag("a kind")], Discriminator(_branch)
+]
+ScorerEntry = Annotated[
+    Annotated[ScorerCodeSpec, Tag("code")] | Annotated[ScorerKindSpec, Tag("a kind")], Discriminator(_branch)
+]
+
+
+class ExperimentSpec(BaseModel):
+    """An experiment file."""
+
+    model_config = _STRICT
+    name: str = Field(min_length=1)
+    dataset: DatasetSpec
+    tasks: dict[str, TaskEntry] = Field(min_length=1)
+    scorers: dict[str, ScorerEntry] = Field(min_length=1)
+    metrics: list[MetricSpec] = Field(min_length=1)
+    fairness: list[FairnessSpec] = []
+    run: RunSpec = RunSpec()
+
+
+def keys_at(place: Place) -> list[str]:
+    """The keys there are at a place of an experiment file."""
+    parts: list[type[BaseModel]] = [DatasetSpec, TaskCodeSpec, ScorerCodeSpec, FairnessSpec, RunSpec]
+    models = dict(zip(("dataset", "tasks", "scorers", "fairness", "run"), parts, strict=True))
+    return list((models[place[0]] if place else ExperimentSpec).model_fields)
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema of experiment files, with the parameters of every installed kind."""
+    schema = ExperimentSpec.model_json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "evaluand experiment"
+    for group, holder in (("tasks", "TaskKindSpec"), ("scorers", "ScorerKindSpec"), ("metrics", "MetricSpec")):
+        alternatives = [_kind_schema(group, name, schema["$defs"]) for name in registry.names(group)]
+        base = schema["$defs"][holder]["properties"]
+        for alternative in alternatives:
+            alternative["properties"] = {**base, **alternative["properties"]}
+        by_name = {"enum": registry.names(group), "description": "a kind without parameters"}
+        place = schema["properties"][group]
+        if group == "metrics":
+            place["items"] = {"anyOf": [*alternatives, by_name]}
+        else:
+            code = {"$ref": f"#/$defs/{'TaskCodeSpec' if group == 'tasks' else 'ScorerCodeSpec'}"}
+            by_place = {"type": "string", "pattern": ":", "description": "file.py:name"}
+            place["additionalProperties"] = {"anyOf": [code, *alternatives, by_name, by_place]}
+    for holder in ("TaskKindSpec", "ScorerKindSpec", "MetricSpec"):
+        del schema["$defs"][holder]
+    return schema
+
+
+def _kind_schema(group: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
+    made = TypeAdapter(registry.find(group, name)).json_schema(ref_template="#/$defs/{model}")
+    definitions.update(made.pop("$defs", {}))
+    made["properties"] = {"kind": {"const": name}, **made.get("properties", {})}
+    made["required"] = ["kind", *made.get("required", [])]
+    made["title"] = name
+    made["additionalProperties"] = False
+    return made
