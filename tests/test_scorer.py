@@ -31,7 +31,6 @@ from evaluand.scorer import (
     require_text,
     require_tolerances,
     scorer,
-    scorer_arguments,
 )
 
 
@@ -213,7 +212,6 @@ class Indexed:
     ],
 )
 def test_a_function_is_given_what_its_parameters_ask_for(function: Any, arguments: tuple[str, ...]) -> None:
-    assert scorer_arguments(function, "f") == arguments
     assert FunctionScorer(function).arguments == arguments
 
 

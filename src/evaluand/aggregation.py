@@ -33,7 +33,7 @@ from evaluand.provenance import provenance
 from evaluand.registry import nearest
 from evaluand.roles import Roles
 from evaluand.rows import INDEX, SHARD_ROWS
-from evaluand.store import FORMAT, Store, check_name, drafted, now
+from evaluand.store import Store, at_once, check_name, drafted
 from evaluand.work import Artifact, Receipt
 
 
@@ -228,20 +228,9 @@ class Aggregator:
         with drafted(store, "aggregations", id) as draft:
             for table, filled in held.items():
                 draft.append(table, filled)
-            draft.seal(
-                {
-                    "format": FORMAT,
-                    "kind": "aggregations",
-                    "id": id,
-                    "name": name,
-                    "spec": spec,
-                    "attempt": 0,
-                    "created": now(),
-                    "digest": table_digest(*held.values()),
-                    "counts": {table: filled.num_rows for table, filled in held.items()},
-                    "provenance": provenance(origin) | {"evaluations": [e.id for e in evaluations]},
-                }
-            )
+            digest, counts = table_digest(*held.values()), {table: filled.num_rows for table, filled in held.items()}
+            made_from = provenance(origin) | {"evaluations": [e.id for e in evaluations]}
+            draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
         if name is not None:
             store.refer(name, "aggregations", id)
         return Aggregation(store, id, Receipt(len(measures), called=len(measures)))

@@ -26,7 +26,7 @@ from evaluand.indices import indexed
 from evaluand.roles import Roles, roles_from
 from evaluand.rows import DIGEST, INDEX
 from evaluand.source import Faults, Source, from_rows, from_table, open_file, values_of
-from evaluand.store import FORMAT, Manifest, Store, check_name, now
+from evaluand.store import Store, at_once, check_name, drafted
 from evaluand.view import View
 
 
@@ -269,15 +269,16 @@ class Dataset:
         if self._store is store:
             return self
         if not store.is_sealed("datasets", self.id):
-            draft = store.draft("datasets", self.id)
-            try:
+            counts, origin = {"examples": len(self)}, {"source": self._source.name}
+            with drafted(store, "datasets", self.id) as draft:
                 draft.append("examples", self._no_examples())
                 for batch in self._with_digests():
                     draft.append("examples", batch)
-                draft.seal(self._manifest())
-            except BaseException:
-                draft.discard()
-                raise
+                draft.seal(
+                    at_once(
+                        "datasets", self.id, self.spec, self.name, digest=self.digest, counts=counts, provenance=origin
+                    )
+                )
         return Dataset.stored(store, self.id)._viewed(self._view)
 
     def _no_examples(self) -> pa.RecordBatch:
@@ -295,20 +296,6 @@ class Dataset:
             yield batch.select(wanted).append_column(DIGEST, pa.array(digests, pa.binary(ids.DIGEST_SIZE)))
         if state.hexdigest() != self.digest:
             raise DataError(f"{self._source.name}: the rows changed while they were read; open the dataset again")
-
-    def _manifest(self) -> Manifest:
-        return {
-            "format": FORMAT,
-            "kind": "datasets",
-            "id": self.id,
-            "name": self.name,
-            "spec": self.spec,
-            "attempt": 0,
-            "created": now(),
-            "digest": self.digest,
-            "counts": {"examples": len(self)},
-            "provenance": {"source": self._source.name},
-        }
 
 
 class ExampleStream:

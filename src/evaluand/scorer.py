@@ -275,16 +275,6 @@ def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
     return FunctionScorer(given, name=name)
 
 
-def scorer_arguments(function: Callable[..., Any], name: str) -> tuple[str, ...]:
-    """Which of `ARGUMENTS` a function takes: those it takes by position in their order, then those by keyword.
-
-    Raises:
-        SpecError: it asks for something a scorer cannot be given; names it.
-    """
-    positional, keywords = _binding(function, name)
-    return positional + keywords
-
-
 def require_flags(scorer: Scorer, *names: str) -> None:
     """Refuses parameters that are neither true nor false.
 

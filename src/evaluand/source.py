@@ -74,15 +74,7 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
         raise SpecError(f"{path}: unknown format {kind!r}; give format as one of {', '.join(FORMATS)}")
     if delimiter is not None:
         _check_delimiter(delimiter, kind)
-    if kind not in _BINARY:
-        _check_text(path)
-    before = _state_of(path)
-    try:
-        return _unchanged(_opened(path, kind, delimiter), path, before)
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        if kind not in _BINARY:
-            _check_utf8(path)
-        raise DataError(f"{path}: {error}") from error
+    return _opened(path, lambda: _source(path, kind, delimiter), is_text=kind not in _BINARY)
 
 
 def open_texts(path: str | Path) -> Source:
@@ -94,16 +86,23 @@ def open_texts(path: str | Path) -> Source:
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path}: no such file")
-    _check_text(path)
+    return _opened(path, lambda: _csv(path, ",", None, texts_only=True), is_text=True)
+
+
+def _opened(path: Path, source: Callable[[], Source], *, is_text: bool) -> Source:
+    """A source whose file is sound and does not change while it is used."""
+    if is_text:
+        _check_text(path)
     before = _state_of(path)
     try:
-        return _unchanged(_csv(path, ",", None, texts_only=True), path, before)
+        return _unchanged(source(), path, before)
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
-        _check_utf8(path)
+        if is_text:
+            _check_utf8(path)
         raise DataError(f"{path}: {error}") from error
 
 
-def _opened(path: Path, kind: str, delimiter: str | None) -> Source:
+def _source(path: Path, kind: str, delimiter: str | None) -> Source:
     if kind in ("csv", "tsv"):
         return _csv(path, "\t" if kind == "tsv" else ",", delimiter)
     if kind in ("jsonl", "ndjson"):

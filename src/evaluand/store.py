@@ -280,6 +280,21 @@ def begin(
     return manifest
 
 
+def at_once(
+    kind: str,
+    id: str,
+    spec: Mapping[str, Any],
+    name: str | None,
+    *,
+    digest: str,
+    counts: Mapping[str, int],
+    provenance: Mapping[str, Any],
+) -> Manifest:
+    """The manifest of an artifact that is made in one go and never open."""
+    head = {"format": FORMAT, "kind": kind, "id": id, "name": name, "spec": spec, "attempt": 0, "created": now()}
+    return head | {"digest": digest, "counts": counts, "provenance": provenance}
+
+
 @contextmanager
 def drafted(store: Store, kind: str, id: str) -> Iterator[Draft]:
     """A draft that is thrown away where making it fails."""

@@ -31,7 +31,7 @@ from evaluand.provenance import provenance
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.run import Run
-from evaluand.store import FORMAT, Store, check_name, drafted, exists, now, resolve
+from evaluand.store import Store, at_once, check_name, drafted, exists, resolve
 from evaluand.verdict import is_shown, printable, same, verdict
 from evaluand.work import Receipt
 
@@ -217,7 +217,7 @@ def compare(
     store = _one_store(evaluations)
     if labels is not None:
         _check_labels(labels, len(evaluations))
-    measures = measures_of(evaluations, scorers, metrics, missing, declared)
+    measures = _compared(evaluations, scorers, metrics, missing, declared)
     spec = {
         "method": METHOD,
         "evaluations": [e.digest for e in evaluations],
@@ -297,7 +297,7 @@ def _evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
     return [Evaluation(store, e) for e in found]
 
 
-def measures_of(
+def _compared(
     evaluations: Sequence[Evaluation],
     scorers: str | Sequence[str] | None,
     metrics: str | Metric | Measure | Sequence[str | Metric | Measure] | None,
@@ -429,20 +429,10 @@ def _make(
     with drafted(store, "comparisons", id) as draft:
         for table, batch in batches.items():
             draft.append(table, batch)
-        draft.seal(
-            {
-                "format": FORMAT,
-                "kind": "comparisons",
-                "id": id,
-                "name": name,
-                "spec": spec,
-                "attempt": 0,
-                "created": now(),
-                "digest": tables_digest(batch.to_pylist() for batch in batches.values()),
-                "counts": {table: batch.num_rows for table, batch in batches.items()},
-                "provenance": origin | {"evaluations": [e.id for e in evaluations]},
-            }
-        )
+        digest = tables_digest(batch.to_pylist() for batch in batches.values())
+        counts = {table: batch.num_rows for table, batch in batches.items()}
+        made_from = origin | {"evaluations": [e.id for e in evaluations]}
+        draft.seal(at_once("comparisons", id, spec, name, digest=digest, counts=counts, provenance=made_from))
 
 
 def tables_digest(tables: Iterable[list[dict[str, Any]]]) -> str:

@@ -200,7 +200,7 @@ def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], 
     heads = _heads(["Task"], bounded, skipped)
     bodies = []
     for key, label in labels.items():
-        mine = [row for row in rows if (row["scorer"], row["signature"]) == key]
+        mine = _of(rows, key)
         if not mine:
             continue
         form = _form(facts, key)
@@ -222,9 +222,9 @@ def _counts_table(facts: Facts) -> str:
     for entry in facts["tasks"]:
         graded = (entry["evaluation"] or {"counts": {}})["counts"]
         for what, counts in [("calls", entry["run"]["counts"]), *((f"scores of {s}", c) for s, c in graded.items())]:
-            numbers_ = "".join(f"<td>{counts.get(status, 0):,}</td>" for status in statuses)
+            cells = "".join(f"<td>{counts.get(status, 0):,}</td>" for status in statuses)
             lines.append(
-                f'<tr><th scope="row">{_name(entry["task"])}</th><td class="text">{_text(what)}</td>{numbers_}</tr>'
+                f'<tr><th scope="row">{_name(entry["task"])}</th><td class="text">{_text(what)}</td>{cells}</tr>'
             )
     heads = _th("Task", "text") + _th("what", "text") + "".join(map(_th, statuses))
     return _table("Rows by status; no metric has been computed", heads, f"<tbody>{''.join(lines)}</tbody>")
@@ -267,7 +267,7 @@ def _charts(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     for key, label in labels.items():
         if key in counts:  # a number of rows, and shown as a table
             continue
-        rows = [r for r in facts["metrics"] if not r["by"] and (r["scorer"], r["signature"]) == key]
+        rows = [row for row in _of(facts["metrics"], key) if not row["by"]]
         dots = [(_name(r["task"]) + _target(r), [_dot(r, tasks.index(r["task"]))]) for r in rows]
         figures.append(_plot(f"{escape(label)} by task", "Task", dots, _form(facts, key)))
     figures += _histograms(facts["scores"], tasks)
@@ -310,7 +310,7 @@ def _groups(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     parts = []
     rows = [row for row in facts["metrics"] if row["by"]]
     for key, label in labels.items():
-        mine = [row for row in rows if (row["scorer"], row["signature"]) == key]
+        mine = _of(rows, key)
         for names in dict.fromkeys(tuple(row["by"]) for row in mine):
             group = [row for row in mine if tuple(row["by"]) == names]
             parts.append(_grouping(f"{escape(label)} by {_text(', '.join(names), _CELL)}", names, group, facts, key))
@@ -333,11 +333,6 @@ def _grouping(caption: str, names: Sequence[str], rows: Sequence[Facts], facts: 
     ]
     form = _form(facts, key)
     legend = "".join(f"<li>{charts.key(tasks.index(t))}{_name(t)}</li>" for t in dict.fromkeys(r["task"] for r in rows))
-    more = (
-        f'<p class="note">The first {_CHARTED_GROUPS} of {len(lines):,} groups.</p>'
-        if len(lines) > len(charted)
-        else ""
-    )
     skipped, bounded = any(r["n_skipped"] for r in rows), any(r["worst"] != r["best"] for r in rows)
     body = "".join(
         "<tr>"
@@ -346,19 +341,18 @@ def _grouping(caption: str, names: Sequence[str], rows: Sequence[Facts], facts: 
         for row in rows[:_LISTED_GROUPS]
     )
     heads = _heads([*names, "task"], bounded, skipped, sortable=True)
-    cut = (
-        f'<p class="note">The first {_LISTED_GROUPS:,} of {len(rows):,} lines.</p>'
-        if len(rows) > _LISTED_GROUPS
-        else ""
-    )
     return (
         f"<h3>{caption}</h3>\n"
         + (f'<ul class="legend">{legend}</ul>' if several else "")
         + _plot(f"{caption}, chart", ", ".join(names), dots, None if several else form)
-        + more
+        + _cut(_CHARTED_GROUPS, len(lines), "groups")
         + _table(f"{caption}, numbers", heads, f"<tbody>{body}</tbody>", "sortable")
-        + cut
+        + _cut(_LISTED_GROUPS, len(rows), "lines")
     )
+
+
+def _cut(shown: int, total: int, what: str) -> str:
+    return f'<p class="note">The first {shown:,} of {total:,} {what}.</p>' if total > shown else ""
 
 
 def _group_name(value: Any) -> str:
@@ -626,14 +620,17 @@ def _little(column: array[Any]) -> bytes:
 
 def _signature(facts: Facts, key: tuple[str, str]) -> str:
     """A metric's signature, and what its intervals go by where rows are not independent."""
-    rows = (row for row in facts["metrics"] if not row["by"] and (row["scorer"], row["signature"]) == key)
-    clusters = clusters_text(rows)
+    clusters = clusters_text(row for row in _of(facts["metrics"], key) if not row["by"])
     return f"{key[1]}, by {clusters}" if clusters else key[1]
 
 
 def _form(facts: Facts, key: tuple[str, str]) -> str:
-    rows = (row for row in facts["metrics"] if (row["scorer"], row["signature"]) == key)
-    return number_format(row[n] for row in rows for n in _NUMBERS)
+    return number_format(row[n] for row in _of(facts["metrics"], key) for n in _NUMBERS)
+
+
+def _of(rows: Iterable[Facts], key: tuple[str, str]) -> list[Facts]:
+    """The values of one metric, by its scorer and signature."""
+    return [row for row in rows if (row["scorer"], row["signature"]) == key]
 
 
 def _shown(value: float | None, form: str | None) -> str:

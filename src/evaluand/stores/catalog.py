@@ -52,11 +52,6 @@ class Catalog:
             found = db.execute(query + " ORDER BY created DESC, id", (kind,) if kind else ()).fetchall()
         return [dict(zip(_COLUMNS, row, strict=True)) for row in found]
 
-    def rebuild(self) -> None:
-        """Forgets everything and reads the manifests again."""
-        (self._root / "catalog.db").unlink(missing_ok=True)
-        self.entries()
-
     def _sync(self, db: sqlite3.Connection) -> None:
         known = {(kind, id): status for kind, id, status in db.execute("SELECT kind, id, status FROM artifact")}
         on_disk = {(kind, id) for kind in KINDS for id in _folders(self._root / kind)}
