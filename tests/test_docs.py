@@ -67,6 +67,30 @@ def test_the_command_of_the_how_to_shows_what_it_says(tmp_path: Path) -> None:
     assert shown in (ROOT / document).read_text()
 
 
+def test_the_how_to_on_predictions_runs_from_beginning_to_end(tmp_path: Path) -> None:
+    document = "docs/howto/predictions.md"
+    for name, text in zip(("truth.csv", "mine.csv"), blocks(document, "csv"), strict=True):
+        (tmp_path / name).write_text(text)
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    commands, code = "".join(blocks(document, "sh")), blocks(document, "python")[0]
+    done = subprocess.run(["bash", "-euc", commands], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    told = (ROOT / document).read_text()
+    [run] = re.findall(r"^run (\w{4})\w* (\(mine\) over 3 examples: 3 completed)$", done.stdout, flags=re.MULTILINE)
+    assert f"    run {run[0]}… {run[1]}\n" in told
+    table = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert table.stdout.split() == ["mean", "count", "truth", "negative", "0.75", "4", "positive", "0.75", "4"]
+
+
+def test_the_scorer_of_the_contributors_guide_does_what_it_says(tmp_path: Path) -> None:
+    [code] = blocks("CONTRIBUTING.md", "python")
+    (tmp_path / "same_length.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, "-m", "doctest", "-v", "same_length.py"], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
+
+
 def test_the_experiment_of_the_how_to_on_views_runs(tmp_path: Path) -> None:
     document = "docs/howto/views.md"
     for name, language in (("experiment.yaml", "yaml"), ("questions.jsonl", "json")):
@@ -231,6 +255,10 @@ def test_the_guide_shows_what_runs(tmp_path: Path) -> None:
         **{(task, "accuracy"): value for task, value in (("mine", 1), ("theirs", 0), ("bot", 0))},
         **{(task, "mean"): 0.5 for task in ("mine", "theirs", "bot")},
     }
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for command, code in zip("".join(blocks(guide, "sh")).splitlines(), (0, 3), strict=True):  # two rows show nothing
+        done = subprocess.run(["bash", "-euc", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+        assert done.returncode == code, done.stderr
 
 
 DOCUMENTS = sorted(str(path.relative_to(ROOT)) for pattern in ("*.md", "docs/**/*.md") for path in ROOT.glob(pattern))
