@@ -247,6 +247,15 @@ def test_names_of_rows_may_be_text(files: Files) -> None:
     assert files.score("d3mIndex,label\na,1\nb,2\n", "d3mIndex,label\nb,2\na,3\n").rows[0].value == 0.5
 
 
+def test_an_index_may_be_any_number_of_64_bits_and_a_longer_one_is_a_name(files: Files) -> None:
+    for first, second in ((2**63 - 1, -(2**63)), (2**63, 10**30)):
+        text = f"d3mIndex,label\n{first},cat\n{second},dog\n"
+        assert files.score(text, text).rows[0].value == 1.0
+        assert files.score(text, text.replace("cat", '"cat"')).rows[0].value == 1.0
+    [code] = {code for code, _, _ in files.faults(f"{RIGHT}{2**63},cat\n")}
+    assert code == "index_type"
+
+
 def test_what_the_judge_refuses_is_told_by_its_line(files: Files) -> None:
     truth = "d3mIndex,label\n0,1\n0,2\n1,\n"
     problem = {"targets": ["label"], "sub": "multiLabel"}
