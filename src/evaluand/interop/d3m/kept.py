@@ -17,7 +17,8 @@ from evaluand.dataset import Dataset
 from evaluand.errors import SpecError
 from evaluand.experiment import Experiment, Results
 from evaluand.fingerprint import Identity
-from evaluand.interop.d3m.predictions import CONFIDENCE, RANK, Form
+from evaluand.interop.d3m.form import Form
+from evaluand.interop.d3m.predictions import CONFIDENCE, RANK
 from evaluand.metric import Metric
 from evaluand.scoring import Reads
 from evaluand.store import Store
