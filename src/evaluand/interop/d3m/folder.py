@@ -175,7 +175,9 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
         return None, findings
     having = [dataset.id for dataset in problem.datasets if dataset.targets]
     if len(having) > 1:
-        told = f"targets of several datasets ({', '.join(having)}) cannot be scored: nothing says whose rows predictions are"
+        told = (
+            f"has targets of several ({', '.join(having)}); they cannot be scored: nothing says whose predictions are"
+        )
         findings.note(f"{shown(document, root)}: inputs.data", "several_datasets", told)
     found = _datasets(problem, document, root, findings)
     tables: dict[int, pa.Table] = {}

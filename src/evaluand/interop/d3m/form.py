@@ -57,11 +57,8 @@ def form_of(problem: Problem, resource: Resource) -> Form:
     return _made(problem, index, key, declared, several="multiIndex" in resource.index[0].roles)
 
 
-def guessed_form(problem: Problem, header: Sequence[str], kinds: Mapping[str, str]) -> Form | None:
-    """What files are made of, by the header of one with the truth; None where no column can be the index.
-
-    Args:
-        kinds: the types of columns of the index, as far as they are known.
+def guessed_form(problem: Problem, header: Sequence[str]) -> Form | None:
+    """What files are made of, by the header of one with the truth, all of whose index is text; None without an index.
 
     Raises:
         SpecError: no dataset has targets, or several have.
@@ -74,7 +71,7 @@ def guessed_form(problem: Problem, header: Sequence[str], kinds: Mapping[str, st
     beside = [name for name in others if name not in index]
     if _OF_BOXES in _metrics(problem) and beside:
         index.append("image" if "image" in beside else beside[0])
-    return _made(problem, tuple(index), index[-1], kinds, several=False)
+    return _made(problem, tuple(index), index[-1], {}, several=False)
 
 
 def predicted(problem: Problem) -> tuple[Target, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -152,19 +152,17 @@ def _guessed(problem: Problem, path: Path, findings: Findings) -> tuple[Form | N
     except DataError as error:
         findings.faults += error.faults
         return None, None
-    form = guessed_form(problem, header, dict.fromkeys(header, "integer"))
-    if form is None:
+    plain = guessed_form(problem, header)
+    if plain is None:
         findings.fault(str(path), "missing_column", "no column names the rows; there must be d3mIndex or such")
         return None, None
-    truth = read_at_once(path, form)
+    numbered = replace(plain, index_types=dict.fromkeys(plain.index, "integer"))
+    truth = read_at_once(path, numbered)
     if truth is not None:
-        return form, truth
-    plain = guessed_form(problem, header, {})
-    assert plain is not None
+        return numbered, truth
     as_text = read_truth(path, plain, Findings())
-    kinds = {name: "integer" for name in plain.index if as_text and _all_whole(as_text.table.column(name))}
-    form = guessed_form(problem, header, kinds)
-    assert form is not None
+    whole = {name for name in plain.index if as_text and _all_whole(as_text.table.column(name))}
+    form = replace(plain, index_types={name: "integer" if name in whole else "text" for name in plain.index})
     return form, read_truth(path, form, findings)
 
 
