@@ -37,7 +37,9 @@ def test_texts_become_values_and_an_empty_one_is_none(type: str, texts: list[str
     ("type", "text", "message"),
     [
         ("integer", "1.5", "'1.5' is no whole number"),
-        ("integer", "12345678901234567890", "is no whole number"),
+        ("integer", str(2**63), "'9223372036854775808' is beyond 64 bits"),
+        ("integer", str(-(2**63) - 1), "'-9223372036854775809' is beyond 64 bits"),
+        ("integer", "12345678901234567890.0", "'12345678901234567890' is beyond 64 bits"),
         ("real", "one", "'one' is no number"),
         ("boolean", "maybe", "'maybe' is neither true nor false"),
         ("vector", "1,,2", "'1,,2' is no list of numbers"),
@@ -63,6 +65,12 @@ def test_times_are_times_only_where_all_are_in_isos_form() -> None:
 
 def test_whole_numbers_written_as_reals_are_counted() -> None:
     assert written_as_real(pa.array(["1.0", "2", "3.", "x", None])) == 2
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1)))
+def test_whole_numbers_of_64_bits_come_back_however_they_are_written(numbers: list[int]) -> None:
+    for form in ("{}", "{:+}", "{:025}", "{}.0"):
+        assert read([form.format(n) for n in numbers], "integer") == (numbers, [])
 
 
 @given(st.lists(st.one_of(st.none(), st.floats(allow_nan=False)), max_size=20))

@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 from evaluand.dataset import Dataset
 from evaluand.errors import DataError, SpecError
 from evaluand.interop.d3m.dataset import dataset_document, examine_dataset, read_dataset, write_dataset
-from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, open_folder, write_folder
+from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, open_folder
 from evaluand.interop.d3m.splits import Keys, read_splits, write_splits
+from evaluand.interop.d3m.writing import write_folder
 from evaluand.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
 from evaluand.split import Folds, Split
 
@@ -484,7 +485,7 @@ def test_no_problem_and_several_are_refused(made: Made, tmp_path: Path) -> None:
     made.write()
     with pytest.raises(SpecError, match=r"there are 2 problems: p/p_problem, q/p_problem; name the folder of one"):
         open_folder(tmp_path)
-    with pytest.raises(DataError, match="no such folder"):
+    with pytest.raises(DataError, match="no such file or folder"):
         open_folder(tmp_path / "none")
 
 
@@ -565,7 +566,7 @@ def test_texts_of_any_arrow_type_are_written_and_nested_columns_are_refused(tmp_
 def test_a_folder_is_not_written_over_another(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
     data = Dataset.from_rows([{"x": 1, "y": 2}], input="x", expected="y")
-    with pytest.raises(SpecError, match="is not empty; give a new folder"):
+    with pytest.raises(SpecError, match="is there already; give a new folder"):
         write_folder(tmp_path, WRITTEN, data)
     ranked = replace(WRITTEN, criteria=(Criterion(metric="hits_at_k"),))
     with pytest.raises(DataError, match="schema 3 has no hits_at_k"):
@@ -600,3 +601,121 @@ def test_commands_show_and_check(made: Made, tmp_path: Path) -> None:
     assert result.exit_code == 1
     assert "inputs.data[0].targets[0].colIndex: is 2, but" in result.stdout
     assert "[column_mismatch]\n1 fault\n" in result.stdout
+
+
+def test_a_folder_is_written_over_another_only_when_that_is_asked_for(tmp_path: Path) -> None:
+    data = Dataset.from_rows([{"x": i, "y": i} for i in range(10)], input="x", expected="y")
+    place = tmp_path / "new" / "w"
+    nested = replace(WRITTEN, division=Division(test=0.3, stratified=False, file="sub/splits.csv"))
+    folder = write_folder(place, nested, data)
+    assert folder.folds().count == 1
+    assert (place / "w_problem" / "sub" / "splits.csv").is_file()
+    folder.predictions_path.write_text("mine")
+    before = folder.document.read_bytes()
+    with pytest.raises(SpecError, match="is there already; give a new folder, or overwrite=True"):
+        write_folder(place, replace(nested, id="other"), data)
+    assert folder.document.read_bytes() == before
+    assert write_folder(place, replace(nested, id="other"), data, overwrite=True).problem.id == "other"
+    assert folder.predictions_path.read_text() == "mine"
+    assert [path.name for path in place.parent.iterdir()] == ["w"]
+
+
+def test_a_folder_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    data = Dataset.from_rows([{"x": i, "y": i} for i in range(10)], input="x", expected="y")
+    itself = replace(WRITTEN, division=Division(test=0.3, stratified=False, file="./PROBLEMDOC.json"))
+    with pytest.raises(SpecError, match="is the problem's own document"):
+        write_folder(tmp_path / "w", itself, data)
+    with pytest.raises(SpecError, match="no column"):
+        write_folder(tmp_path / "w", WRITTEN, Dataset.from_rows([{"x": 1}], input="x"))
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_is_never_written_through_a_link(tmp_path: Path) -> None:
+    data = Dataset.from_rows([{"x": i, "y": i} for i in range(10)], input="x", expected="y")
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (tmp_path / "w").mkdir()
+    (tmp_path / "w" / "w_problem").symlink_to(outside)
+    with pytest.raises(DataError, match="leads out of") as error:
+        write_folder(tmp_path / "w", WRITTEN, data, overwrite=True)
+    assert error.value.codes == ("unsafe_path",)
+    assert [*outside.iterdir()] == []
+
+
+# Links
+
+
+def moved_out(path: Path, place: Path) -> None:
+    """Puts a file or folder elsewhere, and a link in its stead."""
+    place.mkdir(exist_ok=True)
+    path.rename(place / path.name)
+    path.symlink_to(place / path.name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "p_dataset",
+        "p_problem",
+        "p_dataset/datasetDoc.json",
+        "p_problem/problemDoc.json",
+        "p_problem/dataSplits.csv",
+        "p_dataset/tables",
+        "p_dataset/tables/learningData.csv",
+    ],
+)
+def test_a_link_that_leads_out_of_the_folder_is_refused_in_one_sentence(made: Made, tmp_path: Path, name: str) -> None:
+    root = made.write()
+    moved_out(root / name, tmp_path / "outside")
+    with pytest.raises(DataError, match="leads out of") as error:
+        open_folder(root)
+    assert [fault.code for fault in error.value.faults] == ["unsafe_path"]
+
+
+def test_files_of_the_truth_and_the_solution_are_in_the_folder_whatever_links_there_are(
+    made: Made, tmp_path: Path
+) -> None:
+    root, outside = made.write(), tmp_path / "outside"
+    (outside / "p_solution").mkdir(parents=True)
+    (outside / "targets.csv").write_text("d3mIndex,label\n")
+    (root / "p_solution").symlink_to(outside / "p_solution")
+    (root / "targets.csv").symlink_to(outside / "targets.csv")
+    folder = open_folder(root)
+    for name in ("truth_path", "solution", "predictions_path", "scores_path"):
+        with pytest.raises(DataError, match="leads out of") as error:
+            getattr(folder, name)
+        assert error.value.codes == ("unsafe_path",)
+    (root / "p_solution").unlink()
+    (root / "p_solution").mkdir()
+    (root / "p_solution" / "predictions.csv").symlink_to(outside / "nothing.csv")
+    with pytest.raises(DataError, match="leads out of"):
+        _ = folder.predictions_path
+
+
+def test_links_within_the_folder_and_to_it_are_followed(made: Made, tmp_path: Path) -> None:
+    root = made.write()
+    moved_out(root / "p_dataset" / "tables" / "learningData.csv", root / "p_dataset" / "kept")
+    (tmp_path / "link").symlink_to(root)
+    assert len(open_folder(tmp_path / "link").dataset()) == 4
+
+
+@pytest.mark.parametrize("way", [".", "problemDoc.json", "../p_problem"])
+def test_a_problem_is_found_from_within_its_folder(made: Made, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(made.write() / "p_problem")
+    assert len(open_folder(way).dataset()) == 4
+
+
+# Several datasets
+
+
+def test_of_several_datasets_the_one_with_targets_is_the_main_one(made: Made) -> None:
+    other = copy.deepcopy(DATASET)
+    other["about"]["datasetID"] = "other"
+    (made.root / "other" / "tables").mkdir(parents=True)
+    (made.root / "other" / "tables" / "learningData.csv").write_text("d3mIndex,image,code,label\n7,x.png,1,no\n")
+    (made.root / "other" / "datasetDoc.json").write_text(json.dumps(other))
+    made.problem["inputs"]["data"].insert(0, {"datasetID": "other", "targets": []})
+    folder = made.opened()
+    assert [example.id for example in folder.dataset()] == ["10", "11", "12", "13"]
+    assert [example.id for example in folder.dataset(0)] == ["7"]
+    assert folder.folds().numbers.tolist() == [[-1, 0, -1, 0]]

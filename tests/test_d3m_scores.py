@@ -22,10 +22,11 @@ from sklearn.metrics import f1_score, hamming_loss, mean_absolute_error, root_me
 from evaluand.comparison import compare
 from evaluand.dataset import Dataset
 from evaluand.errors import DataError, SpecError, TaskError
-from evaluand.interop.d3m.folder import open_folder, write_folder
+from evaluand.interop.d3m.folder import open_folder
 from evaluand.interop.d3m.predictions import CellFault
 from evaluand.interop.d3m.scores import Scores, score
 from evaluand.interop.d3m.solving import solve
+from evaluand.interop.d3m.writing import write_folder
 from evaluand.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
 from evaluand.split import Folds
 from evaluand.store import MemoryStore
@@ -247,6 +248,15 @@ def test_names_of_rows_may_be_text(files: Files) -> None:
     assert files.score("d3mIndex,label\na,1\nb,2\n", "d3mIndex,label\nb,2\na,3\n").rows[0].value == 0.5
 
 
+def test_an_index_may_be_any_number_of_64_bits_and_a_longer_one_is_a_name(files: Files) -> None:
+    for first, second in ((2**63 - 1, -(2**63)), (2**63, 10**30)):
+        text = f"d3mIndex,label\n{first},cat\n{second},dog\n"
+        assert files.score(text, text).rows[0].value == 1.0
+        assert files.score(text, text.replace("cat", '"cat"')).rows[0].value == 1.0
+    [code] = {code for code, _, _ in files.faults(f"{RIGHT}{2**63},cat\n")}
+    assert code == "index_type"
+
+
 def test_what_the_judge_refuses_is_told_by_its_line(files: Files) -> None:
     truth = "d3mIndex,label\n0,1\n0,2\n1,\n"
     problem = {"targets": ["label"], "sub": "multiLabel"}
@@ -392,6 +402,73 @@ def test_a_file_of_targets_goes_before_the_learning_table(tmp_path: Path) -> Non
     with pytest.raises(DataError) as error:
         score(folder)
     assert [fault.code for fault in error.value.faults] == ["missing_row"]
+
+
+def two_datasets(place: Path, *targets: str) -> Path:
+    """Two tables of the same index, of which the second has the labels of the first turned round."""
+    names, rows = ("first", "second"), range(4)
+    for name in names:
+        (place / name / "tables").mkdir(parents=True)
+        kinds = ["integer", "categorical"]
+        columns = [
+            {"colIndex": i, "colName": c, "colType": kinds[i], "role": [role]}
+            for i, (c, role) in enumerate([("d3mIndex", "index"), ("label", "suggestedTarget")])
+        ]
+        resource = {"resID": "0", "resPath": "tables/learningData.csv", "resType": "table", "resFormat": ["text/csv"]}
+        about = {"datasetID": name, "datasetName": name, "datasetSchemaVersion": "3.1.1"}
+        told = {"about": about, "dataResources": [{**resource, "columns": columns}]}
+        (place / name / "datasetDoc.json").write_text(json.dumps(told))
+        label = {"first": "yes", "second": "no"}[name]
+        text = "d3mIndex,label\n" + "".join(f"{row},{label}\n" for row in rows)
+        (place / name / "tables" / "learningData.csv").write_text(text)
+    problem = document("accuracy")
+    target = {"targetIndex": 0, "resID": "0", "colIndex": 1, "colName": "label"}
+    problem["inputs"]["data"] = [{"datasetID": n, "targets": [target] if n in targets else []} for n in names]
+    del problem["inputs"]["dataSplits"]
+    (place / "problemDoc.json").write_text(json.dumps(problem))
+    (place / "predictions.csv").write_text("d3mIndex,label\n0,no\n1,no\n2,no\n3,yes\n")
+    return place
+
+
+@pytest.mark.parametrize(("name", "value"), [("first", 0.25), ("second", 0.75)])
+def test_of_two_datasets_the_one_with_targets_is_scored(tmp_path: Path, name: str, value: float) -> None:
+    place = two_datasets(tmp_path, name)
+    assert [row.value for row in score(place).rows] == [value]
+    assert [row.value for row in score(place / "problemDoc.json", (), place / name).rows] == [value]
+
+
+def test_targets_of_two_datasets_are_refused_by_their_names(tmp_path: Path) -> None:
+    place = two_datasets(tmp_path, "first", "second")
+    for given in ((place,), (place / "problemDoc.json", (), place / "first")):
+        with pytest.raises(SpecError, match=r"has targets in 2 datasets \(first, second\)"):
+            score(*given)
+    assert "does not say whose rows" in Commands(tmp_path).refused("score", place)
+    assert "first, second" in Commands(tmp_path).done("problem", "check", place)
+
+
+def test_a_problem_without_any_target_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpecError, match="has no target"):
+        score(two_datasets(tmp_path))
+
+
+def test_links_are_refused_but_those_that_people_name_themselves(
+    files: Files, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    files.score(TRUTH, RIGHT)
+    files.predictions.rename(outside / "predictions.csv")
+    files.predictions.symlink_to(outside / "predictions.csv")
+    assert score(files.problem, files.predictions, files.truth).rows[0].value == 0.75
+    with pytest.raises(DataError, match="leads out of") as error:
+        score(files.problem, (), files.truth)
+    assert error.value.codes == ("unsafe_path",)
+    place = two_datasets(tmp_path / "two", "first")
+    table = place / "first" / "tables" / "learningData.csv"
+    table.rename(outside / "learningData.csv")
+    table.symlink_to(outside / "learningData.csv")
+    with pytest.raises(DataError, match="leads out of") as error:
+        score(place / "problemDoc.json", place / "predictions.csv", place / "first")
+    assert error.value.codes == ("unsafe_path",)
 
 
 # scores.csv and the whole table

@@ -23,7 +23,7 @@ from evaluand.disparity import DisparityRow, Kind, kinds_of
 from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.experiment import Experiment, Results
 from evaluand.fairness import Criterion, measures_of
-from evaluand.fingerprint import Identity
+from evaluand.given import GivenTask
 from evaluand.groups import MetricRow
 from evaluand.labels import coded, contents
 from evaluand.metric import CLUSTER, VALUE, WEIGHT, Metric
@@ -33,8 +33,6 @@ from evaluand.roles import Roles
 from evaluand.rows import INDEX, SHARD_ROWS
 from evaluand.scorer import Scorer
 from evaluand.store import Store
-from evaluand.task import Request, Task
-from evaluand.trace import TaskSpan
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -179,9 +177,8 @@ class ArrayEvaluation:
             {'completed': 3}
         """
         columns = self.columns
-        experiment = Experiment(
-            name, columns.dataset(), {TASK: _Given(columns)}, {SCORER: columns.scorer}, list(self.measures)
-        )
+        given = GivenTask(TASK, {(0, row): ids.encode(output) for row, output in enumerate(columns.outputs())})
+        experiment = Experiment(name, columns.dataset(), {TASK: given}, {SCORER: columns.scorer}, list(self.measures))
         return experiment.run(store)
 
     def __str__(self) -> str:
@@ -327,35 +324,6 @@ class _Columns:
         sure = self.confidence.to_pylist() if self.scores is None else map(_by_text, self.scores.to_pylist())
         pairs = zip(predictions, sure, strict=True)
         return ({"prediction": p, "confidence": c} if p is not None else None for p, c in pairs)
-
-
-class _Given(Task[Any, Any]):
-    """Predictions that are there already."""
-
-    def __init__(self, columns: _Columns) -> None:
-        self._outputs = [ids.encode(output) for output in columns.outputs()]
-
-    @property
-    def name(self) -> str:
-        return TASK
-
-    @property
-    def is_async(self) -> bool:
-        """Looking up waits for nothing."""
-        return True
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return ("index",)
-
-    def identify(self) -> Identity:
-        return Identity({"kind": "given", "outputs": ids.digest_of_digests(map(ids.digest, self._outputs)).hex()})
-
-    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
-        return ids.decode(self._outputs[input])
-
-    async def call(self, request: Request) -> Any:
-        return ids.decode(self._outputs[request.index])
 
 
 _JSON = pa.json_(pa.string())

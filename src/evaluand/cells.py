@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 
 TYPES: Final = ("integer", "real", "boolean", "text", "time", "vector")
 
-_WHOLE: Final = r"^\s*[+-]?[0-9]{1,18}(\.0*)?\s*$"
-_PLAIN: Final = r"^\s*[+-]?[0-9]{1,18}\s*$"
+_WHOLE: Final = r"^\s*[+-]?[0-9]+(\.0*)?\s*$"
+_PLAIN: Final = r"^\s*[+-]?[0-9]+\s*$"
 _REAL: Final = (
     r"^\s*[+-]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?|[iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])\s*$"
 )
@@ -31,6 +31,7 @@ _WRONG: Final = {
     "boolean": "is neither true nor false",
     "vector": "is no list of numbers such as 10,11,100,100",
 }
+_TOO_LARGE: Final = "is beyond 64 bits; a column of such numbers has to be declared as text"
 
 
 def typed(texts: pa.Array, type: str, wrong: Callable[[int, str], None]) -> pa.Array:
@@ -57,14 +58,14 @@ def typed(texts: pa.Array, type: str, wrong: Callable[[int, str], None]) -> pa.A
         return _times(texts)
     if type == "boolean":
         true, false = pc.match_substring_regex(texts, _TRUE), pc.match_substring_regex(texts, _FALSE)
-        _tell(texts, pc.or_(true, false), type, wrong)
+        _tell(texts, pc.or_(true, false), _WRONG[type], wrong)
         return pc.if_else(pc.or_(true, false), true, pa.scalar(None, pa.bool_()))
     good = pc.match_substring_regex(texts, {"integer": _WHOLE, "real": _REAL, "vector": _VECTOR}[type])
-    _tell(texts, good, type, wrong)
+    _tell(texts, good, _WRONG[type], wrong)
     kept = pc.utf8_trim_whitespace(pc.if_else(good, texts, pa.scalar(None, pa.string())))
     kept = pc.utf8_ltrim(kept, "+")
     if type == "integer":
-        return pc.replace_substring_regex(kept, r"\.0*$", "").cast(pa.int64())
+        return _integers(pc.replace_substring_regex(kept, r"\.0*$", ""), wrong)
     return kept.cast(pa.float64()) if type == "real" else _vectors(kept)
 
 
@@ -74,10 +75,20 @@ def written_as_real(texts: pa.Array) -> int:
     return int(pc.sum(pc.and_not(whole, plain)).as_py() or 0)
 
 
-def _tell(texts: pa.Array, good: pa.Array, type: str, wrong: Callable[[int, str], None]) -> None:
+def _integers(texts: pa.Array, wrong: Callable[[int, str], None]) -> pa.Array:
+    """Texts of digits as 64-bit numbers."""
+    digits = pc.utf8_ltrim(texts, "-0")
+    length = pc.utf8_length(digits)
+    most = pc.if_else(pc.starts_with(texts, "-"), str(2**63), str(2**63 - 1))
+    fits = pc.or_(pc.less(length, 19), pc.and_(pc.equal(length, 19), pc.less_equal(digits, most)))
+    _tell(texts, fits, _TOO_LARGE, wrong)
+    return pc.if_else(fits, texts, pa.scalar(None, pa.string())).cast(pa.int64())
+
+
+def _tell(texts: pa.Array, good: pa.Array, message: str, wrong: Callable[[int, str], None]) -> None:
     rows = np.flatnonzero(pc.invert(pc.fill_null(good, True)).to_numpy(zero_copy_only=False))
     for row in rows.tolist():
-        wrong(row, f"{texts[row].as_py()[:60]!r} {_WRONG[type]}")
+        wrong(row, f"{texts[row].as_py()[:60]!r} {message}")
 
 
 def _times(texts: pa.Array) -> pa.Array:

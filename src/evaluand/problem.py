@@ -302,6 +302,11 @@ class Problem:
         """The targets of all datasets."""
         return tuple(target for dataset in self.datasets for target in dataset.targets)
 
+    @property
+    def main(self) -> int:
+        """The place of the dataset whose rows are split and predicted: the first that has targets."""
+        return next((place for place, dataset in enumerate(self.datasets) if dataset.targets), 0)
+
     def _faults(self) -> Iterator[Fault]:
         if not self.id:
             yield Fault("id", "is empty; give the problem a name of its own", code="empty")

@@ -21,7 +21,7 @@ from evaluand.cells import typed, written_as_real
 from evaluand.dataset import Dataset
 from evaluand.errors import DataError, SpecError
 from evaluand.interop.d3m.names import COLUMN_TYPES
-from evaluand.interop.d3m.reading import Findings, Node, dump, load, version_of
+from evaluand.interop.d3m.reading import Findings, Node, dump, load, replacing, version_of
 from evaluand.problem import TargetDataset
 from evaluand.registry import nearest
 from evaluand.source import Source, open_texts
@@ -568,7 +568,8 @@ def write_csv(table: pa.Table, path: str | os.PathLike[str]) -> None:
     quoted = any(pc.any(pc.match_substring_regex(text, r'^$|[",\r\n]')).as_py() for text in texts)
     headed = any(character in name for name in table.column_names for character in ',"\r\n')
     styles = {True: "needed", False: "none"}
-    csv.write_csv(table, path, csv.WriteOptions(quoting_style=styles[quoted], quoting_header=styles[headed]))
+    with replacing(path) as draft:
+        csv.write_csv(table, draft, csv.WriteOptions(quoting_style=styles[quoted], quoting_header=styles[headed]))
 
 
 def described(schema: pa.Schema) -> Iterator[tuple[str, str]]:

@@ -16,13 +16,12 @@ from evaluand.aggregation import Measure
 from evaluand.dataset import Dataset
 from evaluand.errors import SpecError
 from evaluand.experiment import Experiment, Results
-from evaluand.fingerprint import Identity
-from evaluand.interop.d3m.predictions import CONFIDENCE, RANK, Form
+from evaluand.given import GivenTask
+from evaluand.interop.d3m.form import Form
+from evaluand.interop.d3m.predictions import CONFIDENCE, RANK
 from evaluand.metric import Metric
 from evaluand.scoring import Reads
 from evaluand.store import Store
-from evaluand.task import Request, Task
-from evaluand.trace import TaskSpan
 
 TASK: Final = "predictions"
 _SCORER: Final = "prediction"
@@ -49,7 +48,7 @@ class Rows:
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
         return Dataset.from_rows(records, name=name, id=self.form.key, input=self.form.key, expected=expected)
 
-    def task(self) -> Task[Any, Any]:
+    def task(self) -> GivenTask:
         places = {key: place for place, key in enumerate(self.keys)}
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
@@ -60,7 +59,7 @@ class Rows:
                 of_targets = found.get(key) or {target: [] for target in self.form.targets}  # an image without boxes
                 outputs[place] = ids.encode(of_targets if len(of_targets) > 1 else next(iter(of_targets.values())))
                 folds[place] = fold
-        return _Filed(outputs, folds if len({fold for _, fold, _, _ in self.parts}) > 1 else {})
+        return GivenTask(TASK, outputs, folds if len({fold for _, fold, _, _ in self.parts}) > 1 else {})
 
 
 def keep(
@@ -72,46 +71,6 @@ def keep(
     given = {TASK: rows.task()}
     experiment = Experiment(name, rows.dataset(None), given, scorers, measures, origin=dict(origin))
     return experiment.run(store)
-
-
-class _Filed(Task[Any, Any]):
-    """Predictions of files, by repeat and place of the example."""
-
-    def __init__(self, outputs: Mapping[tuple[int, int], bytes], folds: Mapping[tuple[int, int], int]) -> None:
-        self._outputs, self._folds = outputs, folds
-
-    @property
-    def name(self) -> str:
-        return TASK
-
-    @property
-    def is_async(self) -> bool:
-        """Looking up waits for nothing."""
-        return True
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        return ("index",)
-
-    @property
-    def replications(self) -> int:
-        return 1 + max(repeat for repeat, _ in self._outputs)
-
-    def identify(self) -> Identity:
-        told = (ids.digest([*place, text.decode()]) for place, text in sorted(self._outputs.items()))
-        return Identity({"kind": "filed", "outputs": ids.digest_of_digests(told).hex()})
-
-    def fold(self, index: int, id: str, replication: int) -> int | None:
-        return self._folds.get((replication, index))
-
-    def skips(self, index: int, id: str, replication: int) -> bool:
-        return (replication, index) not in self._outputs
-
-    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
-        raise NotImplementedError("it is asked by the example")
-
-    async def call(self, request: Request) -> Any:
-        return ids.decode(self._outputs[request.replication, request.index])
 
 
 # Shapes

@@ -7,7 +7,7 @@ Arrow in one go; only one that Arrow refuses is read as text, to say what is wro
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from evaluand.cells import typed, written_as_real
 from evaluand.csv_text import check_quotes, header_of, mapped, records_in
 from evaluand.errors import DataError, Fault
 from evaluand.interop.d3m.dataset import SHOWN
+from evaluand.interop.d3m.form import Form
 from evaluand.interop.d3m.reading import Findings
 from evaluand.registry import nearest
 from evaluand.source import Source, open_texts
@@ -48,38 +49,6 @@ class CellFault(Fault):
     file: str = field(default="", kw_only=True)
     line: int | None = field(default=None, kw_only=True)
     column: str | None = field(default=None, kw_only=True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Form:
-    """What files of predictions and truth are made of.
-
-    Attributes:
-        index: the columns of the index.
-        key: the one of them by which predictions and truth belong together.
-        targets: target → the type of its cells, one of `evaluand.cells.TYPES`.
-        index_types: the types of the index's columns, likewise.
-        repeats: whether several rows may have one key: several labels, answers of a ranking, scores of classes.
-        by_class: whether that is so of predictions that have a confidence: one row for each class.
-        gathers: whether the key names what has any number of rows, also none: an image with its boxes.
-        sets: whether an example has any number of labels, also none: then its one row is empty.
-        labels: whether target values are names, so that one that never occurs in the truth is worth a note.
-    """
-
-    index: tuple[str, ...]
-    key: str
-    targets: Mapping[str, str]
-    index_types: Mapping[str, str]
-    repeats: bool = False
-    by_class: bool = False
-    gathers: bool = False
-    sets: bool = False
-    labels: bool = False
-
-    @property
-    def columns(self) -> dict[str, str]:
-        """All columns that must be there, with their types."""
-        return {**self.index_types, **self.targets}
 
 
 @dataclass(frozen=True, eq=False)

@@ -154,6 +154,8 @@ def _check_applies(about: Node, key: str, sub_type: SubType, types: tuple[TaskTy
 
 def _inputs(inputs: Node, version: Version, types: tuple[TaskType, ...]) -> dict[str, Any]:
     datasets = tuple(_dataset(node, types) for node in inputs.nodes("data", required=True))
+    if inputs.value.get("data") == []:
+        inputs.fault("data", "empty", "is empty; name the dataset with its targets")
     splits = inputs.node("dataSplits")
     division = _division(splits) if splits else None
     criteria = tuple(_criterion(node, version) for node in inputs.nodes("performanceMetrics", required=True))

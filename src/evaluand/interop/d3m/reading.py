@@ -6,7 +6,9 @@ A document that deviates mildly, as real ones do, is read, and a note says what 
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -65,7 +67,24 @@ def load(path: Path) -> Any:
 
 def dump(document: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
     """Writes a document as JSON for people."""
-    Path(path).write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+    with replacing(path) as draft:
+        draft.write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A file to write, which takes the place of another once it is whole; folders that lack are made."""
+    place = Path(os.path.realpath(path))
+    if place.exists() and not place.is_file():  # a device cannot be replaced
+        yield place
+        return
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_name(f".{place.name[:100]}-{secrets.token_hex(4)}.tmp")
+    try:
+        yield draft
+        os.replace(draft, place)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 class Node:

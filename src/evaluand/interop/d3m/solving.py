@@ -13,9 +13,11 @@ from evaluand.cells import TYPES, typed
 from evaluand.dataset import Dataset
 from evaluand.errors import SpecError, TaskError
 from evaluand.interop.d3m.dataset import write_csv
+from evaluand.interop.d3m.finding import held
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
-from evaluand.interop.d3m.predictions import CONFIDENCE, Form
-from evaluand.interop.d3m.scores import OF_SCORES, Layout, Scores, form_of, score
+from evaluand.interop.d3m.form import OF_SCORES, Form, form_of
+from evaluand.interop.d3m.predictions import CONFIDENCE
+from evaluand.interop.d3m.scores import Layout, Scores, score
 from evaluand.rows import COMPLETED, SKIPPED
 from evaluand.run import Runner
 from evaluand.split import Folds
@@ -60,9 +62,10 @@ def solve(
     folder = problem if isinstance(problem, ProblemFolder) else open_folder(problem)
     data, folds = folder.dataset(), folder.folds()
     parts = [(r, f) for r in range(len(folds.numbers)) for f in range(folds.count) if len(folds.test(r, f))]
-    files = {part: _file(folder.predictions_path, part, len(parts)) for part in parts}
+    place = folder.predictions_path
+    files = {part: held(_file(place, part, len(parts)), folder.root) for part in parts}
     _check_new([*files.values(), folder.scores_path], force)
-    form = form_of(folder)
+    form = form_of(folder.problem, folder.resource())
     answers = _answers(data, folds, estimator, seed, store)
     for (repeat, fold), path in files.items():
         tested = folds.test(repeat, fold).tolist()
@@ -77,6 +80,8 @@ def _file(place: Path, part: tuple[int, int], parts: int) -> Path:
 
 
 def _check_new(files: Sequence[Path], force: bool) -> None:
+    if files[-1] in files[:-1]:
+        raise SpecError(f"{files[-1]}: is named for predictions and for scores; name one file for each")
     there = [str(path) for path in files if path.exists()]
     if there and not force:
         raise SpecError(f"{', '.join(there[:3])}: is there already; move it, or give force=True")
