@@ -130,7 +130,10 @@ def test_a_group_without_rows_is_undefined_and_says_so() -> None:
         assert (math.isnan(row.value), row.reason) == (True, "no scored rows")
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.kind)
+REPEATABLE = [metric for metric in METRICS if metric.kind != "adjusted_rand"]  # a row makes no pair with itself
+
+
+@pytest.mark.parametrize("metric", REPEATABLE, ids=lambda metric: metric.kind)
 def test_weights_are_worth_repeated_rows(metric: Statistic) -> None:
     truth, prediction = noisy(30, 2)
     times = np.arange(30) % 3
@@ -207,7 +210,11 @@ def test_a_perfect_value_of_ten_clusters_is_that_of_ten_rows() -> None:
     ("truth", "prediction", "reason"),
     [
         (["a"], ["a"], "all truths and predictions are one label, so chance agrees everywhere"),
-        (["a", "a", "b"], ["a", "a", "a"], "no interval: leaving a few rows out leaves no value, or changes nothing"),
+        (
+            ["a", "a", "b"],
+            ["a", "a", "a"],
+            "no interval: leaving a few rows out leaves no value, or changes nothing, or too much",
+        ),
     ],
 )
 def test_where_the_value_hangs_on_a_few_rows_there_is_no_interval(truth: Any, prediction: Any, reason: str) -> None:

@@ -13,6 +13,8 @@ are reduced to one row first, except under `reduce="all"`. Each unit is in exact
     abstained    none is scored or failed, and one abstained
     skipped      it was never asked: outside `n` and every value, whatever the metric does about missing rows
 
+For a metric that weighs, a row of weight 0 is not there, and in none of these states.
+
 A missing row is one that would have been used but failed or abstained. The bounds `worst` and `best` are the values
 if every missing row had the worst or the best value of its range. They are taken before responses are reduced: if one
 of three answers is missing, its example is scored, but its mean still has bounds.
@@ -36,7 +38,19 @@ from evaluand.curves import Drawn
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.intervals import CLUSTER_TABLE
 from evaluand.labels import coded, label_column, score_matrix
-from evaluand.metric import CLUSTER, LABELS, VALUE, WEIGHT, Columns, Fill, Metric, OverTargets, State, Values
+from evaluand.metric import (
+    CLUSTER,
+    LABELS,
+    VALUE,
+    WEIGHT,
+    WEIGHTLESS,
+    Columns,
+    Fill,
+    Metric,
+    OverTargets,
+    State,
+    Values,
+)
 from evaluand.rows import INDEX, SCORE_STATUSES
 
 By = tuple[str, ...]
@@ -51,6 +65,13 @@ class Grouping(NamedTuple):
 
     by: By
     over: OverTargets | None = None
+
+
+class Way(NamedTuple):
+    """How rows of the table become those of a metric: how responses are reduced, and whether weight 0 drops a row."""
+
+    reduce: str
+    weighing: bool
 
 
 class MetricRow(NamedTuple):
@@ -112,9 +133,9 @@ class Summary:
     metrics: tuple[Metric, ...]
     by: tuple[By, ...]
     groups: Mapping[Grouping, Sequence[Key]]
-    counts: Mapping[tuple[Grouping, str], np.ndarray]
+    counts: Mapping[tuple[Grouping, Way], np.ndarray]
     states: Mapping[tuple[int, Grouping], Mapping[Fill | None, State]]
-    missing: Mapping[str, tuple[int, tuple[int, ...]]]
+    missing: Mapping[Way, tuple[int, tuple[int, ...]]]
     span: tuple[int, int] | None
 
     def rows(self) -> list[MetricRow]:
@@ -192,13 +213,15 @@ class Summary:
     def _rows(self, metric: Metric, position: int, grouping: Grouping) -> list[MetricRow]:
         groups = self.groups[grouping]
         states, counts = self.states[position, grouping], self.counts[grouping, _way(metric)]
+        weightless = _way(metric).weighing & (counts.sum(axis=1) == 0)
         if not (groups or grouping.by):  # a table without rows still has a group of all rows
-            groups, counts = [(None,)], np.zeros((1, counts.shape[1]), np.int64)
+            groups, counts, weightless = [(None,)], np.zeros((1, counts.shape[1]), np.int64), np.zeros(1, np.bool_)
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
         compute = metric.compute
         if grouping.over == "mean":
             groups, members = _without_targets(groups)
             counts = np.stack([counts[of].sum(axis=0) for of in members])
+            weightless = np.array([weightless[of].any() for of in members])
             compute = partial(metric.mean_over, groups=members)
         values = compute(states[_shown(metric)])
         data = values.data
@@ -220,7 +243,7 @@ class Summary:
                 high=float(values.high[group]),
                 worst=float(worst[group]),
                 best=float(best[group]),
-                reason=values.reason[group],
+                reason=WEIGHTLESS if weightless[group] else values.reason[group],
                 data=data[group],
                 n=int(counts[group, :_SKIPPED].sum()),
                 n_scored=int(counts[group, _SCORED]),
@@ -356,7 +379,7 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
         by: attributes whose values tell groups apart.
     """
     table = _Table.of(shard)
-    units = table.units(_way(metric))
+    units = table.units(_way(metric)._replace(weighing=False))
     scored = units.status == _SCORED
     columns = _prepared(metric, table, units.rows[scored])
     value = _by_unit(metric, table, columns, units, _shown(metric))
@@ -372,7 +395,7 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
     return Units(
         index=table.index[first],
         replication=nothing if metric.over_replications else table.replication[first],
-        response=table.response[first] if _way(metric) == "all" else nothing,
+        response=table.response[first] if _way(metric).reduce == "all" else nothing,
         group=groups.code[first],
         keys=groups.keys,
         outcome=units.outcome,
@@ -397,7 +420,7 @@ def merge(summaries: Sequence[Summary]) -> Summary:
         for grouping, found in groups.items()
     }
 
-    def counts(grouping: Grouping, way: str) -> np.ndarray:
+    def counts(grouping: Grouping, way: Way) -> np.ndarray:
         total = np.zeros((len(groups[grouping]), _MISSING + 1), np.int64)
         for summary, place in zip(summaries, places[grouping], strict=True):
             total[place] += summary.counts[grouping, way]
@@ -422,9 +445,8 @@ def merge(summaries: Sequence[Summary]) -> Summary:
     )
 
 
-def _way(metric: Metric) -> str:
-    """How rows of the table become the rows of a metric."""
-    return _EXAMPLES if metric.over_replications else metric.reduce
+def _way(metric: Metric) -> Way:
+    return Way(_EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
 
 
 def _shown(metric: Metric) -> Fill | None:
@@ -492,19 +514,29 @@ class _Table:
             found = _crossed(found, _encoded(_column(self.table, name), name))
         return found
 
-    def units(self, way: str) -> _Units:
+    def units(self, way: Way) -> _Units:
         """What is counted under a way of reducing, and the rows it is made of."""
-        if way == _EXAMPLES:
+        if way.reduce == _EXAMPLES:
             rows = np.lexsort((self.response, self.replication, self.target.code, self.index))
             starts = _starts([self.index[rows], self.target.code[rows]])
         else:
-            rows, starts = self.order[self.starts] if way == "first" else self.order, self.starts
+            rows, starts = self.order[self.starts] if way.reduce == "first" else self.order, self.starts
+        if way.weighing and WEIGHT in self.table.column_names:
+            rows, starts = self._weighing(rows, starts)
         status = self.status[rows]
-        if way in ("first", "all"):
+        if way.reduce in ("first", "all"):
             return _Units(rows, np.arange(len(rows)), status, rows, status)
         unit = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
         outcome = np.minimum.reduceat(status, starts) if len(rows) else status
         return _Units(rows, unit, status, rows[starts], outcome)
+
+    def _weighing(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of any weight, and where their units begin."""
+        there = _array(_column(self.table, WEIGHT))[rows] != 0
+        if there.all():
+            return rows, starts
+        sizes = np.diff(starts, append=len(rows)) if len(rows) > len(starts) else np.ones(len(rows), np.int64)
+        return rows[there], _starts([np.repeat(np.arange(len(sizes)), sizes)[there]])
 
     def beside(self, metric: Metric, rows: np.ndarray, repeated: bool, over: bool = False) -> Columns:
         """The weights of rows, and what tells those apart that belong together, where the metric is to know.

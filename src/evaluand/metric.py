@@ -57,6 +57,8 @@ WEIGHT = "_weight_"
 LABELS = "_labels_"
 CLUSTER = "_cluster_"
 NO_ROWS = "no scored rows"
+WEIGHTLESS = "all weights are 0"
+"""Why there is no value, where there are no rows and where rows have no weight."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +292,7 @@ class Metric(ABC):
             groups: which of them are taken together, for each value.
         """
         found = self.compute(state)
-        value = np.array([found.value[members].mean() for members in groups])
+        value = np.array([_mean(found.value[members]) for members in groups])
         nothing = np.full(value.shape, np.nan)
         reason = [
             next(
@@ -433,6 +435,12 @@ def _placed(array: np.ndarray, positions: np.ndarray, n_groups: int) -> np.ndarr
     result = np.zeros((n_groups, *array.shape[1:]), array.dtype)
     result[positions] = array
     return result
+
+
+def _mean(values: np.ndarray) -> float:
+    with np.errstate(over="ignore"):
+        mean = values.mean()
+    return float(mean if not np.isinf(mean) else (values / len(values)).sum())
 
 
 _PLAIN = re.compile(r"(?!(?:true|false|null|inf|nan)\Z)[A-Za-z_][A-Za-z0-9_]*")

@@ -25,7 +25,19 @@ import numpy as np
 
 from evaluand.intervals import Spread, count_rows, interval_within, scrambled
 from evaluand.labels import one_vocabulary
-from evaluand.metric import CLUSTER, LABELS, NO_ROWS, WEIGHT, Columns, Metric, State, Values, confidence_of, weights_of
+from evaluand.metric import (
+    CLUSTER,
+    LABELS,
+    NO_ROWS,
+    WEIGHT,
+    WEIGHTLESS,
+    Columns,
+    Metric,
+    State,
+    Values,
+    confidence_of,
+    weights_of,
+)
 
 BLOCKS: Final = 256
 """How many blocks the jackknife leaves out at most; its interval has a degree of freedom less than there are."""
@@ -52,6 +64,7 @@ class Statistic(Metric):
     Attributes:
         keeps: the prepared columns that make a row; their first axis is the row.
         counted: the rows are labels and nothing else, and are kept as a table of counts.
+        adds: columns of numbers that are added up where rows are counted, as weights are.
 
     Raises:
         SpecError: the confidence does not lie between 0 and 1.
@@ -59,6 +72,7 @@ class Statistic(Metric):
 
     keeps: ClassVar[tuple[str, ...]]
     counted: ClassVar[bool] = False
+    adds: ClassVar[tuple[str, ...]] = ()
 
     weighted: bool = False
     confidence: float | None = 0.95
@@ -134,7 +148,7 @@ class Statistic(Metric):
         n = len(group)
         weight = weights_of(columns, self.kind) if self.weighted else np.ones(n)
         table = {_GROUP: group, BLOCK: np.zeros(n, np.int64), WEIGHT: weight}
-        table |= {name: columns[name] for name in self.keeps}
+        table |= {name: columns[name] for name in (*self.keeps, *self.adds)}
         clusters: Columns = {}
         if self.by_cluster:
             keys = np.asarray(columns[CLUSTER]).astype(np.int64, copy=False)
@@ -142,7 +156,7 @@ class Statistic(Metric):
             clusters = dict(zip(_CLUSTERS, (keys, group, weight), strict=True))
         vocabulary = columns.get(LABELS, np.empty(0, np.object_))
         if self.counted:
-            table = _counted(table, self.keeps, len(vocabulary))
+            table = _counted(table, self.keeps, len(vocabulary), self.adds)
         return {"n": count_rows(group, n_groups), **clusters, LABELS: vocabulary, **_held(table)}
 
     def merge(self, states: Sequence[State]) -> State:
@@ -156,7 +170,7 @@ class Statistic(Metric):
             tables.append(table)
         table = {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
         if self.counted:
-            table = _counted(table, self.keeps, len(vocabulary))
+            table = _counted(table, self.keeps, len(vocabulary), self.adds)
         clusters = {name: np.concatenate([state[name] for state in states]) for name in _CLUSTERS if name in states[0]}
         sums = {name: reduce(np.add, [state[name] for state in states]) for name in _by_group_in(states[0])}
         return {**sums, **clusters, LABELS: vocabulary, **_held(table)}
@@ -234,7 +248,7 @@ class Statistic(Metric):
 
     def _why(self, rows: Columns, weight: np.ndarray) -> str:
         if not weight.sum() > 0:
-            return "all weights are 0"
+            return WEIGHTLESS
         return self.undefined(rows, weight)
 
     def _values(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
@@ -253,7 +267,10 @@ class Statistic(Metric):
         """The interval about a value, from the values without each block."""
         assert self.confidence is not None
         n = len(without)
-        variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
+        with np.errstate(over="ignore", invalid="ignore"):
+            variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
+        if not math.isfinite(variance):
+            return math.nan, math.nan
         width = self.range[1] - self.range[0]
         if variance <= (_ROUNDING * (width if math.isfinite(width) else abs(value))) ** 2 * n:
             variance = 0.0
@@ -278,7 +295,7 @@ _AT_ONCE: Final = 1 << 22  # weights held in memory
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
-_FEW_DECIDE: Final = "no interval: leaving a few rows out leaves no value, or changes nothing"
+_FEW_DECIDE: Final = "no interval: leaving a few rows out leaves no value, or changes nothing, or too much"
 
 
 def _no_interval(n: int, clusters: int) -> str:
@@ -311,16 +328,18 @@ def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
         key, group, weight = key[order], group[order], weight[order]
         starts = np.flatnonzero(np.r_[True, (key[1:] != key[:-1]) | (group[1:] != group[:-1])])
         group, weight = group[starts], np.add.reduceat(weight, starts)
+    weight = np.ldexp(weight, -int(np.frexp(weight.max(initial=0.0))[1]))  # so that squares are numbers
     total, square = (np.bincount(group, each, minlength=n_groups) for each in (weight, weight * weight))
     with np.errstate(divide="ignore", invalid="ignore"):
         return count_rows(group[weight > 0], n_groups), total * total / square
 
 
-def _counted(table: Columns, names: Sequence[str], n_labels: int) -> dict[str, np.ndarray]:
+def _counted(table: Columns, names: Sequence[str], n_labels: int, adds: Sequence[str]) -> dict[str, np.ndarray]:
     """Rows that are alike as one, with their weights added.
 
     Args:
         names: columns of codes from -2 to `n_labels` - 1.
+        adds: columns that are added up too.
     """
     keys = {_GROUP: table[_GROUP], BLOCK: table[BLOCK], **{name: table[name] + 2 for name in names}}
     sizes = {name: int(key.max(initial=-1)) + 1 for name, key in keys.items()}
@@ -335,11 +354,10 @@ def _counted(table: Columns, names: Sequence[str], n_labels: int) -> dict[str, n
         n_cells *= len(values)
     if n_cells <= max(4 * len(cell), 1 << 16):
         used = np.flatnonzero(np.bincount(cell, minlength=n_cells))
-        weight = np.bincount(cell, table[WEIGHT], minlength=n_cells)[used]
+        found = {name: np.bincount(cell, table[name], minlength=n_cells)[used] for name in (WEIGHT, *adds)}
     else:
-        used, inverse = np.unique(cell, return_inverse=True)
-        weight = np.bincount(inverse, table[WEIGHT], minlength=len(used))
-    found = {WEIGHT: weight}
+        used, cell = np.unique(cell, return_inverse=True)
+        found = {name: np.bincount(cell, table[name], minlength=len(used)) for name in (WEIGHT, *adds)}
     for name, (values, _) in reversed(packed.items()):
         found[name] = values[used % len(values)] - 2 * (name in names) if len(values) else used
         used = used // max(len(values), 1)

@@ -22,7 +22,7 @@ from evaluand.intervals import (
     paired_score,
     t_quantile,
 )
-from evaluand.metric import WEIGHT, Metric, weights_of
+from evaluand.metric import WEIGHT, WEIGHTLESS, Metric, weights_of
 
 POWER: Final = 0.8
 REPLICATES: Final = 2000
@@ -347,7 +347,7 @@ def _reason(counts: dict[str, int], sample: Sample, low: float) -> str | None:
     if counts["n_used"] == 0:
         return "no row has a score on both sides"
     if math.isnan(sample.value):
-        return "all weights are 0"
+        return WEIGHTLESS
     if not math.isnan(low):
         return None
     if sample.clusters == 1:

@@ -161,8 +161,14 @@ def curve(
         return recall, np.where(tried > 0, right / tried, 0.0)
 
 
-def mean_over_recall(recall: np.ndarray, precision: np.ndarray, definition: Definition) -> np.ndarray:
-    """The mean over recall of the best precision at that recall or a higher one, by replicate; 0 without a step."""
+def mean_over_recall(
+    recall: np.ndarray, precision: np.ndarray, definition: Definition, slack: float = 0.0
+) -> np.ndarray:
+    """The mean over recall of the best precision at that recall or a higher one, by replicate; 0 without a step.
+
+    Args:
+        slack: by how much a recall may fall short of one that is read: what rounding takes from sums of weights.
+    """
     n = recall.shape[1]
     if not n:
         return np.zeros(len(recall))
@@ -170,6 +176,6 @@ def mean_over_recall(recall: np.ndarray, precision: np.ndarray, definition: Defi
     if definition.points == "area":
         return np.asarray((np.diff(recall, axis=1, prepend=0.0) * envelope).sum(axis=1))
     levels = definition.recalls
-    reached = np.stack([np.searchsorted(each, levels, "left") for each in recall])
+    reached = np.stack([np.searchsorted(each, levels - slack, "left") for each in recall])
     held = np.take_along_axis(envelope, np.minimum(reached, n - 1), axis=1)
     return np.asarray(np.where(reached < n, held, 0.0).mean(axis=1))

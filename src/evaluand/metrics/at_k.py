@@ -183,16 +183,20 @@ class Ndcg(AtK, Student):
             super().__post_init__()
 
     def prepare(self, columns: Columns) -> Columns:
-        relevant = columns["relevant"]
-        best = self._gain(relevant) * self._discount(
+        relevant, grades = (np.nan_to_num(columns[name]) for name in ("relevant", "grades"))
+        most = np.maximum(relevant.max(axis=1, initial=0.0), grades.max(axis=1, initial=0.0))[:, None]
+        best = self._gain(relevant, most) * self._discount(
             np.broadcast_to(np.arange(1.0, relevant.shape[1] + 1), relevant.shape)
         )
-        gain = self._gain(columns["grades"]) * self._shared(columns["ranks"])
+        gain = self._gain(grades, most) * self._shared(columns["ranks"])
         return {VALUE: np.clip(gain.sum(axis=1) / best.sum(axis=1), 0.0, 1.0)}
 
-    def _gain(self, grades: np.ndarray) -> np.ndarray:
-        known = np.nan_to_num(grades)
-        return np.asarray(known if self.gains == "linear" else np.exp2(known) - 1)
+    def _gain(self, grades: np.ndarray, most: np.ndarray) -> np.ndarray:
+        """The gain of each relevance, divided by the power of two that keeps those of its ranking numbers."""
+        if self.gains == "linear":
+            return np.asarray(np.ldexp(grades, -np.frexp(most)[1]))
+        exponent = np.where(most > _MOST, most, 0.0)
+        return np.asarray(np.exp2(grades - exponent) - np.exp2(-exponent))
 
     def _discount(self, ranks: np.ndarray) -> np.ndarray:
         seen = ranks > 0 if self.k is None else (ranks > 0) & (ranks <= self.k)
@@ -210,6 +214,9 @@ class Ndcg(AtK, Student):
         summed = np.concatenate([[0.0], np.cumsum(self._discount(np.arange(1.0, ranks.shape[1] + 1)))])
         together = (summed[end + 1] - summed[start]) / (end - start + 1)
         return np.where(np.isnan(ranks), 0.0, np.where(alone, self._discount(ranks), together))
+
+
+_MOST = 500.0
 
 
 def _lasts(ranks: np.ndarray) -> np.ndarray:

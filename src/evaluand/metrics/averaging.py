@@ -15,6 +15,7 @@ from evaluand.metric import (
     CLUSTER,
     FEWEST_REPLICATES,
     VALUE,
+    WEIGHTLESS,
     Columns,
     Metric,
     State,
@@ -85,17 +86,22 @@ class Averaging(Metric):
         values = columns[VALUE]
         state = dict(self.sums(values, group, n_groups))
         weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(values))
-        if self.weighted:
-            state["weight"] = np.bincount(group, weights, minlength=n_groups)
-            state["weight_value"] = np.bincount(group, weights * values, minlength=n_groups)
-        return state | dict(cluster_sums(values, weights, columns[CLUSTER], group) if CLUSTER in columns else {})
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large has no value, and says so
+            if self.weighted:
+                state["weight"] = np.bincount(group, weights, minlength=n_groups)
+                state["weight_value"] = np.bincount(group, weights * values, minlength=n_groups)
+            return state | dict(cluster_sums(values, weights, columns[CLUSTER], group) if CLUSTER in columns else {})
+
+    def merge(self, states: Sequence[State]) -> State:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return super().merge(states)
 
     @abstractmethod
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
         """The state of the rows as if each counted once and belonged to no other."""
 
-    def slope(self, value: np.ndarray) -> np.ndarray:
-        """How much the shown value changes with the mean."""
+    def slope(self, state: State, value: np.ndarray) -> np.ndarray:
+        """How much the shown value changes with the mean of what the state holds."""
         return np.ones(value.shape)
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
@@ -108,7 +114,7 @@ class Averaging(Metric):
         whole = np.bincount(of, weight, minlength=n)
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.bincount(of, total, minlength=n) / whole
-            pull = self.slope(self.compute(state).value)[of] * (total - mean[of] * weight) / whole[of]
+            pull = self.slope(state, self.compute(state).value)[of] * (total - mean[of] * weight) / whole[of]
         ends = [
             self._ends(found.value[place : place + 1], members, (key, of, pull, weight))
             for place, members in enumerate(groups)
@@ -145,7 +151,7 @@ def quotient(total: np.ndarray, weight: np.ndarray) -> np.ndarray:
 def unweighable(weight: float) -> str | None:
     """Why rows whose weights have this sum have no mean; None where they have."""
     if weight == 0:
-        return "all weights are 0"
+        return WEIGHTLESS
     return None if math.isfinite(weight) else "the weights are too large to be summed"
 
 

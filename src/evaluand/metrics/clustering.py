@@ -20,7 +20,6 @@ class Contingency(NamedTuple):
     prediction: np.ndarray
     both: np.ndarray
     expected: np.ndarray  # replicates × pairs: what `both` would be by chance
-    total: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,10 +28,6 @@ class Clustering(Confusion):
 
     direction = "higher"
     range = (0.0, 1.0)
-
-    @abstractmethod
-    def of_table(self, table: Contingency) -> np.ndarray:
-        """The value of each replicate."""
 
     def arranged(self, rows: Columns) -> Columns:
         rank = np.argsort(in_order(rows[LABELS]))  # sums in one order, whatever that of the rows was
@@ -49,12 +44,25 @@ class Clustering(Confusion):
             _SIZES: np.array([len(truth), len(prediction), len(pairs)]),
         }
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        total = weight.sum(axis=1)
+    def sums(self, rows: Columns, weight: np.ndarray) -> list[np.ndarray]:
+        """The weight of each part, replicates × parts: of the truth, of the prediction, and of those that meet."""
         columns = zip((_OF_TRUTH, _OF_PREDICTION, _OF_PAIR), rows[_SIZES].tolist(), strict=True)
-        truth, prediction, both = (sums_of(rows[name], weight, size) / total[:, None] for name, size in columns)
+        return [sums_of(rows[name], weight, size) for name, size in columns]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfEntropies(Clustering):
+    """A function of what the partitions tell, and of what each tells of the other."""
+
+    @abstractmethod
+    def of_table(self, table: Contingency) -> np.ndarray:
+        """The value of each replicate."""
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        total = weight.sum(axis=1, keepdims=True)
+        truth, prediction, both = (sums / total for sums in self.sums(rows, weight))
         one, other = rows[_PAIRS]
-        return self.of_table(Contingency(truth, prediction, both, truth[:, one] * prediction[:, other], total))
+        return self.of_table(Contingency(truth, prediction, both, truth[:, one] * prediction[:, other]))
 
 
 def entropy(share: np.ndarray) -> np.ndarray:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.metrics.clustering import Clustering, Contingency, entropy, mutual_information, share_of
+from evaluand.metrics.clustering import Contingency, OfEntropies, entropy, mutual_information, share_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Completeness(Clustering):
+class Completeness(OfEntropies):
     """How much of what tells the clusters apart the classes tell; 1 where each class is in one cluster.
 
     1 − H(prediction | truth) / H(prediction), and 1 where all rows are in one cluster.

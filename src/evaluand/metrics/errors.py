@@ -79,7 +79,14 @@ class MeanError(PartlyDefined):
             return {VALUE: self.error(truth, prediction)}
 
 
+TOO_LARGE: Final = "an error is too large for a number"
 _WITHOUT: Final = "without"
+
+
+def absolute_errors(truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+    """|prediction − truth|, infinite where that is too large for a number."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.abs(prediction - truth))
 
 
 def paired_numbers(columns: Columns, kind: str) -> dict[str, np.ndarray]:

@@ -33,8 +33,8 @@ class ExpectedCalibrationError(OfScores, Statistic):
         scored_by: what the confidences are, see `OfScores`; `predicted` without `label`.
         label: the one class whose probabilities are looked at.
         bins: how many.
-        binning: bins of equal `width` of confidence, each with its upper end, or of equal `mass`, of as many rows each,
-            none of which parts equal confidences.
+        binning: bins of equal `width` of confidence, each with its upper end, or of equal `mass`, of as many rows (or
+            as much weight) each, none of which parts equal confidences.
         norm: the mean of the differences by how many rows are in the bin (`l1`), or the largest (`max`).
         weighted: each row counts by the weight of its example.
         confidence: of the shares drawn in a report; the value has no interval, see `interval`.
@@ -87,7 +87,7 @@ class ExpectedCalibrationError(OfScores, Statistic):
         return {"sure": sure, "right": right.astype(np.float64)}
 
     def arranged(self, rows: Columns) -> Columns:
-        return {**rows, _BIN: binned(rows["sure"], self.bins, self.binning)}
+        return {**rows, _BIN: binned(rows["sure"], rows[WEIGHT], self.bins, self.binning)}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         share, apart = self._bins(rows, weight)
@@ -104,7 +104,7 @@ class ExpectedCalibrationError(OfScores, Statistic):
         for group, rows in self.rows_of(state):
             there = rows[WEIGHT] > 0
             sure, right, weight = (rows[name][there] for name in (*self.keeps, WEIGHT))
-            curve, effective = _reliability(sure, right, weight, binned(sure, self.bins, self.binning))
+            curve, effective = _reliability(sure, right, weight, binned(sure, weight, self.bins, self.binning))
             part = None if self.label is None else named(self.label)
             low, high = None, None
             if self.confidence is not None and clusters[group] == len(sure):
@@ -146,19 +146,24 @@ def _reliability(sure: np.ndarray, right: np.ndarray, weight: np.ndarray, bins: 
     return Curve(confidence / total, share / total, highest, total), total * total / square
 
 
-def binned(sure: np.ndarray, bins: int, binning: Binning) -> np.ndarray:
+def binned(sure: np.ndarray, weight: np.ndarray, bins: int, binning: Binning) -> np.ndarray:
     """The bin of each confidence, from 0 on.
 
     Example:
-        >>> binned(np.array([0.0, 0.5, 0.6, 1.0]), 2, "width").tolist()
+        >>> binned(np.array([0.0, 0.5, 0.6, 1.0]), np.ones(4), 2, "width").tolist()
         [0, 0, 1, 1]
-        >>> binned(np.array([0.1, 0.9, 0.9, 0.9]), 2, "mass").tolist()
+        >>> binned(np.array([0.1, 0.9, 0.9, 0.9]), np.ones(4), 2, "mass").tolist()
         [0, 0, 0, 0]
+        >>> binned(np.array([0.1, 0.2, 0.9]), np.array([2.0, 1.0, 1.0]), 2, "mass").tolist()
+        [0, 1, 1]
     """
     if binning == "width":
         return np.searchsorted(np.linspace(0, 1, bins + 1)[1:-1], sure)
-    ordered = np.sort(sure)
-    return np.searchsorted(ordered, sure) * bins // max(len(sure), 1)
+    values, place = np.unique(sure, return_inverse=True)
+    mass = np.bincount(place, weight, minlength=len(values))
+    below = (np.cumsum(mass) - mass) / (mass.sum() or 1.0)
+    return np.minimum(below * bins * (1 + _ROUNDING), bins - 1).astype(np.int64)[place]
 
 
 _BIN: Final = "_bin_"
+_ROUNDING: Final = 1e-12

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.metrics.clustering import Clustering, Contingency, entropy, mutual_information, share_of
+from evaluand.metrics.clustering import Contingency, OfEntropies, entropy, mutual_information, share_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class Homogeneity(Clustering):
+class Homogeneity(OfEntropies):
     """How much of what tells the classes apart the clusters tell; 1 where each cluster is of one class.
 
     1 − H(truth | prediction) / H(truth), and 1 where all rows are of one class.

@@ -39,6 +39,17 @@ class Sums(NamedTuple):
     error: np.ndarray  # squares of truth − prediction
 
 
+def scaled(rows: Columns, name: str, by: str) -> dict[str, np.ndarray]:
+    """The rows with a column divided by a power of two, which rounds nothing, so that squares are numbers.
+
+    Args:
+        by: the column whose largest number comes near 1.
+    """
+    exponent = int(np.frexp(np.abs(rows[by][rows[WEIGHT] > 0]).max(initial=0.0))[1])
+    with np.errstate(over="ignore"):
+        return {**rows, name: np.ldexp(rows[name], -exponent)}
+
+
 def centred(rows: Columns) -> dict[str, np.ndarray]:
     """The rows with their products, all taken from the means of all of them, so that sums keep their digits."""
     weight = rows[WEIGHT] if rows[WEIGHT].sum() > 0 else None

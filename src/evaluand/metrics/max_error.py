@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluand.intervals import count_rows
 from evaluand.metric import NO_ROWS, VALUE, Columns, Metric, State, Values
-from evaluand.metrics.errors import PREDICTION, TRUTH, paired_numbers
+from evaluand.metrics.errors import PREDICTION, TOO_LARGE, TRUTH, absolute_errors, paired_numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +32,7 @@ class MaxError(Metric):
         return (TRUTH, PREDICTION)
 
     def prepare(self, columns: Columns) -> Columns:
-        found = paired_numbers(columns, self.kind)
-        with np.errstate(over="ignore"):
-            return {VALUE: np.abs(found[PREDICTION] - found[TRUTH])}
+        return {VALUE: absolute_errors(**paired_numbers(columns, self.kind))}
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         largest = np.zeros(n_groups)
@@ -56,4 +54,4 @@ class MaxError(Metric):
 def _reason(n: int, has_value: bool) -> str:
     if n == 0:
         return NO_ROWS
-    return "a largest error has no interval" if has_value else "an error is too large for a number"
+    return "a largest error has no interval" if has_value else TOO_LARGE

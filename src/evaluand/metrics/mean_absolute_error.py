@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.metrics.errors import MeanError
+from evaluand.metrics.errors import MeanError, absolute_errors
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +26,7 @@ class MeanAbsoluteError(MeanError):
     kind = "mean_absolute_error"
 
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        return np.asarray(np.abs(prediction - truth))
+        return absolute_errors(truth, prediction)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,4 +50,5 @@ class MeanAbsolutePercentageError(MeanError):
     unfit = "the truth 0, of which no error is a share; take mean_absolute_error"
 
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        return np.asarray(np.abs(prediction - truth) / np.where(truth == 0, np.nan, np.abs(truth)))
+        whole, error = np.where(truth == 0, np.nan, np.abs(truth)), absolute_errors(truth, prediction)
+        return np.where(np.isinf(error), absolute_errors(truth / 2, prediction / 2) / (whole / 2), error / whole)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
-from evaluand.metric import State, Values
-from evaluand.metrics.errors import MeanError
+from evaluand.metric import VALUE, Columns, State, Values
+from evaluand.metrics.errors import MeanError, absolute_errors
+from evaluand.metrics.student import TOO_FAR
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,12 +55,55 @@ class RootMeanSquaredError(MeanSquaredError):
     kind = "root_mean_squared_error"
     averages: ClassVar[bool] = False
 
-    def slope(self, value: np.ndarray) -> np.ndarray:
-        return np.asarray(1 / (2 * value))
+    def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        """Its size, to be squared when a power of two has been taken out, so that no square is too large or small."""
+        return absolute_errors(truth, prediction)
+
+    def reduced(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        if self.reduce != "mean":
+            return super().reduced(values, starts)
+        exponent = np.frexp(np.maximum.reduceat(values, starts))[1]
+        with np.errstate(over="ignore"):
+            squares = np.square(np.ldexp(values, -np.repeat(exponent, np.diff(starts, append=len(values)))))
+            return np.asarray(np.ldexp(np.sqrt(super().reduced(squares, starts)), exponent))
+
+    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
+        largest = np.zeros(n_groups)
+        np.maximum.at(largest, group, columns[VALUE])
+        exponent = np.where(largest > 0, np.frexp(largest)[1], _OF_NOTHING)
+        with np.errstate(over="ignore"):  # beside an error that is too large
+            squares = np.square(np.ldexp(columns[VALUE], -exponent[group]))
+        return {**super().state({**columns, VALUE: squares}, group, n_groups), _EXPONENT: exponent}
+
+    def merge(self, states: Sequence[State]) -> State:
+        exponent = np.max([np.where(state["n"] > 0, state[_EXPONENT], _OF_NOTHING) for state in states], axis=0)
+        return {**super().merge([_divided(state, exponent) for state in states]), _EXPONENT: exponent}
+
+    def slope(self, state: State, value: np.ndarray) -> np.ndarray:
+        exponent = state[_EXPONENT]
+        return np.asarray(np.ldexp(1 / (2 * np.ldexp(value, -exponent)), exponent))
 
     def compute(self, state: State) -> Values:
         found = super().compute(state)
+        with np.errstate(over="ignore"):
+            value, *ends = (np.ldexp(np.sqrt(end), state[_EXPONENT]) for end in (found.value, found.low, found.high))
+        too_large = np.isinf(ends[1])
+        low, high = (np.where(too_large, np.nan, end) for end in ends)
+        reason = [TOO_FAR if bad else why for bad, why in zip(too_large.tolist(), found.reason, strict=True)]
         data = [
             {"n": told["n"], **({"clusters": told["clusters"]} if "clusters" in told else {})} for told in found.data
         ]
-        return replace(found, value=np.sqrt(found.value), low=np.sqrt(found.low), high=np.sqrt(found.high), data=data)
+        return replace(found, value=value, low=low, high=high, reason=reason, data=data)
+
+
+def _divided(state: State, exponent: np.ndarray) -> State:
+    """A state of squares, of errors divided by other powers of two."""
+    less = np.where(state["n"] > 0, 2 * (state[_EXPONENT] - exponent), 0)
+    linear = {name: np.ldexp(state[name], less) for name in ("mean", "rest", "weight_value") if name in state}
+    by_cluster = {n: np.ldexp(state[n], less[state["cluster_group"]]) for n in ("cluster_sum",) if n in state}
+    return {**state, **linear, **by_cluster, "m2": np.ldexp(state["m2"], 2 * less)}
+
+
+_EXPONENT: Final = "exponent"
+_OF_NOTHING: Final = -5000
+"""Below the exponent of any number: that of a group whose errors are all 0, or that has none."""

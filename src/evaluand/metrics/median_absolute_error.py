@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
 from evaluand.metric import VALUE, Columns
-from evaluand.metrics.errors import PREDICTION, TRUTH, paired_numbers
+from evaluand.metrics.errors import PREDICTION, TRUTH, absolute_errors, paired_numbers
 from evaluand.metrics.quantile import Positional, at_share
 
 
@@ -40,10 +41,14 @@ class MedianAbsoluteError(Positional):
         return (TRUTH, PREDICTION)
 
     def prepare(self, columns: Columns) -> Columns:
-        found = paired_numbers(columns, self.kind)
-        return {VALUE: np.abs(found[PREDICTION] - found[TRUTH])}
+        return {VALUE: absolute_errors(**paired_numbers(columns, self.kind))}
 
     def place_of(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
         half = n // 2
         lower, upper = (at_share(values, starts, n, place / np.maximum(n, 1)) for place in ((n + 1) // 2, half + 1))
-        return np.asarray((lower + upper) / 2)
+        halves = lower / 2 + upper / 2
+        return np.where(upper > _HALF, halves, (np.minimum(lower, _HALF) + np.minimum(upper, _HALF)) / 2)
+
+
+_HALF: Final = float(np.finfo(np.float64).max) / 2
+"""The sum of two larger numbers is none, and the half of none of them is rounded."""

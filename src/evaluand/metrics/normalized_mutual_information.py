@@ -9,11 +9,11 @@ from typing import Final, Literal
 import numpy as np
 
 from evaluand.errors import SpecError
-from evaluand.metrics.clustering import Clustering, Contingency, entropy, mutual_information, share_of
+from evaluand.metrics.clustering import Contingency, OfEntropies, entropy, mutual_information, share_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class NormalizedMutualInformation(Clustering):
+class NormalizedMutualInformation(OfEntropies):
     """The mutual information of truth and prediction by a mean of their entropies.
 
     1 where the partitions are the same, two of a single cluster too, and 0 where the one tells nothing of the other, as

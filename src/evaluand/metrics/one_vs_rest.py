@@ -121,7 +121,8 @@ class OneVsRest(OfScores, Statistic):
     def basis(self, rows: Columns, weight: np.ndarray) -> float:
         positive = np.array([weight @ _positives_of(one, len(weight)) for one in rows[ORDERED]])
         total = weight.sum()
-        return harmonic(np.minimum(positive, total - positive), float(total))
+        rest = np.where(total - positive > _ROUNDING * total, total - positive, 0.0)
+        return harmonic(np.minimum(positive, rest), float(total))
 
     def without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """A block's rows are taken from the ties they are in, and nothing is ordered again."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluand.metric import Columns
 from evaluand.metrics.errors import PREDICTION, TRUTH
-from evaluand.metrics.linear import OfNumbers, centred, sums
+from evaluand.metrics.linear import OfNumbers, centred, scaled, sums
 from evaluand.statistic import reordered
 
 
@@ -33,7 +33,7 @@ class Pearson(OfNumbers):
     range = (-1.0, 1.0)
 
     def arranged(self, rows: Columns) -> Columns:
-        return centred(rows)
+        return centred(scaled(scaled(rows, PREDICTION, by=PREDICTION), TRUTH, by=TRUTH))
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         found = sums(rows, weight)
@@ -44,7 +44,7 @@ class Pearson(OfNumbers):
             values = rows[name][weight > 0]
             if (values == values[0]).all():
                 return f"all {what} are one value, which correlates with nothing"
-        return "the numbers are too large for their squares"
+        return "the numbers lie too far apart for their squares"
 
 
 @dataclass(frozen=True, kw_only=True)

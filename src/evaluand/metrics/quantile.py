@@ -22,6 +22,7 @@ from evaluand.metric import (
     confidence_of,
     numbers,
 )
+from evaluand.metrics.errors import TOO_LARGE
 
 _ROWS = ("row_group", "row_value", "row_cluster")
 
@@ -73,7 +74,11 @@ class Positional(Metric):
         value = self.place_of(values, starts, n)
         *ends, clusters = self._shares(state, value, share)
         low, high = (at_share(values, starts, n, end) for end in ends)
-        reason = [None if rows else NO_ROWS for rows in n.tolist()]
+        too_large = np.isinf(high)
+        low, high = (np.where(too_large, np.nan, end) for end in (low, high))
+        told = zip(n.tolist(), np.isinf(value).tolist(), too_large.tolist(), strict=True)
+        reason = [_reason(*group) for group in told]
+        value = np.where(np.isinf(value), np.nan, value)
         data = [{"n": rows} for rows in n.tolist()]
         if clusters is not None:
             data = [told | {"clusters": found} for told, found in zip(data, clusters.tolist(), strict=True)]
@@ -91,6 +96,14 @@ class Positional(Metric):
         mean = np.bincount(group, below, minlength=len(n)) / np.maximum(n, 1)
         spread = cluster_variance(table, mean)
         return *clustered_wilson(share, spread, self.confidence), spread.clusters
+
+
+def _reason(n: int, value_too_large: bool, end_too_large: bool) -> str | None:
+    if n == 0:
+        return NO_ROWS
+    if value_too_large:
+        return TOO_LARGE
+    return "no interval: its upper end is too large for a number" if end_too_large else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,8 @@ import numpy as np
 
 from evaluand.errors import SpecError
 from evaluand.metric import Columns
-from evaluand.metrics.linear import OfNumbers, Sums, centred, sums
+from evaluand.metrics.errors import PREDICTION, TRUTH
+from evaluand.metrics.linear import OfNumbers, Sums, centred, scaled, sums
 
 Constant = Literal["undefined", "zero_or_one"]
 
@@ -49,7 +50,8 @@ class RSquared(OfNumbers):
         super().__post_init__()
 
     def arranged(self, rows: Columns) -> Columns:
-        return centred(rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return centred(scaled(scaled(rows, PREDICTION, by=TRUTH), TRUTH, by=TRUTH))
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         found = sums(rows, weight)
@@ -64,7 +66,10 @@ class RSquared(OfNumbers):
         return found.error
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
-        return "all truths are one value, which has no variance to be explained"
+        truth = rows[TRUTH][weight > 0]
+        if (truth == truth[0]).all():
+            return "all truths are one value, which has no variance to be explained"
+        return "beside the spread of the truths, errors are too large for a number"
 
 
 @dataclass(frozen=True, kw_only=True)

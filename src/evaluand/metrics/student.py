@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,10 +31,11 @@ class Student(Averaging):
         n = state["n"]
         variance = np.where(n > 1, state["m2"] / np.maximum(n - 1, 1), np.nan)
         value = self._value(state)
+        value = np.where(np.isfinite(value), value, np.nan)
         with np.errstate(over="ignore", invalid="ignore"):
-            low, high, independent = self._interval(state, value, variance)
+            low, high, independent, alike = self._interval(state, value, variance)
         weight = state["weight"] if self.weighted else n
-        told = (n, weight, np.isfinite(value), np.isfinite(low), independent, np.isfinite(variance))
+        told = (n, weight, value, np.isfinite(low), independent, alike)
         reasons = [_reason(*group) for group in zip(*(array.tolist() for array in told), strict=True)]
         data = [_data(*group) for group in zip(n.tolist(), np.sqrt(variance).tolist(), strict=True)]
         if "cluster_key" in state:
@@ -48,7 +49,7 @@ class Student(Averaging):
             return np.where(state["n"] > 0, state["mean"] + state["rest"], np.nan)
 
     def _interval(self, state: State, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Lower and upper ends, and how many independent rows or clusters they rest on."""
+        """Lower and upper ends, how many independent rows or clusters they rest on, and whether these are all alike."""
         n = state["n"]
         spread = cluster_variance(state, value) if "cluster_key" in state else Spread(variance / np.maximum(n, 1), n, n)
         half = t_quantile(self.confidence, spread.clusters - 1) * np.sqrt(spread.variance)
@@ -57,7 +58,9 @@ class Student(Averaging):
         alike = self._of_equal_values(value, spread._replace(variance=np.zeros(n.shape)))
         equal = np.isnan(low) & (spread.clusters > 1)
         low, high = (np.where(equal, other, end) for end, other in zip((low, high), alike, strict=True))
-        return np.clip(low, *self.range), np.clip(high, *self.range), spread.clusters
+        known = np.isfinite(low) & np.isfinite(high)
+        low, high = (np.where(known, np.clip(end, *self.range), np.nan) for end in (low, high))
+        return low, high, spread.clusters, spread.variance == 0
 
     def _of_equal_values(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
         """The interval where no two values differ: that of a share of a known range, else none."""
@@ -68,16 +71,22 @@ class Student(Averaging):
         return least + low * (most - least), least + high * (most - least)
 
 
-def _reason(n: int, weight: float, has_value: bool, has_interval: bool, independent: int, near: bool) -> str | None:
+def _reason(n: int, weight: float, value: float, has_interval: bool, independent: int, alike: bool) -> str | None:
     if n == 0:
         return NO_ROWS
-    if not has_value:
+    if math.isnan(value):
         return unweighable(weight) or "the values are too large to be averaged"
     if independent == 1:
         return alone(n)
     if has_interval:
         return None
-    return "no interval: all values are equal" if near else "the values lie too far apart for an interval"
+    if not alike:
+        return TOO_FAR
+    return "no interval: all values are equal" + (", or too small for squares" if abs(value) < _NO_SQUARE else "")
+
+
+TOO_FAR: Final = "the values lie too far apart for an interval"
+_NO_SQUARE: Final = 1e-140
 
 
 def _data(n: int, deviation: float) -> dict[str, Any]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from evaluand.errors import SpecError
-from evaluand.metrics.clustering import Clustering, Contingency, entropy, mutual_information, share_of
+from evaluand.metrics.clustering import Contingency, OfEntropies, entropy, mutual_information, share_of
 
 
 @dataclass(frozen=True, kw_only=True)
-class VMeasure(Clustering):
+class VMeasure(OfEntropies):
     """The harmonic mean of homogeneity and completeness, in which completeness weighs β as much.
 
     (1 + β) h c / (β h + c), and 0 where both are 0. With β = 1 it is `normalized_mutual_information`.
