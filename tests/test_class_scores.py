@@ -186,6 +186,16 @@ def test_the_confidence_of_one_of_three_classes_does_not_tell_the_others() -> No
         evaluate(LABELS, LABELS, confidence=[0.5] * 3, metrics=RocAuc(scored_by="predicted", label="a"))
 
 
+@pytest.mark.parametrize("kind", [RocAuc, LogLoss, Brier])
+def test_three_classes_are_seen_whatever_shards_they_come_in(kind: Any) -> None:
+    shard = pa.table(
+        {"_index_": range(4), "status": ["scored"] * 4, "truth": [*"abac"], "prediction": [*"abac"]}
+        | {"confidence": [0.5] * 4}
+    )
+    with pytest.raises(SpecError, match="with the classes 'a', 'b' and 'c'"):
+        summarise([shard.slice(0, 2), shard.slice(2)], [kind(scored_by="predicted", label="a")])
+
+
 def test_a_class_without_a_score_is_told_and_may_be_taken_for_zero() -> None:
     truth, scores = drawn(50)
     scores[4, 1] = np.nan

@@ -79,6 +79,7 @@ def rows_of(a: Sequence[float], b: Sequence[float], example: Sequence[int] | Non
     values = np.array([a, b], np.float64)
     n = values.shape[1]
     return Rows(
+        metric=Mean(),
         keys=[(None,)],
         group=np.zeros(n, np.int64),
         example=np.arange(n) if example is None else np.array(example),

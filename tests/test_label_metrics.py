@@ -15,7 +15,20 @@ import sklearn.metrics as sk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evaluand import Aggregator, DataError, Dataset, Evaluator, Measure, Runner, SpecError, evaluate, registry, task
+from evaluand import (
+    Aggregator,
+    DataError,
+    Dataset,
+    Evaluator,
+    Measure,
+    MemoryStore,
+    Runner,
+    SpecError,
+    compare,
+    evaluate,
+    registry,
+    task,
+)
 from evaluand.groups import MetricRow, summarise
 from evaluand.metric import Metric
 from evaluand.scorers.prediction import Prediction
@@ -240,6 +253,99 @@ def test_of_more_classes_the_mean_is_taken_and_of_sets_all_labels_together() -> 
     assert (row.value, row.data["average"]) == (pytest.approx((1 + 2 / 3 + 0) / 3), "macro")
     row = one(table(pa.array([["a", "b"], []], OF_SETS), pa.array([["a"], ["b"]], OF_SETS)), of("f_beta"))
     assert (row.value, row.data["average"]) == (pytest.approx(2 / 4), "micro")
+
+
+STRAY = ["f_beta", "precision", "recall", "jaccard", "specificity", "false_positive_rate", "false_negative_rate"]
+
+
+@pytest.mark.parametrize("kind", STRAY)
+@pytest.mark.parametrize("truth", [[0, 1, 1, 0, 1, 0], [0, 0, 0, 0, 0, 0]], ids=["both", "one"])
+def test_a_class_that_is_only_predicted_is_a_wrong_answer_and_changes_no_definition(kind: str, truth: Any) -> None:
+    with_stray = one(table(truth, [0, 1, 2, 0, 1, 2]), of(kind))
+    other = one(table(truth, [0, 1, 0, 0, 1, 0]), of(kind))  # the stray class is one of those that are not 1
+    assert str(with_stray.value) == str(other.value)
+    assert with_stray.signature == other.signature == of(kind, label=1).signature
+
+
+def test_of_two_other_classes_one_must_be_chosen_whatever_else_is_predicted() -> None:
+    with pytest.raises(SpecError, match="f_beta of the labels 'a' and 'b' is that of one of them: say which"):
+        one(table(["a", "b"], ["a", "c"]), of("f_beta"))
+    with pytest.raises(SpecError, match="f_beta of the one label 'a' may be of another: say which, as in label='a'"):
+        one(table(["a", "a"], ["b", "c"]), of("f_beta"))
+
+
+@pytest.mark.parametrize("kind", STRAY)
+@pytest.mark.parametrize(
+    ("truth", "prediction", "parameters", "told"),
+    [
+        ([True, False], [True, True], {}, {"label": True}),
+        ([1, 0], [1, 1], {}, {"label": 1}),
+        (["a", "b", "c"], ["a", "b", "b"], {}, {"average": "macro"}),
+        (["a", "b"], ["a", "b"], {"labels": ["a", "b"]}, {"average": "macro", "labels": ["a", "b"]}),
+        ([["a"], []], [["a"], ["b"]], {}, {"average": "micro"}),
+        ([1, 2], [1, 2], {"label": 2}, {"label": 2}),
+        (["a", "b"], ["a", "b"], {"average": "weighted"}, {"average": "weighted"}),
+    ],
+)
+def test_the_signature_of_a_value_says_which_definition_it_is(
+    kind: str, truth: Any, prediction: Any, parameters: Any, told: Any
+) -> None:
+    assert one(table(truth, prediction), of(kind, **parameters)).signature == of(kind, **told).signature
+
+
+@pytest.mark.parametrize("missing", [True, False])
+def test_all_rows_decide_together_and_no_shard_group_or_failed_row_for_itself(missing: bool) -> None:
+    truth, prediction = [*"aabbcc"], [*"aabba", None if missing else "c"]
+    shard = table(truth, prediction, by=[*"xxyyzz"], target=["t"] * 6)
+    metric = of("f_beta")
+    whole = summarise([shard], [metric], [(), ("by",)])
+    cut = summarise([shard.slice(start, 1) for start in range(6)], [metric], [(), ("by",)])
+    assert str(whole) == str(cut)
+    assert {row.signature for row in whole} == {of("f_beta", average="macro").signature}
+    assert str(whole) == str(summarise([shard], [of("f_beta", average="macro")], [(), ("by",)]))
+
+
+def test_a_class_that_only_a_failed_row_was_to_have_decides_too() -> None:
+    row = one(table(["a", "b", "c"], ["a", "b", None]), of("f_beta"))
+    assert row.signature == of("f_beta", average="macro").signature
+    assert row.value == 1
+
+
+def test_where_no_truth_is_known_nothing_is_decided() -> None:
+    shard = table(pa.array([None, None], pa.string()), [None, None])
+    row = one(shard, of("f_beta"))
+    assert (row.signature, row.worst, row.best) == (of("f_beta").signature, 0, 1)
+
+
+def test_targets_that_are_averaged_have_one_definition() -> None:
+    shard = table([*"abca"], [*"abcb"], target=[*"tttu"])
+    rows = summarise([shard], [of("f_beta", over_targets="mean")])
+    assert str(rows) == str(summarise([shard], [of("f_beta", average="macro", over_targets="mean")]))
+
+
+@pytest.mark.parametrize(("column", "label"), [([True, False], True), ([1, 0], 1), ([0, 0], 1)])
+def test_the_class_that_is_selected_stands_in_the_signature(column: Any, label: Any) -> None:
+    row = one(table(column, column), of("selection_rate"))
+    assert row.signature == of("selection_rate", label=label).signature
+
+
+def test_a_selected_class_is_asked_for_by_the_labels_of_all_shards() -> None:
+    shard = table([0, 1, 2, 1], [0, 1, 2, 1])
+    for size in (1, 4):
+        with pytest.raises(SpecError, match="selection_rate of the labels 0 and 1 and 2 is that of one"):
+            summarise([shard.slice(start, size) for start in range(0, 4, size)], [of("selection_rate")])
+
+
+def test_disparities_and_comparisons_tell_which_class_they_are_about() -> None:
+    found = evaluate([1, 0, 1, 0], [1, 1, 1, 2], by={"g": [*"xxyy"]}, metrics=["recall"], disparities="difference")
+    assert found.disparities[0].signature == of("recall", label=1).signature
+    store, metric = MemoryStore(), of("selection_rate")
+    data = Dataset.from_rows([{"input": i, "expected": i % 2} for i in range(6)])
+    tasks = [task(lambda input: input % 2, name="half", version="1"), task(lambda input: 1, name="all", version="1")]
+    runs = [Runner(store).run(each, data) for each in tasks]
+    sides = [Evaluator(store).evaluate(run, {"prediction": Prediction(type="integer")}) for run in runs]
+    [pair] = compare(*sides, metrics=Measure("prediction", metric)).pairs
+    assert pair["signature"] == of("selection_rate", label=1).signature.rpartition(" interval=")[0]
 
 
 @pytest.mark.parametrize(

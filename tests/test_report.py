@@ -116,7 +116,7 @@ def test_two_metrics_of_one_kind_are_told_apart(made: Made) -> None:
 def test_a_metric_is_called_by_what_tells_it_from_others_of_its_kind(made: Made) -> None:
     metrics = [FBeta(), FBeta(average="macro"), FBeta(label="PLACE a=b"), FBeta(missing="wrong"), FBeta(confidence=0.9)]
     rows = [{"scorer": s, "metric": "f_beta", "signature": m.signature} for s in ("strict", "x") for m in metrics]
-    told = ["", "(average=macro)", '(label="PLACE a=b")', "(missing=wrong)", "(interval=wilson 90%)"]
+    told = ["", "(average=macro)", '(label="PLACE a=b")', "(missing=wrong)", "(interval=jackknife 90%)"]
     assert [row["label"] for row in labelled(rows)] == [f"f_beta{t} · {s}" for s in ("strict", "x") for t in told]
     assert [row["label"] for row in labelled(rows[1:2])] == ["f_beta · strict"]
     assert list(metric_labels(rows).values()) == [row["label"] for row in labelled(rows)]

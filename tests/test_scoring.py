@@ -51,7 +51,7 @@ def test_a_judgement_tells_value_interval_definition_and_kind() -> None:
     [found] = judged(TRUTH, table(id=[3, 1, 2], y=["a", "a", "a"]), "f1_macro")
     assert (found.value, found.target, found.n, found.metric) == (pytest.approx(0.4), "y", 3, "f_beta")
     assert found.definition == "standard"
-    assert found.signature.startswith("f_beta v1 ")
+    assert found.signature.startswith("f_beta v2 ")
     assert "average=macro" in found.signature
     assert found.reason is not None or found.low <= found.value <= found.high
     [alone] = judged(TRUTH, table(id=[3, 1, 2], y=["a", "a", "a"]), "accuracy", confidence_of_interval=None)

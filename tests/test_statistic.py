@@ -91,6 +91,15 @@ def test_any_partition_merges_to_the_whole(n: int, seed: int, cuts: set[int], we
             assert str(numbers(cut)) == str(numbers(row))
 
 
+@pytest.mark.parametrize("order", [*itertools.permutations(range(4))])
+def test_a_single_label_correlates_with_nothing_however_its_weights_are_summed(order: tuple[int, ...]) -> None:
+    weight = np.array([0.1, 0.2, 0.3, 0.7])[list(order)]
+    shard = table(["a", "b", "a", "c"], ["a"] * 4, _weight_=weight)
+    [row] = summarise([shard], [MatthewsCorrelation(weighted=True)])
+    assert math.isnan(row.value)
+    assert row.reason == "all truths, or all predictions, are one label"
+
+
 def test_merging_two_by_two_in_order_is_bit_for_bit_merging_all() -> None:
     shard = table(*noisy(300, 5), _weight_=np.random.default_rng(0).random(300))
     metrics = [CohenKappa(weighted=True), FBeta(average="macro", weighted=True)]

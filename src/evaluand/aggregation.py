@@ -340,7 +340,8 @@ def measured(
                 source = drawing[place]
                 if source is not None:
                     found = (curve for each in names for curve in summary.curves(every.index(source), each, _DRAWN))
-                    curves = (_Curve(metrics[place], target, told_as(of_group), one) for target, of_group, one in found)
+                    own = summary.settled(place)
+                    curves = (_Curve(own, target, told_as(of_group), one) for target, of_group, one in found)
                     of[position].curves.extend((scorer, curve) for curve in curves)
         for together in _together([measures[position] for position in positions]):
             first = positions[together[0]]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, get_args
+from typing import ClassVar, Final, Literal, Self, get_args
 
 import numpy as np
 
 from evaluand.counts import PREDICTION, TRUTH
 from evaluand.errors import SpecError
-from evaluand.metric import LABELS, Columns, Metric, numbers, refuse
+from evaluand.metric import LABELS, Columns, Labels, Metric, numbers, refuse
 
 SCORES, CONFIDENCE = "scores", "confidence"
 
@@ -77,6 +77,25 @@ class OfScores(Metric):
             return 0.0
         return np.nan if self.absent is None else self.absent
 
+    def settled(self, labels: Labels) -> Self:
+        """Itself.
+
+        Raises:
+            SpecError: three classes where the confidence of one is to tell that of the other.
+        """
+        if self.label is not None and self.scored_by == "predicted":
+            others = [
+                each
+                for each in dict.fromkeys([*labels.get(TRUTH, ()), *labels.get(PREDICTION, ())])
+                if each != self.label
+            ]
+            if len(others) > 1:
+                raise SpecError(
+                    f"{self.kind}: with the classes {self.label!r}, {others[0]!r} and {others[1]!r} the confidence of "
+                    "one does not tell that of the others; give the scores of all, or scored_by='positive'"
+                )
+        return self
+
     def scored(self, columns: Columns) -> dict[str, np.ndarray]:
         """Codes of truths, a matrix of scores and the labels of its columns; NaN where a row has no score for one.
 
@@ -84,7 +103,6 @@ class OfScores(Metric):
 
         Raises:
             DataError: a row has no truth or no confidence.
-            SpecError: three classes where the confidence of one is to tell that of the other.
         """
         truth, labels = columns[TRUTH], columns[LABELS]
         refuse(columns, truth < 0, lambda row: "is scored but has no truth; such rows abstain")
@@ -100,18 +118,9 @@ class OfScores(Metric):
         else:
             score = numbers(columns, CONFIDENCE, self.kind)
             if self.scored_by == "predicted":
-                self._refuse_many(labels)
                 score = np.where(columns[PREDICTION] == code, score, 1 - score)
         positive = np.fromiter([self.label], np.object_, 1)
         return {TRUTH: np.where(truth == code, 0, -1), SCORES: score[:, None], LABELS: positive}
-
-    def _refuse_many(self, labels: np.ndarray) -> None:
-        others = [label for label in labels.tolist() if label != self.label]
-        if len(others) > 1:
-            raise SpecError(
-                f"{self.kind}: with the classes {self.label!r}, {others[0]!r} and {others[1]!r} the confidence of "
-                "one does not tell that of the others; give the scores of all, or scored_by='positive'"
-            )
 
 
 def probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whole: bool) -> None:

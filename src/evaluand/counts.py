@@ -18,7 +18,7 @@ from evaluand.errors import SpecError
 from evaluand.intervals import count_rows
 from evaluand.labels import in_order, one_vocabulary
 from evaluand.metric import LABELS, Columns, Fill, State, Values, refuse
-from evaluand.statistic import Statistic
+from evaluand.statistic import Statistic, kept
 
 TRUTH, PREDICTION = "truth", "prediction"
 Label = str | int | bool
@@ -107,8 +107,7 @@ class ByClass(Confusion):
         truth, prediction = (np.empty(len(scored), np.int64) for _ in range(2))
         truth[scored], truth[~scored] = code[columns[TRUTH]], known
         prediction[scored], prediction[~scored] = code[columns[PREDICTION]], taken
-        unknown = (truth == NO_CLASS) | (~scored & self.is_open(vocabulary))
-        limits = {f"to_{fill}": unknown} if fill != "wrong" else {}
+        limits = {f"to_{fill}": truth == NO_CLASS, f"open_to_{fill}": ~scored} if fill != "wrong" else {}
         return {TRUTH: truth, PREDICTION: prediction, LABELS: vocabulary, **limits}
 
     def is_open(self, vocabulary: np.ndarray) -> bool:
@@ -129,8 +128,11 @@ class ByClass(Confusion):
 
     def compute(self, state: State) -> Values:
         values = super().compute(state)
+        limits = {name: state[name] > 0 for name in _LIMITS}
+        if self.is_open(state[LABELS]):
+            limits = {name: limits[name] | limits[f"open_{name}"] for name in ("to_worst", "to_best")}
         worst, best = self.ends
-        value = np.where(state["to_worst"] > 0, worst, np.where(state["to_best"] > 0, best, values.value))
+        value = np.where(limits["to_worst"], worst, np.where(limits["to_best"], best, values.value))
         return replace(values, value=value)
 
 
@@ -164,6 +166,14 @@ def class_counts(rows: Columns, weight: np.ndarray) -> ClassCounts:
     classes = rows[_CLASSES].tolist()
     expected, predicted, right = (sums_of(rows[name], weight, len(classes)) for name in (EXPECTED, PREDICTED, RIGHT))
     return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), weight @ rows[_ASTRAY])
+
+
+def truths_of(state: State) -> list[Any]:
+    """The labels, or sets of labels, that are the truth of a row."""
+    vocabulary, truth = state[LABELS], kept(state, TRUTH)
+    often = np.bincount(truth[truth >= 0], minlength=len(vocabulary))
+    found: list[Any] = vocabulary[often > 0].tolist()
+    return found
 
 
 def sums_of(pairs: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
@@ -233,8 +243,9 @@ PREDICTED: Final = "_predicted_"
 RIGHT: Final = "_right_"
 _ASTRAY: Final = "_astray_"
 _CLASSES: Final = "_classes_"
-_LIMITS: Final = ("to_worst", "to_best")
-"""How many rows have a truth that is not known, so that the value can be anything."""
+_LIMITS: Final = ("to_worst", "to_best", "open_to_worst", "open_to_best")
+"""How many rows have a truth that is not known, so that the value can be anything; and how many have no score, so that
+it can be anything where another class could come in."""
 
 _NOTHING_KNOWN: Final = (
     "has no score and nothing tells what was expected, so nothing can count as wrong; use missing='leave_out'"

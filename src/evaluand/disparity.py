@@ -136,7 +136,7 @@ class _Compared(NamedTuple):
         return list(dict.fromkeys(row.target for row in self._rows(self.positions[0], self.over)))
 
     def row(self, target: str | None, kind: Kind) -> DisparityRow:
-        metrics = [self.summary.metrics[position] for position in self.positions]
+        metrics = [self.summary.settled(position) for position in self.positions]
         groups = [self._groups(position, target) for position in self.positions]
         fault = self._fault(groups, kind)
         found = (math.nan, math.nan, math.nan, None, None) if fault else self._found(target, kind, groups)

@@ -46,6 +46,7 @@ from evaluand.metric import (
     WEIGHTLESS,
     Columns,
     Fill,
+    Labels,
     Metric,
     OverTargets,
     State,
@@ -79,7 +80,7 @@ class MetricRow(NamedTuple):
 
     Attributes:
         metric: the metric's kind.
-        signature: the metric with all its parameters.
+        signature: the metric with all its parameters, settled (`Metric.settled`).
         target: which of several things expected; None where the table has no targets, and for a value over all of
             them (see `over_targets` of `Metric`), whose `data` then say how many `targets` there are.
         by: attribute → value, as text; None is the group of the rows without one. Empty for all rows.
@@ -126,6 +127,7 @@ class Summary:
         counts: under each grouping and way of reducing, per group: units of each status, then missing rows.
         states: of each metric (by position) under each grouping: what missing rows are taken for (None: they are left
             out) → state.
+        labels: those of each metric's columns (by position), in all rows asked for.
         missing: under each way of reducing, how many rows are missing and the `_index_` of the first few.
         span: the first and the last `_index_`, None without rows.
     """
@@ -135,6 +137,7 @@ class Summary:
     groups: Mapping[Grouping, Sequence[Key]]
     counts: Mapping[tuple[Grouping, Way], np.ndarray]
     states: Mapping[tuple[int, Grouping], Mapping[Fill | None, State]]
+    labels: Sequence[Labels]
     missing: Mapping[Way, tuple[int, tuple[int, ...]]]
     span: tuple[int, int] | None
 
@@ -159,10 +162,23 @@ class Summary:
             names: which of the groupings.
             confidence: of the intervals, instead of the metric's own.
         """
+        metric = self.settled(position, confidence)
+        return [row for each in self._groupings(position, names) for row in self._rows(metric, position, each)]
+
+    def settled(self, position: int, confidence: float | None = None) -> Metric:
+        """One of the metrics, by the labels of all shards.
+
+        Args:
+            position: which of the metrics.
+            confidence: of its intervals, instead of its own.
+
+        Raises:
+            SpecError: its parameters do not fit these labels.
+        """
         metric = self.metrics[position]
         if confidence is not None:
             metric = replace(metric, confidence=confidence)  # type: ignore[call-arg]
-        return [row for each in self._groupings(position, names) for row in self._rows(metric, position, each)]
+        return metric.settled(self.labels[position])
 
     def curves(self, position: int, names: By, most: int) -> Iterator[tuple[str | None, dict[str, str | None], Drawn]]:
         """What a metric has to draw under one grouping: target, group and curve; nothing where groups are too many.
@@ -172,7 +188,7 @@ class Summary:
             names: which of the groupings.
             most: of how many groups curves are given.
         """
-        metric = self.metrics[position]
+        metric = self.settled(position)
         for grouping in self._groupings(position, names):
             keys = self.groups[grouping]
             if grouping.over == "mean" or (names and len(keys) > most):
@@ -309,7 +325,8 @@ def summary_of_shards(
             merged += len(parts) - 1
             parts = [merge(parts)]
     if not parts:
-        return Summary(tuple(metrics), (), {}, {}, {}, {_way(metric): (0, ()) for metric in metrics}, None)
+        nothing: dict[str, tuple[int, tuple[int, ...]]] = {_way(metric): (0, ()) for metric in metrics}
+        return Summary(tuple(metrics), (), {}, {}, {}, [{} for _ in metrics], nothing, None)
     return merge(parts) if len(parts) > 1 else parts[0]
 
 
@@ -324,17 +341,20 @@ def summarise_shard(
         grouping: table.groups(*grouping) for grouping in (Grouping(names, over) for names in by for over in ways)
     }
     units = {_way(metric): table.units(_way(metric)) for metric in metrics}
-    states = {
-        (position, grouping): state
-        for position, metric in enumerate(metrics)
-        for grouping, state in _states(metric, table, units[_way(metric)], groups, repeated).items()
-    }
+    labels: list[Labels] = []
+    states: dict[tuple[int, Grouping], Mapping[Fill | None, State]] = {}
+    for position, metric in enumerate(metrics):
+        columns, found = _prepared(metric, table, units[_way(metric)])
+        labels.append(found)
+        by_grouping = _states(metric, table, columns, units[_way(metric)], groups, repeated)
+        states |= {(position, grouping): state for grouping, state in by_grouping.items()}
     return Summary(
         metrics=tuple(metrics),
         by=by,
         groups={grouping: found.keys for grouping, found in groups.items()},
         counts={(grouping, way): _counts(units[way], found) for grouping, found in groups.items() for way in units},
         states=states,
+        labels=labels,
         missing={way: _missing(table, found) for way, found in units.items()},
         span=(int(table.index.min()), int(table.index.max())) if len(table.index) else None,
     )
@@ -356,6 +376,7 @@ class Units:
         best: `value` if everything missing in it were the best.
         weight: of its example, None where examples have none.
         cluster: the key of those examples that belong together, None where nothing is declared.
+        labels: of the metric's columns.
     """
 
     index: np.ndarray
@@ -369,6 +390,7 @@ class Units:
     best: np.ndarray
     weight: np.ndarray | None
     cluster: np.ndarray | None
+    labels: Labels
 
 
 def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> Units:
@@ -381,7 +403,7 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
     table = _Table.of(shard)
     units = table.units(_way(metric)._replace(weighing=False))
     scored = units.status == _SCORED
-    columns = _prepared(metric, table, units.rows[scored])
+    columns, labels = _prepared(metric, table, units)
     value = _by_unit(metric, table, columns, units, _shown(metric))
     whole = np.bincount(units.unit[units.status < _SKIPPED], minlength=len(units.first)) == np.bincount(
         units.unit[scored], minlength=len(units.first)
@@ -404,6 +426,7 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
         best=best,
         weight=beside.get(WEIGHT),
         cluster=beside[CLUSTER] if CLUSTER in table.table.column_names else None,
+        labels=labels,
     )
 
 
@@ -440,9 +463,15 @@ def merge(summaries: Sequence[Summary]) -> Summary:
             (i, grouping): {fill: state(i, grouping, fill) for fill in fills}
             for (i, grouping), fills in first.states.items()
         },
+        labels=[merged_labels(parts) for parts in zip(*(summary.labels for summary in summaries), strict=True)],
         missing={way: _first_missing([summary.missing[way] for summary in summaries]) for way in first.missing},
         span=_span([summary.span for summary in summaries if summary.span]),
     )
+
+
+def merged_labels(parts: Sequence[Labels]) -> Labels:
+    """The labels of all parts, in the order they appear."""
+    return {name: tuple(dict.fromkeys(label for part in parts for label in part[name])) for name in parts[0]}
 
 
 def _way(metric: Metric) -> Way:
@@ -661,13 +690,19 @@ def _matrix(column: pa.Array) -> np.ndarray:
 
 
 def _states(
-    metric: Metric, table: _Table, units: _Units, groups: Mapping[Grouping, _Groups], repeated: bool
+    metric: Metric,
+    table: _Table,
+    columns: Columns,
+    units: _Units,
+    groups: Mapping[Grouping, _Groups],
+    repeated: bool,
 ) -> dict[Grouping, dict[Fill | None, State]]:
-    """A metric's states by group, once for each thing that missing rows are taken for."""
-    scored = units.status == _SCORED
-    columns = _prepared(metric, table, units.rows[scored])
-    asked = units.status < _SKIPPED
-    complete = bool((scored == asked).all())
+    """A metric's states by group, once for each thing that missing rows are taken for.
+
+    Args:
+        columns: of the scored rows, as the metric prepared them.
+    """
+    complete = bool(((units.status == _SCORED) | (units.status == _SKIPPED)).all())
     fills = (_shown(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
     groups = {grouping: found for grouping, found in groups.items() if grouping.over in (None, metric.over_targets)}
     states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
@@ -682,9 +717,22 @@ def _states(
     return states
 
 
-def _prepared(metric: Metric, table: _Table, rows: np.ndarray) -> Columns:
+def _prepared(metric: Metric, table: _Table, units: _Units) -> tuple[Columns, Labels]:
+    """The columns of the scored rows, and the labels of all that are asked for."""
     names = metric.columns_for(table.table.column_names)
-    return metric.prepare(table.columns(names, rows, metric))
+    columns = table.columns(names, units.rows[units.status == _SCORED], metric)
+    told = [name for name in names if name in metric.label_columns]
+    missing = units.rows[(units.status == _FAILED) | (units.status == _ABSTAINED)]
+    parts = [columns, table.columns(told, missing, metric)] if told and len(missing) else [columns]
+    return metric.prepare(columns), merged_labels([{name: _labels(part, name) for name in told} for part in parts])
+
+
+def _labels(columns: Columns, name: str) -> Sequence[Any]:
+    """Those that occur in a column."""
+    vocabulary = columns[LABELS]
+    often = np.bincount(columns[name] + 1, minlength=len(vocabulary) + 1)
+    found: list[Any] = vocabulary[often[1:] > 0].tolist()
+    return found
 
 
 def _taken(

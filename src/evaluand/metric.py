@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 
@@ -51,6 +51,9 @@ Fill = Literal["worst", "best", "wrong"]
 """What a missing row is taken for: for the bounds, and for `missing="wrong"`."""
 Reduce = Literal["first", "best", "any", "mean", "all"]
 OverTargets = Literal["pooled", "mean"]
+
+Labels = Mapping[str, Sequence[Any]]
+"""The labels, or sets of labels, that occur in each column of labels, each once."""
 
 VALUE = "value"
 WEIGHT = "_weight_"
@@ -203,6 +206,21 @@ class Metric(ABC):
         if lacking:
             raise SpecError(f"{self.kind} reads {_listed(lacking)}, which the table lacks; it has {_listed(available)}")
         return self.columns
+
+    def settled(self, labels: Labels) -> Self:
+        """This metric with what its parameters leave to the labels there are; by default itself.
+
+        It is the settled metric whose values are computed and whose signature stands beside them, so that a signature
+        tells which definition was used. All rows that are asked for decide together, scored or not: no shard, group or
+        failed row does so for itself.
+
+        Args:
+            labels: of each of its `label_columns` that the table has; nothing of a table without such columns.
+
+        Raises:
+            SpecError: the parameters do not fit the labels.
+        """
+        return self
 
     def prepare(self, columns: Columns) -> Columns:
         """Checks scored rows and gives the columns that are reduced and summarised.

@@ -304,6 +304,11 @@ def _no_interval(n: int, clusters: int) -> str:
     return "one scored row has no interval" if n == 1 else "one cluster has no interval"
 
 
+def kept(state: State, name: str) -> np.ndarray:
+    """One of the columns that rows are kept as."""
+    return state[_PREFIX + name]
+
+
 def _held(table: Columns) -> dict[str, np.ndarray]:
     return {_PREFIX + name: column for name, column in table.items()}
 

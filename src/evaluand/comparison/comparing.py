@@ -460,7 +460,7 @@ def _tables(
         found = paired(evaluations, measure.scorer, measure.metric)
         for key in sorted(found.keys, key=lambda key: key[0] or "") or [(None,)]:
             chosen = found.of(found.group == found.keys.index(key)) if found.keys else found
-            head = _head(measure, key[0])
+            head = _head(measure.scorer, found.metric, key[0])
             for a, b in itertools.combinations(range(len(evaluations)), 2):
                 flipped += [{"pair": len(pairs)} | flip for flip in _flips(chosen, a, b, measure.metric, flips)]
                 numbers = _plain(dataclasses.asdict(difference(chosen, a, b, measure.metric, confidence)))
@@ -473,10 +473,9 @@ def _tables(
     return {"pairs": pairs, "ranking": _lettered(ranked, pairs, confidence), "flips": flipped}
 
 
-def _head(measure: Measure, target: str | None) -> dict[str, Any]:
-    metric = measure.metric
+def _head(scorer: str, metric: Metric, target: str | None) -> dict[str, Any]:
     return {
-        "scorer": measure.scorer,
+        "scorer": scorer,
         "metric": metric.kind,
         "signature": _definition(metric),
         "direction": metric.direction,

@@ -20,7 +20,7 @@ from evaluand import registry
 from evaluand.aggregation import dataset_of, held_as, shards
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.evaluation import Evaluation
-from evaluand.groups import Key, Units, units_of
+from evaluand.groups import Key, Units, merged_labels, units_of
 from evaluand.metric import Metric
 from evaluand.registry import nearest
 from evaluand.rows import DIGEST, INDEX, SCORE_STATUSES, SKIPPED
@@ -37,6 +37,7 @@ class Rows:
     """Rows side by side: arrays of rows, or of sides × rows.
 
     Attributes:
+        metric: what was taken of each row, settled by the labels of all sides.
         keys: the groups that occur: target, then the values of attributes.
         group: which of them a row is in.
         example: rows of one example have the same number.
@@ -50,6 +51,7 @@ class Rows:
         best: by side, the value if what is missing were the best.
     """
 
+    metric: Metric
     keys: Sequence[Key]
     group: np.ndarray
     example: np.ndarray
@@ -65,6 +67,7 @@ class Rows:
     def of(self, chosen: np.ndarray) -> Rows:
         """Some of the rows."""
         return Rows(
+            metric=self.metric,
             keys=self.keys,
             group=self.group[chosen],
             example=self.example[chosen],
@@ -125,7 +128,8 @@ def paired(
     rows = _matched([np.stack(column, axis=1).astype(np.int64) for column in columns])
     alike = _matched([side.example_key[:, :2] for side in sides])
     examples = [content[side.example] for side, content in zip(sides, alike, strict=True)]
-    return _side_by_side(sides, rows, columns, examples, keys)
+    settled = metric.settled(merged_labels([side.units.labels for side in sides]))
+    return _side_by_side(settled, sides, rows, columns, examples, keys)
 
 
 def unpairable(metric: Metric) -> str | None:
@@ -146,6 +150,7 @@ def unpairable(metric: Metric) -> str | None:
 
 
 def _side_by_side(
+    metric: Metric,
     sides: Sequence[_Side],
     rows: Sequence[np.ndarray],
     columns: Sequence[tuple[np.ndarray, ...]],
@@ -176,6 +181,7 @@ def _side_by_side(
         return result
 
     return Rows(
+        metric=metric,
         keys=keys,
         group=of_row([column[0] for column in columns]),
         example=of_row(examples),
@@ -226,10 +232,11 @@ def _units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tupl
     group = [np.array([places[key] for key in part.keys], np.int64)[part.group] for part in parts]
     told = [name for name in _ARRAYS if getattr(parts[0], name) is not None]
     arrays = {name: np.concatenate([getattr(part, name) for part in parts]) for name in told}
-    return replace(parts[0], keys=keys, group=np.concatenate(group), **arrays)
+    labels = merged_labels([part.labels for part in parts])
+    return replace(parts[0], keys=keys, group=np.concatenate(group), labels=labels, **arrays)
 
 
-_ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not in ("keys", "group"))
+_ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not in ("keys", "group", "labels"))
 
 
 def _where(units: Units, values: tuple[str, ...]) -> Units:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from evaluand.counts import (
     NO_CLASS,
     PREDICTED,
     RIGHT,
+    TRUTH,
     ByClass,
     ClassCounts,
     Label,
@@ -22,9 +23,10 @@ from evaluand.counts import (
     harmonic,
     has_sets,
     table_of,
+    truths_of,
 )
 from evaluand.errors import SpecError
-from evaluand.metric import LABELS, Columns, Direction
+from evaluand.metric import LABELS, Columns, Direction, Labels, State, Values
 
 Average = Literal["micro", "macro", "weighted", "example"]
 
@@ -33,9 +35,11 @@ Average = Literal["micro", "macro", "weighted", "example"]
 class ClassRatio(ByClass):
     """A ratio of counts, of one class or averaged.
 
-    Of bools `true` is the class that is looked at, of integers that are all 0 or 1 it is 1. Of other labels one has to
-    be chosen where there are only two, or an average; of more it is the mean over classes. Sets of labels are taken all
-    together (`micro`).
+    Where neither a label nor an average is given, the labels of the truth decide, of all rows together, and what they
+    decide stands in the signature. Of bools `true` is the class that is looked at, of integers that are all 0 or 1 it
+    is 1. Of other labels one has to be chosen where there are only two, or an average; of more it is the mean over
+    classes. Sets of labels are taken all together (`micro`). A class that is only ever predicted decides nothing: to
+    predict it is wrong.
 
     Args:
         label: the class that is looked at: the positive one.
@@ -51,6 +55,7 @@ class ClassRatio(ByClass):
         SpecError: the parameters contradict each other.
     """
 
+    version = 2
     direction: ClassVar[Direction | None] = "higher"
     nothing: ClassVar[str]
 
@@ -93,7 +98,7 @@ class ClassRatio(ByClass):
         return self._parts(counts)[1]
 
     def basis(self, rows: Columns, weight: np.ndarray) -> float:
-        way, _ = self._way(rows[LABELS])
+        way = self._way
         counts = class_counts(rows, weight[None])
         total, about = float(counts.total[0]), self.rests_on(counts)[0]
         if way == "example":
@@ -102,24 +107,43 @@ class ClassRatio(ByClass):
             return harmonic(np.where(self._there(counts)[0], about, 0.0), total)
         return float(about.sum()) / total
 
+    def settled(self, labels: Labels) -> Self:
+        truths = labels.get(TRUTH, ())
+        if self.label is not None or self.average is not None or not truths:
+            return self
+        if isinstance(truths[0], tuple):
+            return replace(self, average="micro")
+        if self.labels is not None or len(truths) > 2:
+            return replace(self, average="macro")
+        return replace(self, label=positive(self.kind, truths, "give average='macro', 'weighted' or 'micro'"))
+
+    def compute(self, state: State) -> Values:
+        return super(ClassRatio, self._of(state)).compute(state)
+
+    def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
+        return super(ClassRatio, self._of(state)).mean_over(state, groups)
+
+    def _of(self, state: State) -> Self:
+        """Settled by a state's own truths, for states that stand by themselves."""
+        return self.settled({TRUTH: truths_of(state)})
+
     def prepare(self, columns: Columns) -> Columns:
         check_labels(self.kind, "label", [] if self.label is None else [self.label], columns[LABELS])
         check_labels(self.kind, "labels", self.labels or [], columns[LABELS])
         return super().prepare(columns)
 
     def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
-        _, label = self._way(vocabulary)
-        return self.labels if label is None else (label,)
+        return self.labels if self.label is None else (self.label,)
 
     def is_open(self, vocabulary: np.ndarray) -> bool:
-        return self.labels is None and self._way(vocabulary)[0] == "macro"
+        return self.labels is None and self._way == "macro"
 
     def worst_prediction(self, vocabulary: np.ndarray) -> int:
         one_answer = self.average == "micro" and not has_sets(vocabulary)
         return NO_CLASS if one_answer and self.of_strays else ALL_WRONG
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        way, _ = self._way(rows[LABELS])
+        way = self._way
         if way == "example":
             return self._over_rows(rows, weight)
         counts = class_counts(rows, weight)
@@ -152,43 +176,40 @@ class ClassRatio(ByClass):
             return np.where(below > 0, above / below, other)
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
-        way, label = self._way(rows[LABELS])
-        return self.nothing if way != "label" else f"{self.nothing} with the label {label!r}"
+        return self.nothing if self.label is None else f"{self.nothing} with the label {self.label!r}"
 
     def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
-        way, _ = self._way(rows[LABELS])
+        way = self._way
         counts = class_counts(rows, weight[None])
         return {**({} if way == "label" else {"average": way}), **table_of(counts, self.of_classes(counts)[0])}
 
-    def _way(self, vocabulary: np.ndarray) -> tuple[str, Label | None]:
-        """What is averaged over, or `label` and which."""
-        if self.label is not None:
-            return "label", self.label
-        if self.average is not None:
-            return self.average, None
-        if has_sets(vocabulary):
-            return "micro", None
-        if self.labels is not None or len(vocabulary) > 2:
-            return "macro", None
-        return "label", positive(self.kind, vocabulary)
+    @property
+    def _way(self) -> str:
+        """What is averaged over, or `label`; without any truth there is nothing to average."""
+        return "label" if self.label is not None else self.average or "micro"
 
 
-def positive(kind: str, vocabulary: np.ndarray) -> Label:
+def positive(kind: str, labels: Sequence[Label], remedy: str = "") -> Label:
     """The class that is looked at where none is chosen.
+
+    Args:
+        labels: all there are, at least one.
+        remedy: what else to do than to choose one.
 
     Raises:
         SpecError: it does not follow from the labels; names them.
     """
-    found = vocabulary.tolist()
-    if all(isinstance(label, bool) for label in found):
+    if all(isinstance(label, bool) for label in labels):
         return True
-    if all(label in (0, 1) for label in found):
+    if all(label in (0, 1) for label in labels):
         return 1
-    names = " and ".join(repr(label) for label in found)
-    raise SpecError(
-        f"{kind} of the labels {names} is that of one of them: say which, as in label={found[0]!r}, or give "
-        "average='macro', 'weighted' or 'micro'"
-    )
+    names = [repr(label) for label in labels[:_SHOWN]]
+    told = ", ".join([*names, "…"]) if len(labels) > _SHOWN else " and ".join(names)
+    of = f"the labels {told} is that of one of them" if len(labels) > 1 else f"the one label {told} may be of another"
+    raise SpecError(f"{kind} of {of}: say which, as in label={labels[0]!r}{f', or {remedy}' if remedy else ''}")
+
+
+_SHOWN: Final = 4
 
 
 def check_labels(kind: str, name: str, labels: Sequence[Any], vocabulary: np.ndarray | None = None) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 import orjson
@@ -27,6 +27,7 @@ from evaluand.metric import (
     NO_ROWS,
     Columns,
     Fill,
+    Labels,
     Metric,
     State,
     Values,
@@ -64,9 +65,14 @@ class Counting(ClassRatio):
         confidence: of the interval; None for a value without one.
         bootstrap: of counted things: take the interval from so many bootstrap replicates of whole examples or clusters.
 
+    Attributes:
+        of_things: it is settled, and for counted things.
+
     Raises:
         SpecError: the parameters contradict each other.
     """
+
+    of_things: ClassVar[bool] = False
 
     bootstrap: int | None = None
 
@@ -97,12 +103,21 @@ class Counting(ClassRatio):
 
     @property
     def interval(self) -> str | None:
-        return None if self.confidence is None else f"bootstrap-{self.bootstrap}" if self.bootstrap else "wilson"
+        if self.confidence is None or not (self.bootstrap or self.of_things):
+            return super().interval
+        return f"bootstrap-{self.bootstrap}" if self.bootstrap else "wilson"
 
     @property
     def by_tag(self) -> bool:
         """Whether tags are told apart."""
         return self.average == "macro" or self.label is not None
+
+    def settled(self, labels: Labels) -> Self:
+        if TRUTH in labels:
+            return super().settled(labels)
+        found = replace(self, average=self.average or (None if self.label is not None else "micro"))
+        object.__setattr__(found, "of_things", True)
+        return found
 
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         if TRUTH in available and PREDICTION in available:
@@ -200,6 +215,9 @@ class Counting(ClassRatio):
             return super().place(state, positions, n_groups)
         plain = Metric.place(self, {name: state[name] for name in state if name not in _TABLE}, positions, n_groups)
         return {**state, **plain, "tag_group": positions[state["tag_group"]]}
+
+    def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
+        return super().mean_over(state, groups) if LABELS in state else Metric.mean_over(self, state, groups)
 
     def compute(self, state: State) -> Values:
         if LABELS in state:

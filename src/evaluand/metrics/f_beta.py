@@ -37,7 +37,7 @@ class FBeta(Counting):
 
     Example:
         >>> FBeta(beta=2).signature
-        'f_beta v1 missing=leave_out reduce=first beta=2.0 interval=wilson 95%'
+        'f_beta v2 missing=leave_out reduce=first beta=2.0 interval=jackknife 95%'
     """
 
     kind = "f_beta"

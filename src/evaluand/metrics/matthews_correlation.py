@@ -34,11 +34,12 @@ class MatthewsCorrelation(Confusion):
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         found = class_counts(rows, weight)
         total = found.expected.sum(axis=1, keepdims=True)
-        expected, predicted = found.expected / total, found.predicted / total
+        expected = found.expected / total
+        predicted = found.predicted / found.predicted.sum(axis=1, keepdims=True)  # exactly 1 where one class has all
         wrong = (found.expected - found.right).sum(axis=1) / total[:, 0]
         apart = (expected * (1 - predicted)).sum(axis=1) - wrong  # loses nothing where one class has nearly all
-        spread = (_spread(expected) * _spread(predicted)) ** 0.5
-        return np.asarray(np.clip(apart / spread, -1.0, 1.0))
+        spread = _spread(expected) * _spread(predicted)
+        return np.asarray(np.clip(apart / np.sqrt(np.where(spread > 0, spread, np.nan)), -1.0, 1.0))
 
     def basis(self, rows: Columns, weight: np.ndarray) -> float:
         found = class_counts(rows, weight[None])

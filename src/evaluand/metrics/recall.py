@@ -31,7 +31,7 @@ class Recall(Counting):
 
     Example:
         >>> Recall(average="macro").signature
-        'recall v1 missing=leave_out reduce=first average=macro interval=wilson 95%'
+        'recall v2 missing=leave_out reduce=first average=macro interval=jackknife 95%'
     """
 
     kind = "recall"

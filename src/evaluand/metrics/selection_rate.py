@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
 from evaluand.counts import PREDICTION, Label, has_sets
-from evaluand.metric import LABELS, VALUE, Columns, State, Values, refuse
+from evaluand.metric import LABELS, VALUE, Columns, Labels, State, Values, refuse
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.class_ratio import check_labels, positive
 
@@ -49,11 +50,18 @@ class SelectionRate(Accuracy):
     def label_columns(self) -> tuple[str, ...]:
         return (self.column,)
 
+    def settled(self, labels: Labels) -> Self:
+        found = labels.get(self.column, ())
+        if self.label is not None or not found:
+            return self
+        single = dict.fromkeys(label for each in found for label in (each if isinstance(each, tuple) else (each,)))
+        return replace(self, label=positive(self.kind, [*single]))
+
     def prepare(self, columns: Columns) -> Columns:
         codes, vocabulary = columns[self.column], columns[LABELS]
         refuse(columns, codes < 0, lambda row: f"is scored but has no {self.column}; such rows abstain")
         check_labels(self.kind, "label", [] if self.label is None else [self.label], vocabulary)
-        label = positive(self.kind, vocabulary) if self.label is None else self.label
+        label = True if self.label is None else self.label  # which is 1 too
         within = vocabulary.tolist() if has_sets(vocabulary) else [(one,) for one in vocabulary.tolist()]
         return {VALUE: np.array([label in one for one in within], np.float64)[codes]}
 
