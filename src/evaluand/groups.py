@@ -325,7 +325,7 @@ def summary_of_shards(
             merged += len(parts) - 1
             parts = [merge(parts)]
     if not parts:
-        nothing: dict[str, tuple[int, tuple[int, ...]]] = {_way(metric): (0, ()) for metric in metrics}
+        nothing: dict[Way, tuple[int, tuple[int, ...]]] = {_way(metric): (0, ()) for metric in metrics}
         return Summary(tuple(metrics), (), {}, {}, {}, [{} for _ in metrics], nothing, None)
     return merge(parts) if len(parts) > 1 else parts[0]
 
