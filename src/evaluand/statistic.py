@@ -25,7 +25,19 @@ import numpy as np
 
 from evaluand.intervals import Spread, count_rows, interval_within, scrambled
 from evaluand.labels import one_vocabulary
-from evaluand.metric import CLUSTER, LABELS, NO_ROWS, WEIGHT, Columns, Metric, State, Values, confidence_of, weights_of
+from evaluand.metric import (
+    APART,
+    CLUSTER,
+    LABELS,
+    NO_ROWS,
+    WEIGHT,
+    Columns,
+    Metric,
+    State,
+    Values,
+    confidence_of,
+    weights_of,
+)
 
 BLOCKS: Final = 256
 """How many blocks the jackknife leaves out at most; its interval has a degree of freedom less than there are."""
@@ -76,6 +88,10 @@ class Statistic(Metric):
     def by_cluster(self) -> bool:
         return self.confidence is not None
 
+    @property
+    def counts_apart(self) -> bool:
+        return self.counted and self.by_cluster and not self.weighted
+
     @abstractmethod
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         """The values of some rows under several weightings.
@@ -123,12 +139,35 @@ class Statistic(Metric):
         """
         weight = rows[WEIGHT]
         blocks = np.unique(block[weight > 0])
+        if self.counted and (left := self._left(rows, block, blocks)) is not None:
+            return blocks, self._values(*left)
         step = max(1, _AT_ONCE // max(len(weight), 1))
         found = [
             self._values(rows, np.where(block == blocks[i : i + step, None], 0.0, weight))
             for i in range(0, len(blocks), step)
         ]
         return blocks, np.concatenate(found) if found else np.empty(0)
+
+    def _left(self, rows: Columns, block: np.ndarray, blocks: np.ndarray) -> tuple[Columns, np.ndarray] | None:
+        """The combinations that occur, and how often each does without each block; None where that is too much."""
+        cell = np.zeros(len(block), np.int64)
+        for name in self.keeps:
+            cell = np.unique(cell * (int(rows[name].max()) + 3) + rows[name] + 2, return_inverse=True)[1]
+        _, first = np.unique(cell, return_index=True)
+        shape = len(blocks), len(first)
+        if math.prod(shape) > _AT_ONCE:
+            return None
+        place = np.searchsorted(blocks, block) * shape[1] + cell
+        known = rows[WEIGHT] > 0
+        here, often = (
+            np.bincount(place[known], each, minlength=math.prod(shape)).reshape(shape)
+            for each in (rows[WEIGHT][known], None)
+        )
+        left = np.where(often == often.sum(axis=0), 0.0, here.sum(axis=0) - here)
+        cells = {name: rows[name][first] for name in self.keeps}
+        weight = here.sum(axis=0)
+        arranged = self.arranged({**cells, LABELS: rows[LABELS], WEIGHT: weight, BLOCK: np.arange(len(first))})
+        return arranged, left[:, arranged[BLOCK]]
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         n = len(group)
@@ -137,9 +176,11 @@ class Statistic(Metric):
         table |= {name: columns[name] for name in self.keeps}
         clusters: Columns = {}
         if self.by_cluster:
-            keys = np.asarray(columns[CLUSTER]).astype(np.int64, copy=False)
-            table[BLOCK] = (scrambled(keys.view(np.uint64), 0) % np.uint64(BLOCKS)).astype(np.int64)
+            keys = np.asarray(columns[APART if APART in columns else CLUSTER]).astype(np.int64, copy=False)
+            table[BLOCK] = (scrambled(keys.view(np.uint64), 0) & np.uint64(BLOCKS - 1)).view(np.int64)
             clusters = dict(zip(_CLUSTERS, (keys, group, weight), strict=True))
+            if APART in columns:
+                clusters = {APART: count_rows(group, n_groups)}
         vocabulary = columns.get(LABELS, np.empty(0, np.object_))
         if self.counted:
             table = _counted(table, self.keeps, len(vocabulary))
@@ -183,7 +224,7 @@ class Statistic(Metric):
             basis = min(self.basis(arranged, arranged[WEIGHT]), 1.0)
             if basis < 1:
                 data[group]["rests_on"] = round(float(n[group]) * basis, 1)
-            if "cluster_key" in state:
+            if "cluster_key" in state or APART in state:
                 ends = self._ends(arranged, float(value[group]), int(n[group]), float(effective[group]) * basis)
                 low[group], high[group] = ends
                 reasons[group] = None if math.isfinite(ends[0]) else _no_interval(int(n[group]), int(clusters[group]))
@@ -303,6 +344,8 @@ def _by_group_in(state: State) -> list[str]:
 def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
     """How many clusters with weight each group has, and how many of equal weight would tell as much (Kish)."""
     n_groups = len(state["n"])
+    if APART in state:
+        return state[APART], state[APART]
     if "cluster_key" not in state:
         return np.zeros(n_groups), np.zeros(n_groups)
     key, group, weight = (state[name] for name in _CLUSTERS)
