@@ -134,13 +134,16 @@ class Statistic(Metric):
         A kind that knows a quicker way than to begin anew for each block takes that.
 
         Args:
-            rows: what `arranged` gave.
+            rows: what `arranged` gave; where they are `counted`, as they are counted.
             block: the block of each row.
         """
         weight = rows[WEIGHT]
         blocks = np.unique(block[weight > 0])
-        if self.counted and (left := self._left(rows, block, blocks)) is not None:
-            return blocks, self._values(*left)
+        if self.counted:
+            left = self._left(rows, block, blocks)
+            if left is not None:
+                return blocks, self._values(*left)
+            rows = self.arranged(rows)
         step = max(1, _AT_ONCE // max(len(weight), 1))
         found = [
             self._values(rows, np.where(block == blocks[i : i + step, None], 0.0, weight))
@@ -214,7 +217,7 @@ class Statistic(Metric):
         data: list[dict[str, Any]] = [{"n": int(rows)} for rows in n]
         clusters, effective = clusters_of(state)
         for group, rows in self.rows_of(state):
-            arranged = self.arranged(rows)
+            arranged = self.arranged(self._alike(rows))
             value[group] = self._values(arranged, arranged[WEIGHT][None])[0]
             data[group] |= self.told(arranged, arranged[WEIGHT])
             if not math.isfinite(value[group]):
@@ -225,11 +228,24 @@ class Statistic(Metric):
             if basis < 1:
                 data[group]["rests_on"] = round(float(n[group]) * basis, 1)
             if "cluster_key" in state or APART in state:
-                ends = self._ends(arranged, float(value[group]), int(n[group]), float(effective[group]) * basis)
+                ends = self._ends(
+                    rows if self.counted else arranged,
+                    float(value[group]),
+                    int(n[group]),
+                    float(effective[group]) * basis,
+                )
                 low[group], high[group] = ends
                 reasons[group] = None if math.isfinite(ends[0]) else _no_interval(int(n[group]), int(clusters[group]))
                 data[group] |= {"clusters": int(clusters[group])} if clusters[group] != n[group] else {}
         return Values(value, low, high, reasons, data)
+
+    def _alike(self, rows: Columns) -> Columns:
+        """Rows of labels that are alike in whatever block, as one."""
+        if not self.counted:
+            return rows
+        nothing = np.zeros_like(rows[BLOCK])
+        table = {_GROUP: nothing, BLOCK: nothing, **{name: rows[name] for name in (WEIGHT, *self.keeps)}}
+        return {**_counted(table, self.keeps, len(rows[LABELS])), LABELS: rows[LABELS]}
 
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
         """The rows of each group that has some, as `arranged` takes them."""
