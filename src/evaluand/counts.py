@@ -165,7 +165,7 @@ def class_counts(rows: Columns, weight: np.ndarray) -> ClassCounts:
     """
     classes = rows[_CLASSES].tolist()
     expected, predicted, right = (sums_of(rows[name], weight, len(classes)) for name in (EXPECTED, PREDICTED, RIGHT))
-    return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), weight @ rows[_ASTRAY])
+    return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), (weight * rows[_ASTRAY]).sum(axis=1))
 
 
 def truths_of(state: State) -> list[Any]:

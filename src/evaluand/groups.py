@@ -39,6 +39,7 @@ from evaluand.errors import DataError, Fault, SpecError
 from evaluand.intervals import CLUSTER_TABLE
 from evaluand.labels import coded, label_column, score_matrix
 from evaluand.metric import (
+    APART,
     CLUSTER,
     LABELS,
     VALUE,
@@ -578,6 +579,8 @@ class _Table:
             found[WEIGHT] = _array(_column(self.table, WEIGHT).take(pa.array(rows)))
         if CLUSTER in self.table.column_names:
             found[CLUSTER] = _array(_column(self.table, CLUSTER).take(pa.array(rows)))
+        elif metric.counts_apart and metric.reduce == "first" and not (over or repeated):
+            found[APART] = self.index[rows]
         elif over or metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
             found[CLUSTER] = self.index[rows]
         return found
@@ -756,7 +759,7 @@ def _by_unit(metric: Metric, table: _Table, columns: Columns, units: _Units, fil
 
 def _without_clusters(state: State) -> State:
     """Only the value that is shown has an interval; the bounds need no clusters."""
-    return {name: array for name, array in state.items() if name not in CLUSTER_TABLE}
+    return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, APART)}
 
 
 def _reduced(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:

@@ -478,10 +478,12 @@ def _drawn(total: np.ndarray, weight: np.ndarray, replicates: int, seed: int) ->
 def scrambled(counter: np.ndarray, seed: int) -> np.ndarray:
     """64 random bits for each number: SplitMix64 (G. Steele, D. Lea & C. Flood, OOPSLA 2014)."""
     start = np.uint64((seed * 0xD1342543DE82EF95 + 0x9E3779B97F4A7C15) % 2**64)
-    bits = start + counter * np.uint64(0x9E3779B97F4A7C15)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return np.asarray(bits ^ (bits >> np.uint64(31)))
+    bits = np.asarray(start + counter * np.uint64(0x9E3779B97F4A7C15))
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits ^= bits >> np.uint64(shift)
+        bits *= np.uint64(factor)
+    bits ^= bits >> np.uint64(31)
+    return bits
 
 
 def _accelerated(

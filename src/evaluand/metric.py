@@ -59,6 +59,7 @@ VALUE = "value"
 WEIGHT = "_weight_"
 LABELS = "_labels_"
 CLUSTER = "_cluster_"
+APART = "_apart_"
 NO_ROWS = "no scored rows"
 WEIGHTLESS = "all weights are 0"
 """Why there is no value, where there are no rows and where rows have no weight."""
@@ -143,6 +144,11 @@ class Metric(ABC):
     @property
     def by_cluster(self) -> bool:
         """Whether rows are always to be told apart by `_cluster_`, each its own where nothing binds them."""
+        return False
+
+    @property
+    def counts_apart(self) -> bool:
+        """Whether rows that are examples of their own are told apart by `_apart_` instead, which costs less."""
         return False
 
     @property

@@ -26,6 +26,7 @@ import numpy as np
 from evaluand.intervals import Spread, count_rows, interval_within, scrambled
 from evaluand.labels import one_vocabulary
 from evaluand.metric import (
+    APART,
     CLUSTER,
     LABELS,
     NO_ROWS,
@@ -90,6 +91,10 @@ class Statistic(Metric):
     def by_cluster(self) -> bool:
         return self.confidence is not None
 
+    @property
+    def counts_apart(self) -> bool:
+        return self.counted and self.by_cluster and not self.weighted
+
     @abstractmethod
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         """The values of some rows under several weightings.
@@ -132,17 +137,43 @@ class Statistic(Metric):
         A kind that knows a quicker way than to begin anew for each block takes that.
 
         Args:
-            rows: what `arranged` gave.
+            rows: what `arranged` gave; where they are `counted`, as they are counted.
             block: the block of each row.
         """
         weight = rows[WEIGHT]
         blocks = np.unique(block[weight > 0])
+        if self.counted:
+            left = self._left(rows, block, blocks)
+            if left is not None:
+                return blocks, self._values(*left)
+            rows = self.arranged(rows)
         step = max(1, _AT_ONCE // max(len(weight), 1))
         found = [
             self._values(rows, np.where(block == blocks[i : i + step, None], 0.0, weight))
             for i in range(0, len(blocks), step)
         ]
         return blocks, np.concatenate(found) if found else np.empty(0)
+
+    def _left(self, rows: Columns, block: np.ndarray, blocks: np.ndarray) -> tuple[Columns, np.ndarray] | None:
+        """The combinations that occur, and how often each does without each block; None where that is too much."""
+        cell = np.zeros(len(block), np.int64)
+        for name in self.keeps:
+            cell = np.unique(cell * (int(rows[name].max()) + 3) + rows[name] + 2, return_inverse=True)[1]
+        _, first = np.unique(cell, return_index=True)
+        shape = len(blocks), len(first)
+        if math.prod(shape) > _AT_ONCE:
+            return None
+        place = np.searchsorted(blocks, block) * shape[1] + cell
+        known = rows[WEIGHT] > 0
+        here, often = (
+            np.bincount(place[known], each, minlength=math.prod(shape)).reshape(shape)
+            for each in (rows[WEIGHT][known], None)
+        )
+        left = np.where(often == often.sum(axis=0), 0.0, here.sum(axis=0) - here)
+        cells = {name: rows[name][first] for name in self.keeps}
+        weight = here.sum(axis=0)
+        arranged = self.arranged({**cells, LABELS: rows[LABELS], WEIGHT: weight, BLOCK: np.arange(len(first))})
+        return arranged, left[:, arranged[BLOCK]]
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         n = len(group)
@@ -151,9 +182,11 @@ class Statistic(Metric):
         table |= {name: columns[name] for name in (*self.keeps, *self.adds)}
         clusters: Columns = {}
         if self.by_cluster:
-            keys = np.asarray(columns[CLUSTER]).astype(np.int64, copy=False)
-            table[BLOCK] = (scrambled(keys.view(np.uint64), 0) % np.uint64(BLOCKS)).astype(np.int64)
+            keys = np.asarray(columns[APART if APART in columns else CLUSTER]).astype(np.int64, copy=False)
+            table[BLOCK] = (scrambled(keys.view(np.uint64), 0) & np.uint64(BLOCKS - 1)).view(np.int64)
             clusters = dict(zip(_CLUSTERS, (keys, group, weight), strict=True))
+            if APART in columns:
+                clusters = {APART: count_rows(group, n_groups)}
         vocabulary = columns.get(LABELS, np.empty(0, np.object_))
         if self.counted:
             table = _counted(table, self.keeps, len(vocabulary), self.adds)
@@ -187,7 +220,7 @@ class Statistic(Metric):
         data: list[dict[str, Any]] = [{"n": int(rows)} for rows in n]
         clusters, effective = clusters_of(state)
         for group, rows in self.rows_of(state):
-            arranged = self.arranged(rows)
+            arranged = self.arranged(self._alike(rows))
             value[group] = self._values(arranged, arranged[WEIGHT][None])[0]
             data[group] |= self.told(arranged, arranged[WEIGHT])
             if not math.isfinite(value[group]):
@@ -197,12 +230,25 @@ class Statistic(Metric):
             basis = min(self.basis(arranged, arranged[WEIGHT]), 1.0)
             if basis < 1:
                 data[group]["rests_on"] = round(float(n[group]) * basis, 1)
-            if "cluster_key" in state:
-                ends = self._ends(arranged, float(value[group]), int(n[group]), float(effective[group]) * basis)
+            if "cluster_key" in state or APART in state:
+                ends = self._ends(
+                    rows if self.counted else arranged,
+                    float(value[group]),
+                    int(n[group]),
+                    float(effective[group]) * basis,
+                )
                 low[group], high[group] = ends
                 reasons[group] = None if math.isfinite(ends[0]) else _no_interval(int(n[group]), int(clusters[group]))
                 data[group] |= {"clusters": int(clusters[group])} if clusters[group] != n[group] else {}
         return Values(value, low, high, reasons, data)
+
+    def _alike(self, rows: Columns) -> Columns:
+        """Rows of labels that are alike in whatever block, as one."""
+        if not self.counted:
+            return rows
+        nothing = np.zeros_like(rows[BLOCK])
+        table = {_GROUP: nothing, BLOCK: nothing, **{name: rows[name] for name in (WEIGHT, *self.keeps)}}
+        return {**_counted(table, self.keeps, len(rows[LABELS])), LABELS: rows[LABELS]}
 
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
         """The rows of each group that has some, as `arranged` takes them."""
@@ -325,6 +371,8 @@ def _by_group_in(state: State) -> list[str]:
 def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
     """How many clusters with weight each group has, and how many of equal weight would tell as much (Kish)."""
     n_groups = len(state["n"])
+    if APART in state:
+        return state[APART], state[APART]
     if "cluster_key" not in state:
         return np.zeros(n_groups), np.zeros(n_groups)
     key, group, weight = (state[name] for name in _CLUSTERS)

@@ -33,13 +33,13 @@ class Side(NamedTuple):
     name: str
     table: pa.Table
 
-    def column(self, name: str) -> pa.Array:
-        """A column in one piece."""
+    def column(self, name: str, *, coded: bool = False) -> pa.Array:
+        """A column in one piece; with `coded` a dictionary stays one."""
         column = self.table.column(name)
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
         if isinstance(column, pa.ChunkedArray):
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-        return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+        return column.dictionary_decode() if pa.types.is_dictionary(column.type) and not coded else column
 
     def named(self, wanted: str) -> str | None:
         """The name of a column, in whatever case."""
@@ -254,18 +254,21 @@ _LABELS: Final = ("bools", "integers", "text")
 
 def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array, list[Fault]]:
     """A column of labels, as a dictionary; with `sets` an empty cell is no fault, but no label, and null."""
-    column = side.column(name)
+    column = side.column(name, coded=True)
+    if pa.types.is_dictionary(column.type) and (contents(column.type.value_type) != "text" or not _is_tidy(column)):
+        column = side.column(name)
     if pa.types.is_floating(column.type):
         numbers = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
         empty = np.asarray(pc.is_null(column, nan_is_null=True))
         whole = empty | (np.floor(numbers) == numbers) & (np.abs(numbers) < 2.0**53)
         if whole.all():
             column = pa.array(np.where(empty, 0.0, numbers).astype(np.int64), mask=empty)
-    kind = contents(column.type)
+    coded = pa.types.is_dictionary(column.type)
+    kind = "text" if coded else contents(column.type)
     if kind not in (*_LABELS, ""):
         told = f"holds {_PLURAL[kind]}; labels are text, whole numbers or bools"
         return column, [Fault(f"{side.name}, column {name}", told, code="wrong_type")]
-    encoded = (column.cast(pa.int64()) if kind == "integers" else column).dictionary_encode()
+    encoded = column if coded else (column.cast(pa.int64()) if kind == "integers" else column).dictionary_encode()
     if kind == "text":
         blank = pc.index(encoded.dictionary, pa.scalar("", encoded.dictionary.type)).as_py()
         if blank >= 0:
@@ -275,6 +278,14 @@ def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array,
         return encoded, []
     empty = np.asarray(encoded.indices.is_null())
     return encoded, side.faults(empty, name, "empty_value", lambda row: "is empty; give a label")
+
+
+def _is_tidy(column: pa.DictionaryArray) -> bool:
+    """Whether the dictionary has each label once, and none that no row has."""
+    labels = column.dictionary
+    if labels.null_count or column.indices.null_count or len(pc.unique(labels)) < len(labels):
+        return False
+    return bool((np.bincount(np.asarray(column.indices), minlength=len(labels)) > 0).all())
 
 
 def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:

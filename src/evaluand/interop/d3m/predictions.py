@@ -31,7 +31,8 @@ CONFIDENCE: Final = "confidence"
 RANK: Final = "rank"
 _RESERVED: Final = {CONFIDENCE: "real", RANK: "real"}
 _ARROW: Final = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string()}
-_DIRECT: Final = (b'"', b"'", b"\0")  # what Arrow reads otherwise than we do, or leaves unchecked
+_ODD: Final = r"""^$|["'\x00]"""  # texts that Arrow reads otherwise than we do, or leaves unchecked
+_BLOCK: Final = 1 << 26  # so large that most files are one, and no column has to be put together
 _HEXADECIMAL: Final = re.compile(rb"0[xX]")  # which Arrow takes for a number
 _SINGLE_QUOTED: Final = re.compile(rb"(?:^|,)'[^'\r\n]*'(?=,|\r?$)", re.MULTILINE)
 
@@ -222,47 +223,50 @@ def _at_once(path: Path, form: Form, told: _Told, *, strict: bool) -> Cells | No
     """The table as Arrow reads it; None where anything is odd."""
     text = mapped(path)
     line, _, end = next(records_in(text, ","), (1, 0, 0))
-    if line > 1 or any(text.find(one, end) >= 0 for one in _DIRECT):
-        return None
-    if (text.find(b"x", end) >= 0 or text.find(b"X", end) >= 0) and _HEXADECIMAL.search(text, end):
-        return None
     quietly = _Told(path, lambda row: 0, Findings())
     try:
         header = header_in(path)
         names = _names(header, form, quietly, strict=strict)
-        if quietly.count or any(kind not in _ARROW for _, kind in names.values()):
+        if line > 1 or quietly.count or any(kind not in _ARROW for _, kind in names.values()):
+            return None
+        if len(names) < len(header) and text.find(b'"', end) >= 0:  # cells that are not read may hold anything
+            return None
+        if (text.find(b"x", end) >= 0 or text.find(b"X", end) >= 0) and _HEXADECIMAL.search(text, end):
             return None
         table = csv.read_csv(
             path,
-            read_options=csv.ReadOptions(column_names=header, skip_rows=1),
+            read_options=csv.ReadOptions(column_names=header, skip_rows=1, block_size=_BLOCK),
             parse_options=csv.ParseOptions(quote_char=False),
             convert_options=csv.ConvertOptions(
                 include_columns=[*names],
-                column_types={name: _coded_type(kind, own in form.targets) for name, (own, kind) in names.items()},
-                null_values=[""],
-                strings_can_be_null=True,
+                column_types={name: _ARROW[kind] for name, (_, kind) in names.items()},
+                null_values=[],
             ),
         )
     except (pa.ArrowException, DataError):
         return None
-    columns = {names[name][0]: _array(table.column(name)) for name in table.column_names}
-    if not table.num_rows or not all(map(_is_whole, columns.values())):
+    columns: dict[str, pa.Array] = {}
+    for given, (name, _) in names.items():
+        values = _array(table.column(given))
+        # labels are few, so that all that is looked at from here on is their codes
+        columns[name] = (
+            values.dictionary_encode() if name in form.targets and pa.types.is_string(values.type) else values
+        )
+    if not table.num_rows or not all(map(_is_plain, columns.values())):
         return None
     told.notes(quietly)
     _note_text(path, told)
     return Cells(path, pa.table(columns), _lines(path))
 
 
-def _coded_type(kind: str, target: bool) -> pa.DataType:
-    """The type of a column; names come coded, since there are few of them."""
-    return pa.dictionary(pa.int32(), pa.string()) if target and kind == "text" else _ARROW[kind]
-
-
-def _is_whole(values: pa.Array) -> bool:
-    """Whether every cell has a value, and every number is finite."""
-    if values.null_count:
-        return False
-    return not pa.types.is_floating(values.type) or bool(np.isfinite(np.asarray(values)).all())
+def _is_plain(values: pa.Array) -> bool:
+    """Whether every number is finite, and no text is empty or holds what Arrow reads otherwise than we do."""
+    if pa.types.is_floating(values.type):
+        return bool(np.isfinite(np.asarray(values)).all())
+    if pa.types.is_integer(values.type):
+        return True
+    texts = values.dictionary if pa.types.is_dictionary(values.type) else values
+    return not pc.any(pc.match_substring_regex(texts, _ODD), min_count=0).as_py()
 
 
 def _lines(path: Path) -> Callable[[int], int]:
