@@ -462,3 +462,47 @@ def test_options_that_cannot_be_are_refused(options: dict[str, Any], message: st
 
 def test_a_result_is_three_values() -> None:
     assert AveragePrecision._fields == ("recall", "precision", "ap")
+
+
+# Crowds, areas and limits
+
+
+def test_tables_have_crowds_areas_and_limits() -> None:
+    truths = {"image": [1, 1], "box": ["0,0,100,100", "200,0,220,20"], "crowd": [True, None]}
+    detections = {
+        "image": [1] * 4,
+        "box": ["10,10,20,20", "50,50,60,60", "300,0,400,100", "200,0,220,20"],
+        "confidence": [0.9, 0.8, 0.7, 0.6],
+    }
+    found = average_precision(detections, truths)
+    assert (found.recall.tolist(), found.precision.tolist(), found.ap) == ([0.0, 1.0], [0.0, 0.5], 0.5)
+    assert average_precision(detections, truths, area="small").ap == 1
+    assert math.isnan(average_precision(detections, truths, area="large").ap)
+    assert average_precision(detections, truths, max_detections=3).ap == 0
+    labelled = [{**columns, "label": ["a"] * len(columns["image"])} for columns in (detections, truths)]
+    assert average_precision_by_label(*labelled, area="small")["a"].ap == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"crowd": [0, 2]}, r"truth row 1 \(image 'b'\): crowd is 2; give true or false, or 1 or 0"),
+        ({"crowd": ["0", "yes"]}, r"truth row 1 \(image 'b'\): crowd is 'yes', not a number"),
+        ({"x_min": [0, 9 - 1e-200], "x_max": [9, 9]}, None),
+        ({"x_min": [0, 0], "x_max": [9, 1e-200]}, r"truth row 1 \(image 'b'\): x_max is x_min and 1e-200, too little"),
+        ({"x_min": [0, math.nan]}, r"truth row 1 \(image 'b'\): x_min is missing or NaN; give a finite number"),
+        ({"y_max": [9, -1]}, r"truth row 1 \(image 'b'\): y_max is -1 and smaller than y_min, 0"),
+        ({"y_max": [9, math.inf]}, r"truth row 1 \(image 'b'\): y_max is inf, which is too large"),
+        ({"x_min": [-9, -9], "y_min": [-9, -9], "x_max": [-1, -1]}, None),
+        ({"x_max": [9, 0]}, None),
+    ],
+)
+def test_a_true_box_that_is_none_is_named_and_one_of_no_area_is_never_found(columns: Any, message: str | None) -> None:
+    corners = {"x_min": [0, 0], "y_min": [0, 0], "x_max": [9, 9], "y_max": [9, 9]}
+    truths = {"image": ["a", "b"], **corners, **columns}
+    if message is None:
+        found = average_precision({name: truths[name] for name in ("image", *corners)}, truths).ap
+        assert found == (1 if truths["x_max"][1] != truths["x_min"][1] else 0.25)  # one of two right, and one found
+        return
+    with pytest.raises(DataError, match=message):
+        average_precision([], truths)

@@ -233,6 +233,13 @@ def test_boxes_are_told_as_right_missed_and_spurious(tmp_path: Path) -> None:
     assert section(text, "curves").count('role="img"') == 1  # of what was never detected there is no curve
 
 
+def test_crowds_and_what_is_found_in_them_are_neither_missed_nor_spurious() -> None:
+    truths = '{"box":[[0,0,100,100],[200,0,210,10]],"crowd":[true,false]}'
+    [found] = frames([truths], ['{"box":[[10,10,20,20],[300,0,310,10]],"confidence":[0.9,0.8]}'])
+    assert found is not None
+    assert found["counts"] == [0, 1, 1]
+
+
 def test_an_image_without_an_answer_has_missed_all_its_boxes() -> None:
     one = '{"box":[[0,0,9,9]]}'
     missed, unknown, empty = frames([one, None, '{"box":[]}'], [None, one, '{"box":[]}'])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import math
 from typing import Any
 
@@ -20,7 +21,9 @@ from evaluand.detection import average_precision_by_label
 from evaluand.errors import DataError, SpecError
 from evaluand.evaluation import Evaluator
 from evaluand.groups import MetricRow, merge, summarise, summarise_shard
+from evaluand.metrics.average_recall import AverageRecall
 from evaluand.metrics.mean_average_precision import MeanAveragePrecision
+from evaluand.metrics.of_boxes import OfBoxes
 from evaluand.run import Runner
 from evaluand.scorers.detection import Detection
 
@@ -45,7 +48,7 @@ def table(images: list[tuple[Boxes | None, Boxes]], **columns: list[Any]) -> pa.
     return pa.table(columns, pa.schema([(n, pa.string()) for n in text]) if not images else None)
 
 
-def value_of(metric: MeanAveragePrecision, images: list[tuple[Boxes | None, Boxes]], **columns: list[Any]) -> MetricRow:
+def value_of(metric: OfBoxes, images: list[tuple[Boxes | None, Boxes]], **columns: list[Any]) -> MetricRow:
     [row] = summarise([table(images, **columns)], [metric])
     return row
 
@@ -131,41 +134,144 @@ def test_it_is_the_mean_of_the_average_precision_of_each_label(definition: str, 
     assert row.low < row.value < row.high
 
 
-def test_cocos_mean_is_that_of_pycocotools() -> None:
+def pycocotools(images: list[tuple[Boxes | None, Boxes]]) -> Any:
+    """What pycocotools makes of the same boxes, of labels a to c: its arrays `precision` and `recall`."""
     pytest.importorskip("pycocotools", reason="needs pycocotools: pip install pycocotools")
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
 
-    images = drawn(2, ties=True)
-    detections, truths = flat(images)
+    def row(image: int, one: dict[str, Any], number: int) -> dict[str, Any]:
+        x_min, y_min, x_max, y_max = one["box"]
+        size = [x_max - x_min, y_max - y_min]
+        kind = {"image_id": image, "category_id": "abc".index(one["label"]) + 1, "iscrowd": int(one.get("crowd", 0))}
+        return {**kind, "bbox": [x_min, y_min, *size], "area": size[0] * size[1], "id": number}
 
-    def rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
-        found = []
-        for image, (x_min, y_min, x_max, y_max), label in zip(
-            *(columns[n] for n in ("image", "box", "label")), strict=True
-        ):
-            size = [x_max - x_min, y_max - y_min]
-            kind = {"image_id": image, "category_id": "abc".index(label) + 1, "iscrowd": 0}
-            found.append({**kind, "bbox": [x_min, y_min, *size], "area": size[0] * size[1], "id": len(found) + 1})
-        return found
-
+    detected, expected = (
+        [(image, one) for image, pair in enumerate(images) for one in pair[side] or ()] for side in (0, 1)
+    )
     with contextlib.redirect_stdout(io.StringIO()):
         whole = COCO()
         whole.dataset = {
             "images": [{"id": image} for image in range(len(images))],
             "categories": [{"id": i} for i in (1, 2, 3)],
-            "annotations": rows(truths),
+            "annotations": [row(image, one, number) for number, (image, one) in enumerate(expected, 1)],
             "info": {},
         }
         whole.createIndex()
-        sure = zip(rows(detections), detections["confidence"], strict=True)
-        judged = COCOeval(whole, whole.loadRes([{**row, "score": each} for row, each in sure]), "bbox")
+        found = [row(image, one, 0) | {"score": one["confidence"]} for image, one in detected]
+        judged = COCOeval(whole, whole.loadRes(found), "bbox")
         judged.evaluate()
         judged.accumulate()
-        judged.summarize()
-    for iou, place in (("0.50:0.95", 0), (0.5, 1), (0.75, 2)):
+    return judged.eval
+
+
+def test_cocos_mean_is_that_of_pycocotools() -> None:
+    images = drawn(2, ties=True)
+    precision = pycocotools(images)["precision"][:, :, :, 0, 2]
+    for iou, expected in (("0.50:0.95", precision), (0.5, precision[0]), (0.75, precision[5])):
         metric = MeanAveragePrecision(iou=iou, definition="coco")
-        assert value_of(metric, images).value == pytest.approx(judged.stats[place], abs=1e-12)
+        assert value_of(metric, images).value == pytest.approx(expected.mean(), abs=1e-12)
+
+
+def crowded(seed: int) -> list[tuple[Boxes | None, Boxes]]:
+    """Boxes of all areas, also just at the ends of their ranges, some of them crowds, and detections all over them."""
+    random = np.random.default_rng(seed)
+    images: list[tuple[Boxes | None, Boxes]] = []
+    for _ in range(12):
+        expected, detected = Boxes(), Boxes()
+        for _ in range(int(random.integers(0, 6))):
+            label, size = str(random.choice(list("abc"))), float(random.choice([8, 20, 32, 50, 96, 130, 200]))
+            x, y = random.integers(0, 100, 2).astype(float).tolist()
+            one = {"box": [x, y, x + size, y + size], "label": label}
+            expected.append(one | ({"crowd": True} if random.random() < 0.25 else {}))
+            for _ in range(int(random.integers(0, 8))):
+                shift = random.integers(-3, 4, 4) * size / 20
+                within = float(random.choice([1.0, 1.0, 0.4]))
+                corners = np.array([x, y, x + size * within, y + size * within]) + np.sort(shift)
+                sure = float(random.integers(0, 30)) / 30 if seed % 2 else float(random.random())
+                other = label if random.random() < 0.9 else "a"
+                detected.append({"box": corners.tolist(), "label": other, "confidence": sure})
+        images.append(([detected[i] for i in random.permutation(len(detected))], expected))
+    return images
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_crowds_areas_and_limits_are_those_of_pycocotools(seed: int) -> None:
+    images = crowded(seed)
+    theirs = pycocotools(images)
+    for (place, area), (limit, most) in itertools.product(
+        enumerate([None, "small", "medium", "large"]), enumerate([1, 10, 100])
+    ):
+        options: dict[str, Any] = {"iou": "0.50:0.95", "area": area, "max_detections": most, "definition": "coco"}
+        for kind, expected in (
+            (MeanAveragePrecision, theirs["precision"][..., place, limit]),
+            (AverageRecall, theirs["recall"][..., place, limit]),
+        ):
+            known = expected[expected > -1]
+            value = value_of(kind(**options, confidence=None), images).value
+            assert value == pytest.approx(known.mean() if len(known) else math.nan, abs=1e-12, nan_ok=True)
+
+
+def test_the_standard_has_crowds_and_areas_too() -> None:
+    crowd: list[tuple[Boxes | None, Boxes]] = [
+        (
+            [box(20, "a", 0.9), box(30, "a", 0.8), box(100, "a", 0.7)],
+            [box(0, "a", size=60) | {"crowd": True}, box(100, "a")],
+        )
+    ]
+    assert value_of(MeanAveragePrecision(), crowd).value == 1
+    assert value_of(MeanAveragePrecision(), crowd).data["expected"] == 1
+    told = [(name, found) for name, found in crowd[0][1][0].items() if name != "crowd"]
+    assert value_of(MeanAveragePrecision(), [(crowd[0][0], [dict(told), crowd[0][1][1]])]).value == pytest.approx(1 / 6)
+    sizes: list[tuple[Boxes | None, Boxes]] = [
+        ([box(0, "a", 0.9, 50), box(200, "a", 0.8, 20), box(400, "a", 0.7)], [box(0, "a", size=50), box(400, "a")])
+    ]
+    assert value_of(MeanAveragePrecision(area="medium"), sizes).value == 1
+    assert value_of(MeanAveragePrecision(area="small"), sizes).value == 0.5
+    row = value_of(MeanAveragePrecision(area="large", label="a"), sizes)
+    assert row.reason == "no image has a true box of the area 'large' with the label 'a'"
+
+
+def test_a_box_that_counts_is_not_missed_for_a_crowd_that_covers_more() -> None:
+    images: list[tuple[Boxes | None, Boxes]] = [
+        ([box(1, "a", 0.9)], [box(0, "a", size=60) | {"crowd": True}, box(0, "a")])
+    ]
+    assert value_of(MeanAveragePrecision(), images).value == 1
+    assert value_of(AverageRecall(iou=0.5), images).value == 1
+
+
+def test_a_crowd_is_wide_and_begins_far_before_what_it_covers() -> None:
+    far = {"box": [0, 0, 10_000, 10], "label": "a", "crowd": True}
+    images: list[tuple[Boxes | None, Boxes]] = [
+        ([{"box": [9000, 0, 9010, 10], "label": "a", "confidence": 0.9}, box(50, "a", 0.8)], [far, box(50, "a")])
+    ]
+    assert value_of(MeanAveragePrecision(iou=0.95), images).value == 1
+
+
+# Average recall
+
+
+def test_average_recall_is_the_mean_of_recalls_and_knows_nothing_of_wrong_detections() -> None:
+    images: list[tuple[Boxes | None, Boxes]] = [
+        ([box(0, "a", 0.2), box(60, "a", 0.9), box(40, "b", 0.3)], [box(0, "a"), box(20, "a"), box(40, "b")]),
+        ([], [box(0, "b")]),
+    ]
+    row = value_of(AverageRecall(), images)
+    assert row.value == 0.5
+    assert row.low < 0.5 < row.high
+    assert row.data["labels"]["a"] == {"value": 0.5, "expected": 2, "predicted": 2}
+    assert value_of(AverageRecall(max_detections=1), images).value == 0.25
+    assert AverageRecall().thresholds == tuple(i / 100 for i in range(50, 100, 5))
+
+
+def test_an_image_that_failed_may_have_found_all_its_boxes_or_none() -> None:
+    images: list[tuple[Boxes | None, Boxes]] = [
+        ([box(0, "a", 0.9)], [box(0, "a"), box(20, "a")]),
+        (None, [box(0, "a")]),
+    ]
+    row = value_of(AverageRecall(), images)
+    assert (row.value, row.worst, row.best) == (0.5, pytest.approx(1 / 3), pytest.approx(2 / 3))
+    assert value_of(AverageRecall(missing="wrong"), images).value == pytest.approx(1 / 3)
 
 
 def test_several_thresholds_are_averaged() -> None:
@@ -278,6 +384,25 @@ def test_the_scorer_keeps_checked_boxes_as_columns() -> None:
     }
 
 
+def test_crowds_are_kept_where_there_are_some() -> None:
+    there = [box(0, "a"), box(9, "a") | {"crowd": 1}, box(20, "a") | {"crowd": None}]
+    score = Detection().score([box(0, "a") | {"crowd": "never read"}], there)
+    assert score.columns["truths"]["crowd"] == [False, True, False]  # type: ignore[index]
+    assert "crowd" not in score.columns["detections"]  # type: ignore[index]
+    marked = Detection(crowd_key="iscrowd").score([], [{"box": [0, 0, 1, 1], "iscrowd": 1}])
+    assert marked.columns["truths"]["crowd"] == [True]  # type: ignore[index]
+
+
+def test_boxes_beyond_the_image_and_of_no_area_are_boxes() -> None:
+    outside: list[tuple[Boxes | None, Boxes]] = [([box(-50, "a", 0.9)], [box(-50, "a")])]
+    assert value_of(MeanAveragePrecision(), outside).value == 1
+    line: list[tuple[Boxes | None, Boxes]] = [
+        ([box(5, "a", 0.9, 0), box(0, "a", 0.8)], [box(5, "a", size=0), box(0, "a")])
+    ]
+    row = value_of(MeanAveragePrecision(), line)  # one true box that nothing can find, one wrong detection
+    assert (row.value, row.data["expected"], row.data["predicted"]) == (0.25, 2, 2)
+
+
 def test_null_is_no_empty_image() -> None:
     assert Detection().score([], None).status == "abstained"
     assert Detection().score(None, []).status == "abstained"
@@ -290,6 +415,10 @@ BAD: dict[str, tuple[Any, Any, str]] = {
     "three numbers": ([], [[0, 0, 1, 1], [0, 0, 1]], "expected box 1 has 3 numbers, not x_min, y_min, x_max, y_max"),
     "NaN": ([[0, 0, 1, 1], [0, math.nan, 1, 1]], [], "detected box 1: y_min is the number nan, not a finite number"),
     "quotes": (["'0,0,1,1'"], [], 'detected box 0: x_min is the text "\'0", not a finite number'),
+    "infinite": ([[0, 0, math.inf, 1]], [], "detected box 0: x_max is the number inf, not a finite number"),
+    "too large": ([[0, 0, 1e200, 1]], [], "detected box 0: x_max is the number 1e.200, not a finite number"),
+    "too small": ([[0, 0, 1e-200, 1]], [], "detected box 0: x_max is x_min and 1e-200, too little for an area"),
+    "a crowd that is none": ([], [box(0) | {"crowd": 2}], "expected box 0: crowd is the integer 2, not true or false"),
     "inverted": ([[5, 0, 1, 1]], [], "detected box 0: x_max is 1 and smaller than x_min, 5"),
     "a label that is none": ([{"box": "0,0,1,1", "label": 0.5}], [], "detected box 0: label is the number 0.5"),
     "labels for some": ([box(0, "a", 1), box(0, None, 1)], [], "detected box 1 has no label and others"),
@@ -332,6 +461,10 @@ def test_another_table_is_refused() -> None:
         ({"iou": []}, "names no threshold"),
         ({"definition": "voc"}, "definition='voc' is none of"),
         ({"points": 40}, "points=40 does not work"),
+        ({"area": "tiny"}, "area='tiny' is none of small, medium, large"),
+        ({"area": [0, 9]}, r"area=\[0, 9\] is none of"),
+        ({"max_detections": 0}, "max_detections=0 must be a whole number of at least 1"),
+        ({"max_detections": True}, "max_detections=True must be"),
     ],
 )
 def test_parameters_that_cannot_be_are_refused(options: dict[str, Any], message: str) -> None:

@@ -55,7 +55,7 @@ NUMBERS = [
     "mean",
 ]
 RANKINGS = ["hits_at_k", "recall_at_k", "precision_at_k", "map_at_k", "ndcg", "mean_reciprocal_rank"]
-BOXES = ["mean_average_precision"]
+BOXES = ["mean_average_precision", "average_recall"]
 A_NUMBER_OF_ROWS = ["confusion_matrix"]
 
 

@@ -318,7 +318,7 @@ class Statistic(Metric):
         if not math.isfinite(variance):
             return math.nan, math.nan
         width = self.range[1] - self.range[0]
-        if variance <= (_ROUNDING * (width if math.isfinite(width) else abs(value))) ** 2 * n:
+        if math.sqrt(variance) <= _ROUNDING * (width if math.isfinite(width) else abs(value)) * math.sqrt(n):
             variance = 0.0
         if variance == 0 and not math.isfinite(width):
             return math.nan, math.nan

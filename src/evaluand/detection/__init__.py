@@ -10,7 +10,7 @@ boxes or images.
 """
 
 from evaluand.detection.boxes import Boxes
-from evaluand.detection.definition import DEFINITIONS, Definition, Points, definition_of
+from evaluand.detection.definition import AREAS, DEFINITIONS, Area, Definition, Points, definition_of
 from evaluand.detection.matching import Matching, match
 from evaluand.detection.precision import (
     AveragePrecision,
@@ -24,7 +24,9 @@ from evaluand.detection.precision import (
 )
 
 __all__ = [
+    "AREAS",
     "DEFINITIONS",
+    "Area",
     "AveragePrecision",
     "Boxes",
     "Definition",

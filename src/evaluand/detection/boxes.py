@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 from evaluand.errors import DataError, Fault, SpecError
 
 COORDINATES: Final = ("x_min", "y_min", "x_max", "y_max")
-IMAGE, BOX, CONFIDENCE, LABEL = "image", "box", "confidence", "label"
+IMAGE, BOX, CONFIDENCE, LABEL, CROWD = "image", "box", "confidence", "label", "crowd"
 _LARGEST: Final = 1e150  # areas of larger boxes are no numbers any more
+_SMALLEST: Final = 1 / _LARGEST  # and of boxes that are smaller, but no lines
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Boxes:
         corners: 4 × rows: x_min, y_min, x_max, y_max.
         confidence: how sure each detection is, higher is surer; None where nothing says so, which makes all alike.
         label: what each box holds, text or integers; None where all hold the same.
+        crowd: which true boxes hold many objects that are not told apart; None where none does.
 
     Example:
         >>> Boxes.of([["a.png", 0, 0, 9, 9, 0.5], ["a.png", "5", "5", "9", "9", "0.25"]], "detection").corners.T
@@ -45,6 +47,7 @@ class Boxes:
     corners: np.ndarray
     confidence: np.ndarray | None = None
     label: pa.Array | None = None
+    crowd: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.image)
@@ -55,8 +58,8 @@ class Boxes:
 
         Args:
             given: a table or mapping of columns with `image`, `x_min`, `y_min`, `x_max`, `y_max` (or `box`, text of
-                these four with commas between them), and perhaps `confidence` and `label`; or rows of an image, four
-                coordinates or a text of four, and perhaps a confidence.
+                these four with commas between them), and perhaps `confidence`, `label` and `crowd` (true or false);
+                or rows of an image, four coordinates or a text of four, and perhaps a confidence.
             what: what a row is called in messages.
 
         Raises:
@@ -80,18 +83,19 @@ class Boxes:
         label = _arrow(columns[LABEL], f"{what}: label") if LABEL in columns else None
         parse = _Parser(what, image)
         confidence = parse.numbers(columns[CONFIDENCE], CONFIDENCE) if CONFIDENCE in columns else None
+        crowd = parse.flags(columns[CROWD], CROWD) if CROWD in columns else None
         sides = (
             parse.boxes(columns[BOX])
             if BOX in columns
             else [parse.numbers(columns[name], name) for name in COORDINATES]
         )
-        lengths = {len(each) for each in (image, label, confidence, *sides) if each is not None}
+        lengths = {len(each) for each in (image, label, confidence, crowd, *sides) if each is not None}
         if len(lengths) > 1:
             told = " and ".join(map(str, sorted(lengths)))
             raise DataError(f"{what}: the columns have {told} rows; give each as many")
         if confidence is not None and len(confidence) and np.isnan(confidence).all() and _all_null(columns[CONFIDENCE]):
             confidence = None
-        return cls(what, image, np.stack(sides), confidence, label)
+        return cls(what, image, np.stack(sides), confidence, label, crowd)
 
     def refuse_odd(self, takes: Literal["proper", "inverted", "anything"]) -> None:
         """Stops at boxes and confidences that are none.
@@ -114,9 +118,12 @@ class Boxes:
             for row in np.flatnonzero(~(np.abs(column) < limit)).tolist():
                 told = "missing or NaN" if column[row] != column[row] else f"{column[row]}, which is too large"
                 yield row, self.fault(row, f"{name} is {told}; give a finite number")
-        if takes == "inverted":
-            return
         for axis, least, most in (("x", *self.corners[::2]), ("y", *self.corners[1::2])):
+            size = most - least
+            for row in np.flatnonzero((np.abs(size) < _SMALLEST) & (size != 0)).tolist():
+                yield row, self.fault(row, f"{axis}_max is {axis}_min and {size[row]:g}, too little for an area")
+            if takes == "inverted":
+                continue
             for row in np.flatnonzero(most < least).tolist():
                 told = f"{axis}_max is {most[row]:g} and smaller than {axis}_min, {least[row]:g}"
                 yield row, self.fault(row, f"{told}; a box is x_min, y_min, x_max, y_max")
@@ -147,7 +154,7 @@ def _columns(given: Any, what: str) -> Mapping[str, Any]:
         raise SpecError(
             f"{what}s lack {', '.join(map(repr, lacking))}; there is {', '.join(map(repr, names)) or 'nothing'}"
         )
-    optional = [name for name in (BOX, CONFIDENCE, LABEL) if name in names]
+    optional = [name for name in (BOX, CONFIDENCE, LABEL, CROWD) if name in names]
     return {name: given[name] for name in dict.fromkeys([*needed, *optional])}
 
 
@@ -218,6 +225,17 @@ class _Parser:
             return np.asarray(column.cast(pa.float64()))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
             return self._each(given.to_pylist() if hasattr(given, "to_pylist") else list(given), name)
+
+    def flags(self, given: Any, name: str) -> np.ndarray:
+        """A column of bools, or of 0 and 1; null is false."""
+        column = _arrow(given, f"{self.what}: {name}")
+        if pa.types.is_boolean(column.type):
+            return np.asarray(pc.fill_null(column, False))
+        numbers = np.nan_to_num(self.numbers(given, name))
+        self._refuse(
+            ~np.isin(numbers, (0, 1)), lambda row: f"{name} is {column[row].as_py()!r}; give true or false, or 1 or 0"
+        )
+        return np.asarray(numbers == 1)
 
     def boxes(self, given: Any) -> list[np.ndarray]:
         """The coordinates of a column of texts such as `10,11,100,100`, or of lists of four."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
@@ -12,6 +13,11 @@ from evaluand.registry import nearest
 
 Points = Literal["area", 11, 101]
 """Over what precision is averaged: the area under its envelope, or so many evenly spaced recalls."""
+
+Area = Literal["small", "medium", "large"]
+
+AREAS: Final = {"small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, math.inf)}
+"""The least and the largest area of a box in each range, those of COCO: both ends belong to it."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class Definition:
         points: over what precision is averaged.
         rounded: recalls and thresholds have the rounding errors of the code that defined them.
         most: how many detections of each image and label count, the surest first.
+        area: the least and the largest area of boxes that count: a true box outside is ignored, and so is a detection
+            outside that finds none.
         takes: which boxes are accepted: `proper` ones; `inverted` ones too, which overlap nothing; or `anything`,
             where also a number that is none overlaps nothing, and lets nothing be found in the image of a true box
             that has one.
@@ -43,6 +51,14 @@ class Definition:
     rounded: bool
     most: int | None = None
     takes: Literal["proper", "inverted", "anything"] = "proper"
+    area: tuple[float, float] = (-math.inf, math.inf)
+
+    def outside(self, corners: np.ndarray) -> np.ndarray:
+        """Which boxes lie outside the area."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            width, height = corners[2:] - corners[:2] + self.pixel
+            area = width * height
+        return np.asarray((area < self.area[0]) | (area > self.area[1]))
 
     def threshold(self, iou: float) -> float:
         """The overlap a match is held to."""
@@ -78,7 +94,15 @@ DEFINITIONS: Final = {
         pixel=1, strict=True, only_best=True, ties="box", points="area", rounded=True, takes="anything"
     ),
     "coco": Definition(
-        pixel=0, strict=False, only_best=False, ties="image", points=101, rounded=True, most=100, takes="inverted"
+        pixel=0,
+        strict=False,
+        only_best=False,
+        ties="image",
+        points=101,
+        rounded=True,
+        most=100,
+        takes="inverted",
+        area=(0.0, 1e10),
     ),
 }
 """`standard`: unchanged by the order of rows. `3.1.1`: the code published with the D3M problem schema 3.1.1, after that
@@ -87,11 +111,11 @@ D3M's core package 2022.5.5. `coco`: pycocotools (T.-Y. Lin et al., "Microsoft C
 2014)."""
 
 
-def definition_of(name: Any, points: Any = None) -> Definition:
-    """A definition by its name, with other points where that is asked.
+def definition_of(name: Any, points: Any = None, *, area: Any = None, max_detections: Any = None) -> Definition:
+    """A definition by its name, with other points, of boxes of one area, or of fewer detections where that is asked.
 
     Raises:
-        SpecError: there is none of that name, or no such points.
+        SpecError: there is none of that name, or no such points, area or number.
 
     Example:
         >>> definition_of("coco").points, definition_of("3.1.1", 11).points
@@ -102,4 +126,9 @@ def definition_of(name: Any, points: Any = None) -> Definition:
         raise SpecError(f"definition={name!r} is none of {', '.join(DEFINITIONS)}{hint}")
     if points not in (None, "area", 11, 101) or isinstance(points, float):
         raise SpecError(f"points={points!r} does not work here; choose one of 'area', 11, 101")
-    return DEFINITIONS[name] if points is None else replace(DEFINITIONS[name], points=points)
+    if area is not None and (not isinstance(area, str) or area not in AREAS):
+        raise SpecError(f"area={area!r} is none of {', '.join(get_args(Area))}; leave it out for boxes of any area")
+    if max_detections is not None and (type(max_detections) is not int or max_detections < 1):
+        raise SpecError(f"max_detections={max_detections!r} must be a whole number of at least 1")
+    given = {"points": points, "area": None if area is None else AREAS[area], "most": max_detections}
+    return replace(DEFINITIONS[name], **{part: value for part, value in given.items() if value is not None})

@@ -33,6 +33,9 @@ class Matching(NamedTuple):
         truth_label: the label of each true box, in its row.
         labels: the label of each code; `[None]` without labels.
         met: thresholds × true boxes in their rows: whether each was found.
+        ignored: thresholds × detections in this order: whether each is neither right nor wrong, since it found an
+            ignored true box, or nothing and lies outside the area.
+        truth_ignored: which true boxes need not be found, in their rows: crowds, and those outside the area.
     """
 
     order: np.ndarray
@@ -41,10 +44,15 @@ class Matching(NamedTuple):
     truth_label: np.ndarray
     labels: list[str | int | None]
     met: np.ndarray
+    ignored: np.ndarray
+    truth_ignored: np.ndarray
 
 
 def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: Definition) -> Matching:
     """Matches detections to true boxes of the same image and label, at one or several thresholds.
+
+    Ignored true boxes come last, so that one that counts is not missed for them, but where a detection is held to the
+    one it overlaps most. A crowd is found by as many detections as there are in it: those of which it covers enough.
 
     Args:
         ious: the overlaps a match is held to.
@@ -62,17 +70,22 @@ def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: D
     if definition.most is not None:
         kept = _surest(place, rank, definition.most)
     limits = [definition.threshold(iou) for iou in ious]
-    pairs = _overlapping(detections.corners, place, truths.corners, truth_place, min(limits), definition)
+    crowd = np.zeros(len(truths), np.bool_) if truths.crowd is None else truths.crowd
+    left_out, outside = crowd | definition.outside(truths.corners), definition.outside(detections.corners)
+    pairs = _overlapping(detections.corners, place, truths.corners, truth_place, crowd, min(limits), definition)
     pairs = _Pairs(*(column[kept[pairs.detection]] for column in pairs))
     found, met = (np.zeros((len(limits), n), np.bool_) for n in (len(order), len(truths)))
+    ignored = np.repeat(outside[None], len(limits), axis=0)
     for level, limit in enumerate(limits):
         enough = pairs.overlap > limit if definition.strict else pairs.overlap >= limit
         some = _Pairs(*(column[enough] for column in pairs))
-        asked, claims = _asked(some, truths, definition), _claims(some, detections, rank, definition)
-        right, hit = _matched(some, asked, claims, len(truths), definition.only_best)
-        found[level, right], met[level, hit] = True, True
+        asked, claims = _asked(some, truths, left_out, definition), _claims(some, detections, rank, definition)
+        partner, met[level] = _matched(some, asked, claims, crowd, len(order), definition.only_best)
+        matched = np.flatnonzero(partner >= 0)
+        ignored[level, matched] = left_out[partner[matched]]
+        found[level, matched] = ~ignored[level, matched]
     order = order[kept[order]]
-    return Matching(order, found[:, order], label[order], truth_label, labels, met)
+    return Matching(order, found[:, order], label[order], truth_label, labels, met, ignored[:, order], left_out)
 
 
 class _Pairs(NamedTuple):
@@ -151,19 +164,20 @@ def _claims(pairs: _Pairs, detections: Boxes, rank: np.ndarray, definition: Defi
     return claim
 
 
-def _asked(pairs: _Pairs, truths: Boxes, definition: Definition) -> np.ndarray:
-    """The order in which pairs are tried, detection by detection: the larger overlap first.
+def _asked(pairs: _Pairs, truths: Boxes, ignored: np.ndarray, definition: Definition) -> np.ndarray:
+    """The order in which pairs are tried, detection by detection: the larger overlap first, with what counts.
 
     Of equal ones the smaller box is the first where rows have no order, else the first or, as pycocotools has it, the
     last in the file.
     """
-    order = np.lexsort((-pairs.overlap, pairs.detection))
-    if not _any_alike(pairs.detection[order], pairs.overlap[order]):
+    late = ignored[pairs.truth] & (not definition.only_best)
+    order = np.lexsort((-pairs.overlap, late, pairs.detection))
+    if not _any_alike(pairs.detection[order], late[order], pairs.overlap[order]):
         return np.asarray(order)
     place = np.arange(len(truths)) if definition.ties != "image" else -np.arange(len(truths))
     if definition.ties == "step":
         place[np.lexsort(truths.corners[::-1])] = np.arange(len(truths))
-    return np.asarray(np.lexsort((place[pairs.truth], -pairs.overlap, pairs.detection)))
+    return np.asarray(np.lexsort((place[pairs.truth], -pairs.overlap, late, pairs.detection)))
 
 
 def _any_alike(*columns: np.ndarray) -> bool:
@@ -172,30 +186,35 @@ def _any_alike(*columns: np.ndarray) -> bool:
 
 
 def _matched(
-    pairs: _Pairs, order: np.ndarray, claim: np.ndarray, n_truths: int, only_best: bool
+    pairs: _Pairs, order: np.ndarray, claim: np.ndarray, crowd: np.ndarray, n: int, only_best: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The detections that get a true box, and these.
+    """The true box that each of n detections gets, or -1, and whether each true box is found.
 
     Args:
         order: in which pairs are tried.
         claim: what a true box prefers.
+        crowd: which true boxes take all that ask.
     """
     detection, truth, claim = pairs.detection[order], pairs.truth[order], claim[order]
+    place = np.where(crowd[truth], len(crowd) + np.arange(len(truth)), truth)  # in a crowd there is one for each
     first = np.ones(len(order), np.bool_)
     first[1:] = detection[1:] != detection[:-1]
     last = np.append(first[1:], True) if not only_best else np.ones(len(order), np.bool_)
-    holder = np.full(n_truths, -1, np.int64)  # the pair by which each true box is held
+    holder = np.full(len(crowd) + len(truth), -1, np.int64)  # the pair by which each true box is held
     asking = np.flatnonzero(first)
     while len(asking):
         asking = asking[np.argsort(-claim[asking], kind="stable")]
-        asked = truth[asking]
+        asked = place[asking]
         before = holder[asked]
         better = (before < 0) | (claim[asking] < claim[before])
         holder[asked[better]] = asking[better]  # of several, the last, which has the best claim
         displaced = before[better & (before >= 0)]
         refused = np.concatenate([asking[holder[asked] != asking], np.unique(displaced)])
         asking = refused[~last[refused]] + 1
-    return np.asarray(detection[holder[holder >= 0]]), np.flatnonzero(holder >= 0)
+    holding = holder[holder >= 0]
+    partner, met = np.full(n, -1, np.int64), np.zeros(len(crowd), np.bool_)
+    partner[detection[holding]], met[truth[holding]] = truth[holding], True
+    return partner, met
 
 
 _AT_ONCE = 1 << 17  # pairs of boxes, which the processor's cache holds
@@ -207,20 +226,25 @@ def _overlapping(
     place: np.ndarray,
     truth_corners: np.ndarray,
     truth_place: np.ndarray,
+    crowd: np.ndarray,
     least: float,
     definition: Definition,
 ) -> _Pairs:
     """All pairs of one place whose overlap reaches a threshold."""
-    rows, truths = _usable(corners, place, truth_corners, truth_place, definition)
-    if not len(rows) or not len(truths):
-        return _Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    rows, truths, start, stop = _windows(corners, place, rows, truth_corners, truth_place, truths, least, definition)
-    own, other = _with_areas(corners[:, rows], definition), _with_areas(truth_corners[:, truths], definition)
-    found = [_compared(own, other, *piece, least, definition) for piece in _pieces(start, stop)]
-    if not found:
-        return _Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
-    one, two, overlap = (np.concatenate(column) for column in zip(*found, strict=True))
-    return _Pairs(rows[one], truths[two], overlap)
+    every, truths = _usable(corners, place, truth_corners, truth_place, definition)
+    nothing = np.empty(0, np.int64)
+    found = [_Pairs(nothing, nothing, np.empty(0))]
+    for many in (False, True):
+        among = truths[crowd[truths] == many]
+        if not len(every) or not len(among):
+            continue
+        sides = (corners, place, every, truth_corners, truth_place, among)
+        rows, among, start, stop = _windows(*sides, least, many, definition)
+        own, other = _with_areas(corners[:, rows], definition), _with_areas(truth_corners[:, among], definition)
+        for piece in _pieces(start, stop):
+            one, two, overlap = _compared(own, other, *piece, least, many, definition)
+            found.append(_Pairs(rows[one], among[two], overlap))
+    return _Pairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
 
 
 def _usable(
@@ -248,10 +272,12 @@ def _windows(
     truth_place: np.ndarray,
     truths: np.ndarray,
     least: float,
+    crowd: bool,
     definition: Definition,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The rows of detections, the true boxes sorted by place and beginning, and of each row which it may overlap.
 
+    A crowd may begin anywhere before the end of what it covers, however wide it is.
     Place and beginning make one sortable number. Rounding may make the window of a row larger and never smaller, since
     it keeps the order of numbers, and places are so far apart that no window reaches into the next.
     """
@@ -266,6 +292,7 @@ def _windows(
         before = (1 - least) * width / np.float64(least)
         slack = _SLACK * (np.abs(x_min) + width / np.float64(least))
         ends = np.stack([x_min - before - slack, x_min + (1 - least) * width + slack])
+        ends[0] = -np.inf if crowd else ends[0]
     low, high = place[rows] * stride + (np.clip(ends, lowest, highest) - lowest)
     by_window = np.argsort(low)  # what is looked up in order is found faster
     rows, low, high = rows[by_window], low[by_window], high[by_window]
@@ -290,9 +317,10 @@ def _compared(
     start: np.ndarray,
     stop: np.ndarray,
     least: float,
+    crowd: bool,
     definition: Definition,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pairs of some rows that reach the threshold: intersection over union."""
+    """The pairs of some rows that reach the threshold: intersection over union, with a crowd over the detection."""
     counts = stop - start
     one = np.repeat(np.arange(rows.start, rows.stop), counts)
     two = np.arange(len(one)) + np.repeat(start - (np.cumsum(counts) - counts), counts)
@@ -301,7 +329,7 @@ def _compared(
     one, two, height = one[over], two[over], height[over]
     width = _shared(corners[0:4:2], truths[0:4:2], one, two) + definition.pixel
     both = np.maximum(width, 0) * height
-    overlap = both / (corners[4, one] + truths[4, two] - both)
+    overlap = both / (corners[4, one] if crowd else corners[4, one] + truths[4, two] - both)
     enough = overlap > least if definition.strict else overlap >= least
     return one[enough], two[enough], overlap[enough]
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evaluand.detection.boxes import Boxes
-from evaluand.detection.definition import Definition, Points, definition_of
+from evaluand.detection.definition import Area, Definition, Points, definition_of
 from evaluand.detection.matching import match
 from evaluand.errors import SpecError
 
@@ -20,7 +20,7 @@ class AveragePrecision(NamedTuple):
     Attributes:
         recall: after each step from the surest detection down; a step is one detection, or under the definition
             `standard` all of one confidence.
-        precision: after the same steps.
+        precision: after the same steps; detections that are ignored make none.
         ap: NaN where there is no true box, which leaves it undefined.
     """
 
@@ -36,6 +36,8 @@ def average_precision(
     iou: float = 0.5,
     definition: str = "standard",
     points: Points | None = None,
+    area: Area | None = None,
+    max_detections: int | None = None,
 ) -> AveragePrecision:
     """The average precision of detections of one class.
 
@@ -44,14 +46,18 @@ def average_precision(
 
     Args:
         detections: what `Boxes.of` takes; without a confidence all are equally sure.
-        truths: the same without confidence.
+        truths: the same without confidence, and perhaps with `crowd`: a true box of many objects is ignored, and so is
+            every detection that finds it, of which it covers at least `iou`.
         iou: intersection over union from which boxes match.
         definition: `standard`, `3.1.1`, `core-2022` or `coco`; see `DEFINITIONS`.
         points: over what precision is averaged, where that is not to be the definition's own: `area` under the
             envelope, or 11 or 101 evenly spaced recalls.
+        area: only boxes of this area, by the ranges of COCO: `small` up to 32², `medium` up to 96², or `large`. True
+            boxes outside are ignored, and detections outside that find nothing.
+        max_detections: how many detections of each image count, the surest first; as the definition has it by default.
 
     Raises:
-        SpecError: there is no such definition, the threshold is none, or the boxes have labels.
+        SpecError: there is no such definition or area, the threshold is none, or the boxes have labels.
         DataError: a box or a confidence is none; with its row and image.
 
     Example:
@@ -63,7 +69,9 @@ def average_precision(
     found, wanted = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
     if found.label is not None or wanted.label is not None:
         raise SpecError("average_precision is of one class, and the boxes have labels; use average_precision_by_label")
-    [(_, value)] = _by_label(found, wanted, iou, definition_of(definition, points))
+    [(_, value)] = _by_label(
+        found, wanted, iou, definition_of(definition, points, area=area, max_detections=max_detections)
+    )
     return value
 
 
@@ -74,6 +82,8 @@ def average_precision_by_label(
     iou: float = 0.5,
     definition: str = "standard",
     points: Points | None = None,
+    area: Area | None = None,
+    max_detections: int | None = None,
 ) -> dict[str | int | None, AveragePrecision]:
     """The average precision of each label, in the order of labels; arguments and errors as for `average_precision`.
 
@@ -87,7 +97,9 @@ def average_precision_by_label(
         {'cat': 1.0, 'dog': nan}
     """
     found, wanted = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
-    return dict(_by_label(found, wanted, iou, definition_of(definition, points)))
+    return dict(
+        _by_label(found, wanted, iou, definition_of(definition, points, area=area, max_detections=max_detections))
+    )
 
 
 def _by_label(
@@ -98,9 +110,9 @@ def _by_label(
     confidence = np.zeros(len(detections)) if detections.confidence is None else detections.confidence
     codes = range(len(matching.labels))
     for code in sorted(codes, key=lambda code: (str(type(matching.labels[code])), matching.labels[code])):
-        rows = np.flatnonzero(matching.label == code)
+        rows = np.flatnonzero((matching.label == code) & ~matching.ignored[0])
         last = steps(confidence[matching.order[rows]], definition)
-        total = np.array([np.count_nonzero(matching.truth_label == code)], np.float64)
+        total = np.array([np.count_nonzero((matching.truth_label == code) & ~matching.truth_ignored)], np.float64)
         weight, seen = np.ones((1, len(rows))), np.arange(1.0, len(rows) + 1)[None]
         recall, precision = curve(matching.found[0, rows], weight, seen, total, last, definition)
         ap = float(mean_over_recall(recall, precision, definition)[0]) if total[0] else math.nan

@@ -29,7 +29,7 @@ _LABEL: Final = 80
 _IMAGE_BYTES: Final = 250_000
 _TOTAL_BYTES: Final = 4_000_000  # of a task
 _FIRST_BYTES: Final = {b"\x89PNG\r\n\x1a\n": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif"}
-_RIGHT, _MISSED, _SPURIOUS = range(3)
+_RIGHT, _MISSED, _SPURIOUS, _IGNORED = range(4)
 
 
 def frames(truths: Sequence[str | None], detections: Sequence[str | None]) -> list[Facts | None]:
@@ -42,6 +42,7 @@ def frames(truths: Sequence[str | None], detections: Sequence[str | None]) -> li
     Returns:
         For each image `boxes`, each `[x_min, y_min, x_max, y_max, label, 0 right, 1 missed or 2 spurious, confidence]`,
         the `counts` of these kinds, and `more`, how many boxes are not told; None where there is nothing to tell.
+        Crowds, and what is found in them, are neither.
 
     Example:
         >>> [found] = frames(['{"box":[[0,0,9,9],[20,20,29,29]]}'], ['{"box":[[0,0,9,8]],"confidence":[0.9]}'])
@@ -54,12 +55,13 @@ def frames(truths: Sequence[str | None], detections: Sequence[str | None]) -> li
         matching = match(given.boxes, there.boxes, (OVERLAP,), definition_of("standard"))
     except (DataError, KeyError, TypeError, ValueError, pa.ArrowException):  # a table that something else made
         return [None] * len(truths)
-    right = np.zeros(len(given.boxes), np.bool_)
-    right[matching.order] = matching.found[0]
-    told = given.told(np.where(right, _RIGHT, _SPURIOUS))
-    missed = there.told(np.where(matching.met[0], _RIGHT, _MISSED))
+    kind = np.full(len(given.boxes), _SPURIOUS)
+    kind[matching.order] = np.where(matching.found[0], _RIGHT, np.where(matching.ignored[0], _IGNORED, _SPURIOUS))
+    told = given.told(kind)
+    missed = there.told(np.where(matching.met[0] | matching.truth_ignored, _IGNORED, _MISSED))
     return [
-        _frame([*found, *(box for box in own if box[5] == _MISSED)]) for found, own in zip(told, missed, strict=True)
+        _frame([box for box in chain(found, own) if box[5] != _IGNORED])
+        for found, own in zip(told, missed, strict=True)
     ]
 
 
@@ -92,6 +94,9 @@ class _Side(NamedTuple):
             np.ascontiguousarray(corners.T),
             np.array([0.0 if sure is None else sure for sure in confidences]),
             pa.array(labels) if any(label is not None for label in labels) else None,
+            np.array(
+                [flag for one, n in zip(held, counts, strict=True) for flag in one.get("crowd") or [False] * n], bool
+            ),
         )
         return cls(boxes, np.cumsum(counts, dtype=np.int64), labels, confidences)
 

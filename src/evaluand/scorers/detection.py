@@ -20,10 +20,11 @@ from evaluand.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, describe
 class Detection(Scorer):
     """Columns `truths` and `detections` with the boxes of an image, and `n_expected` and `n_predicted`, how many.
 
-    Output and expected are lists of boxes: an object with a box, a label and, where it was detected, a confidence; or
-    only the box, where all are of one class and equally sure. A box is a list of x_min, y_min, x_max and y_max (top
-    left and bottom right), or text of these four with commas between them. An empty list says that nothing is there,
-    null that nothing is known: then the row abstains.
+    Output and expected are lists of boxes: an object with a box, a label and, where it was detected, a confidence, or
+    where it is expected perhaps a mark that it is a crowd, many objects that are not told apart; or only the box, where
+    all are of one class and equally sure. A box is a list of x_min, y_min, x_max and y_max (top left and bottom right),
+    or text of these four with commas between them. An empty list says that nothing is there, null that nothing is
+    known: then the row abstains.
 
     A box that is none, such as one whose x_max is smaller than its x_min, costs the row its score, with the box named.
     In one image all boxes have a label or none, and all detections a confidence or none.
@@ -32,6 +33,7 @@ class Detection(Scorer):
         box_key: where in an object its box stands.
         label_key: where its label stands, which is text or an integer.
         confidence_key: where its confidence stands; higher is surer.
+        crowd_key: where it stands that an expected box is a crowd: true or false, or 1 or 0.
 
     Raises:
         SpecError: a key is no text.
@@ -49,9 +51,10 @@ class Detection(Scorer):
     box_key: str = "box"
     label_key: str = "label"
     confidence_key: str = "confidence"
+    crowd_key: str = "crowd"
 
     def __post_init__(self) -> None:
-        for name in ("box_key", "label_key", "confidence_key"):
+        for name in ("box_key", "label_key", "confidence_key", "crowd_key"):
             require_text(self, name)
 
     @property
@@ -96,7 +99,7 @@ class Detection(Scorer):
         """The boxes of a list as columns; without those that no box has."""
         if not isinstance(value, list | tuple):
             raise DataError(f"the {what} boxes are {described(value)}, not a list of boxes")
-        found: dict[str, list[Any]] = {"box": [], "label": [], "confidence": []}
+        found: dict[str, list[Any]] = {"box": [], "label": [], "confidence": [], "crowd": []}
         for place, item in enumerate(value):
             name = f"{what} box {place}"
             parts = item if isinstance(item, Mapping) else {self.box_key: item}
@@ -107,12 +110,15 @@ class Detection(Scorer):
             found["label"].append(_label(name, parts.get(self.label_key)))
             confidence = parts.get(self.confidence_key)
             found["confidence"].append(None if confidence is None else _number(f"{name}: confidence", confidence))
+            found["crowd"].append(what == "expected" and _flag(f"{name}: crowd", parts.get(self.crowd_key)))
         for column in ("label", "confidence"):
             lacking = [place for place, cell in enumerate(found[column]) if cell is None]
             if 0 < len(lacking) < len(value):
                 raise DataError(f"{what} box {lacking[0]} has no {column} and others of its image have one")
             if lacking or not value:
                 del found[column]
+        if not any(found["crowd"]):
+            del found["crowd"]
         return found
 
 
@@ -127,6 +133,8 @@ def _box(what: str, value: Any) -> list[float]:
         raise DataError(f"{what} {told}, not {', '.join(_SIDES)}")
     box = [_number(f"{what}: {name}", cell) for name, cell in zip(_SIDES, cells, strict=True)]
     for axis, least, most in zip("xy", box[:2], box[2:], strict=True):
+        if 0 < most - least < 1 / _LARGEST:
+            raise DataError(f"{what}: {axis}_max is {axis}_min and {most - least:g}, too little for an area")
         if most < least:
             raise DataError(f"{what}: {axis}_max is {most:g} and smaller than {axis}_min, {least:g}")
     return box
@@ -140,6 +148,12 @@ def _number(what: str, value: Any) -> float:
     if not abs(number) < _LARGEST:
         raise DataError(f"{what} is {described(value)}, not a finite number")
     return number
+
+
+def _flag(what: str, value: Any) -> bool:
+    if value is not None and value not in (0, 1):
+        raise DataError(f"{what} is {described(value)}, not true or false")
+    return bool(value)
 
 
 def _label(what: str, value: Any) -> str | int | None:
