@@ -101,12 +101,16 @@ class MeanAveragePrecision(Statistic):
     points: Points | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.iou, list | tuple):
-            object.__setattr__(self, "iou", tuple(self.iou))
-        if not self.thresholds:
+        thresholds = self.thresholds
+        if not thresholds:
             raise SpecError(f"{self.kind}: iou={self.iou!r} names no threshold; give one, such as 0.5")
-        for iou in self.thresholds:
+        for iou in thresholds:
             check_iou(iou, self._rules)
+        if len(set(thresholds)) < len(thresholds):
+            raise SpecError(f"{self.kind}: iou={self.iou!r} names a threshold twice; give each once")
+        object.__setattr__(self, "iou", _written(thresholds, self._rules.over_thresholds))
+        if self._rules == definition_of(self.definition):
+            object.__setattr__(self, "points", None)
         super().__post_init__()
 
     @property
@@ -114,7 +118,8 @@ class MeanAveragePrecision(Statistic):
         """The overlaps a match is held to."""
         if self.iou == COCO:
             return self._rules.over_thresholds
-        return self.iou if isinstance(self.iou, tuple) else (self.iou,)
+        given: Any = self.iou
+        return tuple(given) if isinstance(given, list | tuple) else (given,)
 
     @property
     def _rules(self) -> Definition:
@@ -326,6 +331,12 @@ class MeanAveragePrecision(Statistic):
             None if beside["confidence"] is None else np.array(beside["confidence"], np.float64),
             None if beside["label"] is None else pa.array(beside["label"]),
         )
+
+
+def _written(thresholds: Sequence[float], of_coco: Sequence[float]) -> float | tuple[float, ...] | str:
+    """Thresholds in the one way that they are written."""
+    each = tuple(sorted(map(float, thresholds)))
+    return COCO if each == tuple(of_coco) else each if len(each) > 1 else each[0]
 
 
 _NOTHING: Final[dict[str, list[Any]]] = {"box": []}
