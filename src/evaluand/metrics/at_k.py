@@ -238,12 +238,12 @@ def refuse_ranks(columns: Columns, name: str) -> None:
     """
     ranks = columns[name].astype(np.float64)
     ranks = ranks[:, None] if ranks.ndim == 1 else ranks
-    odd = (ranks < 1) | (np.floor(ranks) < ranks) | np.isinf(ranks)
+    odd = np.asarray((ranks < 1) | (np.floor(ranks) < ranks) | np.isinf(ranks))
 
     def told(row: int) -> str:
         return f"{name} has {ranks[row][odd[row]][0]:g}; ranks are whole numbers from 1 on"
 
-    refuse(columns, odd.any(axis=1), told)
+    refuse(columns, np.asarray(odd.any(axis=1)), told)
 
 
 def _lasts(ranks: np.ndarray) -> np.ndarray:
