@@ -230,6 +230,17 @@ def test_a_failed_row_could_have_given_any_number_of_wrong_spans() -> None:
     assert (f1.worst, f1.value, f1.best) == pytest.approx((0, 3 / 4, 5 / 6))
 
 
+def test_the_mean_over_targets_of_spans_is_the_mean_of_their_values() -> None:
+    shard = pa.table(
+        {"_index_": [0, 0, 1, 1], "status": ["scored"] * 4, "target": ["a", "b"] * 2, "partial": [0.0] * 4}
+        | {"correct": [1.0, 1, 1, 0], "n_expected": [1.0, 2, 1, 1], "n_predicted": [1.0, 2, 2, 1]}
+    )
+    a, b, mean = summarise([shard], [FBeta(over_targets="mean")])
+    assert mean.value == pytest.approx((a.value + b.value) / 2)
+    assert math.isnan(mean.low)
+    assert mean.reason == "no interval of a mean of these"
+
+
 def test_where_nothing_tells_what_was_expected_recall_can_be_anything() -> None:
     row = one(table([("AAA.", "AAAB"), (None, None)]), Recall())
     assert (row.worst, row.value, row.best) == (0.0, 0.75, 1.0)

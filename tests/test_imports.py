@@ -45,6 +45,14 @@ def test_every_public_name_can_be_had_and_is_listed(name: str) -> None:
     assert name in dir(evaluand)
 
 
+@pytest.mark.parametrize("name", registry.names("metrics"))
+def test_every_kind_of_metric_of_ours_is_a_public_name(name: str) -> None:
+    kind = registry.find("metrics", name)
+    if kind.__module__.startswith("evaluand."):
+        assert getattr(evaluand, kind.__name__) is kind
+        assert kind.__name__ in evaluand.__all__
+
+
 def test_a_name_that_is_not_public_is_refused_by_name() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = evaluand.no_such_name

@@ -15,6 +15,7 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluand import registry
 from evaluand.errors import DataError, SpecError
 from evaluand.ids import encode
 from evaluand.intervals import merge_moments, moments, t_quantile, wilson
@@ -109,10 +110,50 @@ def test_a_signature_writes_a_confidence_as_its_interval() -> None:
     assert Mean(confidence=0.5).signature.endswith(" interval=student 50%")
 
 
-def test_equal_parameters_written_differently_have_one_signature() -> None:
-    assert Mean(range=[0, 1]).signature == Mean(range=(0.0, 1.0)).signature  # type: ignore[arg-type]
-    assert Count(value=1).signature == Count(value=1.0).signature
-    assert Accuracy(confidence=np.float64(0.9)).signature == Accuracy(confidence=0.9).signature
+COCO = [0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95]
+ALIKE: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("mean", {"range": [0, 1]}, {"range": (0.0, 1.0)}),
+    ("count", {"value": 1}, {"value": 1.0}),
+    ("accuracy", {"confidence": np.float64(0.9)}, {"confidence": 0.9}),
+    ("quantile", {"q": np.float32(0.5)}, {"q": 0.5}),
+    ("f_beta", {"beta": 1}, {"beta": 1.0}),
+    ("f_beta", {"labels": ["b", "a"]}, {"labels": ("a", "b")}),
+    ("hamming_loss", {"labels": [2, 1]}, {"labels": [1, 2]}),
+    ("jaccard", {"zero_division": 0}, {"zero_division": 0.0}),
+    ("log_loss", {"clip": 0}, {"clip": 0.0}),
+    ("log_loss", {"absent": 0}, {"absent": 0.0}),
+    ("brier", {"label": "a", "halved": True}, {"label": "a"}),
+    ("brier", {"absent": 0}, {"absent": 0.0}),
+    ("roc_auc", {"scored_by": "labels", "absent": 0.0}, {"scored_by": "labels"}),
+    ("roc_auc", {"label": "a", "average": "micro"}, {"label": "a"}),
+    ("average_precision", {"label": "a", "average": "weighted"}, {"label": "a"}),
+    ("mean_reciprocal_rank", {"absent_rank": 500}, {"absent_rank": 500.0}),
+    ("mean_reciprocal_rank", {"absent_rank": math.inf}, {}),
+    ("mean_average_precision", {"iou": 0.5}, {"iou": (0.5,)}),
+    ("mean_average_precision", {"iou": [np.float64(0.5)]}, {}),
+    ("mean_average_precision", {"iou": 1}, {"iou": 1.0}),
+    ("mean_average_precision", {"iou": [0.75, 0.5]}, {"iou": (0.5, 0.75)}),
+    ("mean_average_precision", {"iou": COCO}, {"iou": "0.50:0.95"}),
+    ("mean_average_precision", {"definition": "coco", "points": 101}, {"definition": "coco"}),
+    ("mean_average_precision", {"points": "area"}, {}),
+]
+
+
+@pytest.mark.parametrize(("kind", "one", "other"), ALIKE)
+def test_one_definition_has_one_signature_however_it_is_written(kind: str, one: Any, other: Any) -> None:
+    made, same = (registry.find("metrics", kind)(**parameters) for parameters in (one, other))
+    assert made.signature == same.signature
+    assert encode(made.spec) == encode(same.spec)
+
+
+def test_what_is_on_or_off_is_true_or_false() -> None:
+    with pytest.raises(SpecError, match="accuracy: weighted=1 must be true or false"):
+        Accuracy(weighted=1)  # type: ignore[arg-type]
+
+
+def test_a_threshold_named_twice_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"iou=\(0.5, 0.5\) names a threshold twice; give each once"):
+        registry.find("metrics", "mean_average_precision")(iou=(0.5, 0.5))
 
 
 WORDS = st.one_of(st.none(), st.text(max_size=4), st.sampled_from(["true", "null", "nan", "1.0", "a b", '"a"']))

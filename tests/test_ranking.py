@@ -130,7 +130,9 @@ def test_an_empty_ranking_is_a_ranking_and_no_answer_is_none() -> None:
         ("a", "a", "the ranking is the text 'a'"),
         (["a", "b", "a"], "a", "has 'a' twice"),
         ([{"answer": "a", "rank": 1}, {"answer": "b", "rank": 1}], "a", "the rank 1 occurs twice"),
-        ([{"answer": "a", "rank": 0}], "a", "the rank is the integer 0, not a number of 1 or more"),
+        ([{"answer": "a", "rank": 0}], "a", "the rank is the integer 0, not a whole number of 1 or more"),
+        ([{"answer": "a", "rank": 1.5}], "a", "the rank is the number 1.5, not a whole number of 1 or more"),
+        ([{"answer": "a", "rank": math.inf}], "a", "the rank is the number inf, not a whole number"),
         ([{"answer": "a", "rank": 1}, {"answer": "b"}], "a", "not all of them a rank"),
         ({"a": "high"}, "a", "the score of 'a' is the text 'high'"),
         (["a"], {"a": -1}, "the relevance of 'a' is the integer -1, not a number of 0 or more"),
@@ -139,6 +141,40 @@ def test_an_empty_ranking_is_a_ranking_and_no_answer_is_none() -> None:
 def test_what_is_no_ranking_costs_its_row(output: Any, expected: Any, why: str) -> None:
     with pytest.raises(DataError, match=why):
         Ranking().score(output, expected)
+
+
+@pytest.mark.parametrize("rank", [1.5, 0.0, -1.0, math.inf])
+@pytest.mark.parametrize("metric", [HitsAtK(k=2), Ndcg(), MeanReciprocalRank()], ids=lambda metric: metric.kind)
+def test_a_rank_that_is_no_whole_number_is_refused_by_row(metric: Metric, rank: float) -> None:
+    columns = {
+        "ranks": [[1.0], [rank]],
+        "grades": [[1.0], [1.0]],
+        "relevant": [[1.0], [1.0]],
+        "first_rank": [1.0, rank],
+    }
+    with pytest.raises(DataError, match=rf"_index_ 1: .*rank.* has {rank:g}; ranks are whole numbers from 1 on"):
+        one(pa.table({"_index_": [0, 1], "status": ["scored"] * 2, **columns}), metric)
+
+
+def test_huge_and_tiny_relevances_have_the_share_that_their_gains_have() -> None:
+    for best, other in ((2000.0, 1999.0), (1e300, 0.0), (2.0, 1.0)):
+        row = one(graded((["a", "b"], {"a": other, "b": best})), Ndcg(gains="exponential"))
+        ratio = {1999.0: 0.5, 0.0: 0.0, 1.0: 1 / 3}[other]
+        share = (ratio + 1 / math.log2(3)) / (1 + ratio / math.log2(3))
+        assert row.value == pytest.approx(share, rel=1e-12)
+    for relevance, gains in ((1.7e308, "linear"), (5e-324, "linear"), (1e-17, "exponential"), (1e-300, "exponential")):
+        row = one(graded((["x", "a", "b"], dict.fromkeys("ab", relevance))), Ndcg(gains=gains))  # type: ignore[arg-type]
+        assert row.value == pytest.approx((1 / math.log2(3) + 1 / 2) / (1 + 1 / math.log2(3)), rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", [Ndcg(), RecallAtK(k=1), MapAtK(k=1)], ids=lambda metric: metric.kind)
+@pytest.mark.parametrize(
+    ("relevant", "why"), [([0.0], "has nothing relevant"), ([math.inf], "has an infinite relevance")]
+)
+def test_relevances_that_leave_no_number_are_refused_by_row(metric: Metric, relevant: Any, why: str) -> None:
+    columns = {"ranks": [[1.0]], "grades": [[0.0]], "relevant": [relevant]}
+    with pytest.raises(DataError, match=f"_index_ 0: .*{why}"):
+        one(pa.table({"_index_": [0], "status": ["scored"], **columns}), metric)
 
 
 def test_rankings_go_the_whole_path() -> None:

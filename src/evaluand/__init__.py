@@ -31,15 +31,47 @@ if TYPE_CHECKING:
     from evaluand.evaluation import Evaluation, Evaluator
     from evaluand.experiment import Experiment
     from evaluand.metrics.accuracy import Accuracy
+    from evaluand.metrics.adjusted_rand import AdjustedRand
+    from evaluand.metrics.at_k import HitsAtK, MapAtK, Ndcg, PrecisionAtK, RecallAtK
+    from evaluand.metrics.average_precision import AveragePrecision
+    from evaluand.metrics.balanced_accuracy import BalancedAccuracy
+    from evaluand.metrics.brier import Brier
+    from evaluand.metrics.cohen_kappa import CohenKappa
+    from evaluand.metrics.completeness import Completeness
+    from evaluand.metrics.confusion_matrix import ConfusionMatrix
     from evaluand.metrics.count import Count
+    from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
     from evaluand.metrics.f_beta import FBeta
+    from evaluand.metrics.false_negative_rate import FalseNegativeRate
+    from evaluand.metrics.false_positive_rate import FalsePositiveRate
+    from evaluand.metrics.hamming_loss import HammingLoss
+    from evaluand.metrics.homogeneity import Homogeneity
+    from evaluand.metrics.jaccard import Jaccard
     from evaluand.metrics.k_of_n import KOfN
+    from evaluand.metrics.kendall import Kendall
+    from evaluand.metrics.log_loss import LogLoss
+    from evaluand.metrics.matthews_correlation import MatthewsCorrelation
+    from evaluand.metrics.max_error import MaxError
     from evaluand.metrics.mean import Mean
+    from evaluand.metrics.mean_absolute_error import MeanAbsoluteError, MeanAbsolutePercentageError
+    from evaluand.metrics.mean_average_precision import MeanAveragePrecision
+    from evaluand.metrics.mean_reciprocal_rank import MeanReciprocalRank
+    from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquaredError
+    from evaluand.metrics.mean_squared_log_error import MeanSquaredLogError
+    from evaluand.metrics.median_absolute_error import MedianAbsoluteError
+    from evaluand.metrics.normalized_mutual_information import NormalizedMutualInformation
     from evaluand.metrics.pass_at_k import PassAtK
+    from evaluand.metrics.pearson import Pearson, Spearman
     from evaluand.metrics.precision import Precision
+    from evaluand.metrics.precision_at_top_k import PrecisionAtTopK
     from evaluand.metrics.quantile import Quantile
+    from evaluand.metrics.r_squared import ExplainedVariance, RSquared
     from evaluand.metrics.recall import Recall
+    from evaluand.metrics.roc_auc import RocAuc
+    from evaluand.metrics.selection_rate import SelectionRate
+    from evaluand.metrics.specificity import Specificity
     from evaluand.metrics.top_k import TopK
+    from evaluand.metrics.v_measure import VMeasure
     from evaluand.pace import Pace
     from evaluand.roles import Roles
     from evaluand.run import Run, Runner
@@ -72,15 +104,47 @@ _PLACES = {
     "evaluation": ("Evaluation", "Evaluator"),
     "experiment": ("Experiment",),
     "metrics.accuracy": ("Accuracy",),
+    "metrics.adjusted_rand": ("AdjustedRand",),
+    "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),
+    "metrics.average_precision": ("AveragePrecision",),
+    "metrics.balanced_accuracy": ("BalancedAccuracy",),
+    "metrics.brier": ("Brier",),
+    "metrics.cohen_kappa": ("CohenKappa",),
+    "metrics.completeness": ("Completeness",),
+    "metrics.confusion_matrix": ("ConfusionMatrix",),
     "metrics.count": ("Count",),
+    "metrics.expected_calibration_error": ("ExpectedCalibrationError",),
     "metrics.f_beta": ("FBeta",),
+    "metrics.false_negative_rate": ("FalseNegativeRate",),
+    "metrics.false_positive_rate": ("FalsePositiveRate",),
+    "metrics.hamming_loss": ("HammingLoss",),
+    "metrics.homogeneity": ("Homogeneity",),
+    "metrics.jaccard": ("Jaccard",),
     "metrics.k_of_n": ("KOfN",),
+    "metrics.kendall": ("Kendall",),
+    "metrics.log_loss": ("LogLoss",),
+    "metrics.matthews_correlation": ("MatthewsCorrelation",),
+    "metrics.max_error": ("MaxError",),
     "metrics.mean": ("Mean",),
+    "metrics.mean_absolute_error": ("MeanAbsoluteError", "MeanAbsolutePercentageError"),
+    "metrics.mean_average_precision": ("MeanAveragePrecision",),
+    "metrics.mean_reciprocal_rank": ("MeanReciprocalRank",),
+    "metrics.mean_squared_error": ("MeanSquaredError", "RootMeanSquaredError"),
+    "metrics.mean_squared_log_error": ("MeanSquaredLogError",),
+    "metrics.median_absolute_error": ("MedianAbsoluteError",),
+    "metrics.normalized_mutual_information": ("NormalizedMutualInformation",),
     "metrics.pass_at_k": ("PassAtK",),
+    "metrics.pearson": ("Pearson", "Spearman"),
     "metrics.precision": ("Precision",),
+    "metrics.precision_at_top_k": ("PrecisionAtTopK",),
     "metrics.quantile": ("Quantile",),
+    "metrics.r_squared": ("ExplainedVariance", "RSquared"),
     "metrics.recall": ("Recall",),
+    "metrics.roc_auc": ("RocAuc",),
+    "metrics.selection_rate": ("SelectionRate",),
+    "metrics.specificity": ("Specificity",),
     "metrics.top_k": ("TopK",),
+    "metrics.v_measure": ("VMeasure",),
     "pace": ("Pace",),
     "roles": ("Roles",),
     "run": ("Run", "Runner"),
@@ -98,11 +162,18 @@ _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
 __all__ = [
     "Accuracy",
+    "AdjustedRand",
     "Aggregation",
     "Aggregator",
     "Alternatives",
     "ArrayEvaluation",
+    "AveragePrecision",
+    "BalancedAccuracy",
+    "Brier",
+    "CohenKappa",
     "Comparison",
+    "Completeness",
+    "ConfusionMatrix",
     "Count",
     "DataError",
     "Dataset",
@@ -113,30 +184,62 @@ __all__ = [
     "Evaluation",
     "Evaluator",
     "Example",
+    "ExpectedCalibrationError",
     "Experiment",
+    "ExplainedVariance",
     "FBeta",
+    "FalseNegativeRate",
+    "FalsePositiveRate",
+    "HammingLoss",
+    "HitsAtK",
+    "Homogeneity",
+    "Jaccard",
     "KOfN",
+    "Kendall",
     "LocalEngine",
     "LocalServiceTask",
+    "LogLoss",
+    "MapAtK",
+    "MatthewsCorrelation",
+    "MaxError",
     "Mean",
+    "MeanAbsoluteError",
+    "MeanAbsolutePercentageError",
+    "MeanAveragePrecision",
+    "MeanReciprocalRank",
+    "MeanSquaredError",
+    "MeanSquaredLogError",
     "Measure",
+    "MedianAbsoluteError",
     "MemoryStore",
+    "Ndcg",
+    "NormalizedMutualInformation",
     "Pace",
     "PassAtK",
+    "Pearson",
     "Policy",
     "Precision",
+    "PrecisionAtK",
+    "PrecisionAtTopK",
     "ProgramTask",
     "Quantile",
+    "RSquared",
     "Recall",
+    "RecallAtK",
+    "RocAuc",
     "Roles",
+    "RootMeanSquaredError",
     "Run",
     "Runner",
     "Score",
     "Scorer",
+    "SelectionRate",
     "ServiceTask",
     "Skipped",
     "Span",
+    "Spearman",
     "SpecError",
+    "Specificity",
     "Split",
     "Store",
     "Task",
@@ -147,6 +250,7 @@ __all__ = [
     "Trace",
     "Tracer",
     "TransientError",
+    "VMeasure",
     "__version__",
     "compare",
     "evaluate",

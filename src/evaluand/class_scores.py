@@ -31,7 +31,8 @@ class OfScores(Metric):
             class `label`, whatever was predicted; the `confidence`, taken for the probability of the `predicted`
             class, of two; or, without any score, 1 for the label that was predicted and 0 for the others (`labels`).
         label: the one class that is looked at; each of the classes if not given.
-        absent: what a class without a score in a row had; None if that is not known.
+        absent: what a class without a score in a row had; None if that is not known. Of `classes` only: else each row
+            has a score.
 
     Attributes:
         of_one: for what scores one class has to be named.
@@ -51,6 +52,8 @@ class OfScores(Metric):
             raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} must be one of {', '.join(get_args(ScoredBy))}")
         if self.label is None and self.scored_by in self.of_one:
             raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} needs label, the class that is looked at")
+        if self.absent is not None:
+            object.__setattr__(self, "absent", float(self.absent) if self.scored_by == "classes" else None)
         super().__post_init__()
 
     @property

@@ -121,6 +121,9 @@ class Metric(ABC):
     def __post_init__(self) -> None:
         if self.over_targets is not None:
             _one_of(self.kind, "over_targets", self.over_targets, get_args(OverTargets))
+        for field in dataclasses.fields(self):
+            if field.default is False and not isinstance(getattr(self, field.name), bool):
+                raise SpecError(f"{self.kind}: {field.name}={getattr(self, field.name)!r} must be true or false")
         _one_of(self.kind, "missing", self.missing, get_args(Missing))
         _one_of(self.kind, "reduce", self.reduce, self.reductions)
         if self.reduce == "best" and self.direction is None:
@@ -345,6 +348,9 @@ class Metric(ABC):
     @property
     def signature(self) -> str:
         """The spec in one line, to stand beside a value; equal signatures mean the same definition.
+
+        One definition has one signature: a kind writes parameters that mean the same in one way, and leaves out those
+        that mean nothing beside the others.
 
         What is not set (None, or false by default) is left out; the interval comes last.
         """

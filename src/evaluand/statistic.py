@@ -155,7 +155,9 @@ class Statistic(Metric):
         return blocks, np.concatenate(found) if found else np.empty(0)
 
     def _left(self, rows: Columns, block: np.ndarray, blocks: np.ndarray) -> tuple[Columns, np.ndarray] | None:
-        """The combinations that occur, and how often each does without each block; None where that is too much."""
+        """What occurs, and how often without each block; None where more is kept of it, or there is too much of it."""
+        if self.adds:
+            return None
         cell = np.zeros(len(block), np.int64)
         for name in self.keeps:
             cell = np.unique(cell * (int(rows[name].max()) + 3) + rows[name] + 2, return_inverse=True)[1]
@@ -247,8 +249,8 @@ class Statistic(Metric):
         if not self.counted:
             return rows
         nothing = np.zeros_like(rows[BLOCK])
-        table = {_GROUP: nothing, BLOCK: nothing, **{name: rows[name] for name in (WEIGHT, *self.keeps)}}
-        return {**_counted(table, self.keeps, len(rows[LABELS])), LABELS: rows[LABELS]}
+        table = {_GROUP: nothing, BLOCK: nothing, **{name: rows[name] for name in (WEIGHT, *self.keeps, *self.adds)}}
+        return {**_counted(table, self.keeps, len(rows[LABELS]), self.adds), LABELS: rows[LABELS]}
 
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
         """The rows of each group that has some, as `arranged` takes them."""

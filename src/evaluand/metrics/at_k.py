@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from evaluand.errors import SpecError
-from evaluand.metric import VALUE, Columns, Direction, Reduce, whole_of
+from evaluand.metric import VALUE, Columns, Direction, Reduce, refuse, whole_of
 from evaluand.metrics.accuracy import Share
 from evaluand.metrics.averaging import Averaging
 from evaluand.metrics.student import Student
@@ -41,6 +42,19 @@ class AtK(Averaging):
     def columns(self) -> tuple[str, ...]:
         return ("ranks", "grades", "relevant")
 
+    def prepare(self, columns: Columns) -> Columns:
+        refuse_ranks(columns, "ranks")
+        for name in ("grades", "relevant"):
+            endless = np.asarray(np.isinf(columns[name]).any(axis=1))
+            refuse(columns, endless, lambda row: "has an infinite relevance; give numbers of 0 or more")
+        some = np.asarray((columns["relevant"] > 0).any(axis=1))
+        refuse(columns, ~some, lambda row: "is scored but has nothing relevant; such rankings abstain")
+        return {VALUE: self.of_rankings(columns)}
+
+    @abstractmethod
+    def of_rankings(self, columns: Columns) -> np.ndarray:
+        """The number of each ranking."""
+
     def found(self, columns: Columns) -> np.ndarray:
         """Which answers are relevant and among the first k."""
         return np.asarray((columns["grades"] > 0) & (columns["ranks"] <= self.k))
@@ -64,8 +78,8 @@ class HitsAtK(AtK, Share):
     kind = "hits_at_k"
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "any", "all")
 
-    def prepare(self, columns: Columns) -> Columns:
-        return {VALUE: np.asarray(self.found(columns).any(axis=1), np.float64)}
+    def of_rankings(self, columns: Columns) -> np.ndarray:
+        return np.asarray(self.found(columns).any(axis=1), np.float64)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +101,8 @@ class RecallAtK(AtK, Student):
     kind = "recall_at_k"
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
 
-    def prepare(self, columns: Columns) -> Columns:
-        return {VALUE: self.found(columns).sum(axis=1) / (columns["relevant"] > 0).sum(axis=1)}
+    def of_rankings(self, columns: Columns) -> np.ndarray:
+        return np.asarray(self.found(columns).sum(axis=1) / (columns["relevant"] > 0).sum(axis=1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,8 +124,8 @@ class PrecisionAtK(AtK, Student):
     kind = "precision_at_k"
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
 
-    def prepare(self, columns: Columns) -> Columns:
-        return {VALUE: self.found(columns).sum(axis=1) / self.k}
+    def of_rankings(self, columns: Columns) -> np.ndarray:
+        return np.asarray(self.found(columns).sum(axis=1) / self.k)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,12 +149,12 @@ class MapAtK(AtK, Student):
     kind = "map_at_k"
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
 
-    def prepare(self, columns: Columns) -> Columns:
+    def of_rankings(self, columns: Columns) -> np.ndarray:
         found, ranks = self.found(columns), columns["ranks"]
         so_far = np.where(_lasts(ranks), np.cumsum(found, axis=1), np.inf)
         so_far = np.minimum.accumulate(so_far[:, ::-1], axis=1)[:, ::-1]  # what is tied is found together
         precision = np.where(found, so_far / np.where(found, ranks, 1.0), 0.0).sum(axis=1)
-        return {VALUE: precision / np.minimum((columns["relevant"] > 0).sum(axis=1), self.k)}
+        return np.asarray(precision / np.minimum((columns["relevant"] > 0).sum(axis=1), self.k))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,21 +196,21 @@ class Ndcg(AtK, Student):
         else:
             super().__post_init__()
 
-    def prepare(self, columns: Columns) -> Columns:
+    def of_rankings(self, columns: Columns) -> np.ndarray:
         relevant, grades = (np.nan_to_num(columns[name]) for name in ("relevant", "grades"))
-        most = np.maximum(relevant.max(axis=1, initial=0.0), grades.max(axis=1, initial=0.0))[:, None]
-        best = self._gain(relevant, most) * self._discount(
-            np.broadcast_to(np.arange(1.0, relevant.shape[1] + 1), relevant.shape)
-        )
-        gain = self._gain(grades, most) * self._shared(columns["ranks"])
-        return {VALUE: np.clip(gain.sum(axis=1) / best.sum(axis=1), 0.0, 1.0)}
+        largest = np.maximum(relevant.max(axis=1, initial=0.0), grades.max(axis=1, initial=0.0))[:, None]
+        places = np.broadcast_to(np.arange(1.0, relevant.shape[1] + 1), relevant.shape)
+        best = (self._gain(relevant, largest) * self._discount(places)).sum(axis=1)
+        gain = (self._gain(grades, largest) * self._shared(columns["ranks"])).sum(axis=1)
+        return np.asarray(np.clip(gain / best, 0.0, 1.0))
 
-    def _gain(self, grades: np.ndarray, most: np.ndarray) -> np.ndarray:
-        """The gain of each relevance, divided by the power of two that keeps those of its ranking numbers."""
+    def _gain(self, grades: np.ndarray, largest: np.ndarray) -> np.ndarray:
+        """The gains over a power of two near the largest: a share of them is the same, and nothing overflows."""
         if self.gains == "linear":
-            return np.asarray(np.ldexp(grades, -np.frexp(most)[1]))
-        exponent = np.where(most > _MOST, most, 0.0)
-        return np.asarray(np.exp2(grades - exponent) - np.exp2(-exponent))
+            return np.asarray(np.ldexp(grades, -np.frexp(largest)[1]))
+        power = np.floor(largest)
+        small = np.expm1(np.minimum(grades, 1) * np.log(2)) * np.exp2(-power)
+        return np.asarray(np.where(grades < 1, small, np.exp2(grades - power) - np.exp2(-power)))
 
     def _discount(self, ranks: np.ndarray) -> np.ndarray:
         seen = ranks > 0 if self.k is None else (ranks > 0) & (ranks <= self.k)
@@ -216,7 +230,20 @@ class Ndcg(AtK, Student):
         return np.where(np.isnan(ranks), 0.0, np.where(alone, self._discount(ranks), together))
 
 
-_MOST = 500.0
+def refuse_ranks(columns: Columns, name: str) -> None:
+    """Stops at rows with a rank that is no whole number from 1 on; NaN is none.
+
+    Raises:
+        DataError: there is one.
+    """
+    ranks = columns[name].astype(np.float64)
+    ranks = ranks[:, None] if ranks.ndim == 1 else ranks
+    odd = np.asarray((ranks < 1) | (np.floor(ranks) < ranks) | np.isinf(ranks))
+
+    def told(row: int) -> str:
+        return f"{name} has {ranks[row][odd[row]][0]:g}; ranks are whole numbers from 1 on"
+
+    refuse(columns, np.asarray(odd.any(axis=1)), told)
 
 
 def _lasts(ranks: np.ndarray) -> np.ndarray:

@@ -131,8 +131,11 @@ class Averaging(Metric):
         total = pull[chosen] * weight.sum() / len(members)
         one = dict(zip(CLUSTER_TABLE, (key, np.zeros(len(key), np.int64), total, weight), strict=True))
         spread = cluster_variance(merge_clusters([one]), np.zeros(1))
-        low, high = interval_within(value, spread, self.range, self.confidence)
-        return float(low[0]), float(high[0])
+        if not spread.variance > 0 and not np.isfinite(self.range).all():
+            return math.nan, math.nan
+        score = self.method == "wilson" or not spread.variance > 0  # else Student's, as of a single target
+        low, high = interval_within(value, spread, self.range if score else (-math.inf, math.inf), self.confidence)
+        return tuple(np.clip([low[0], high[0]], *self.range).tolist())
 
     def drawn(self, state: State, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
         """The ends of the bootstrap's intervals, where it is asked for and tells them; else these."""

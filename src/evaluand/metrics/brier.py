@@ -25,7 +25,7 @@ class Brier(OfScores, PartlyDefined):
         scored_by: what the probabilities are, see `OfScores`.
         label: with two classes, the one whose probability is looked at.
         absent: what a class without a probability in a row had: 0, or nothing that is known.
-        halved: half of the sum over classes.
+        halved: half of the sum over classes; of one class there is nothing to halve.
         weighted: each row counts by the weight of its example.
         confidence: of the interval.
         bootstrap: take the interval from so many bootstrap replicates instead.
@@ -48,6 +48,8 @@ class Brier(OfScores, PartlyDefined):
     def __post_init__(self) -> None:
         if self.absent not in (None, 0):
             raise SpecError(f"brier: absent={self.absent!r} must be 0, or not given")
+        if self.label is not None:
+            object.__setattr__(self, "halved", False)
         super().__post_init__()
 
     @property

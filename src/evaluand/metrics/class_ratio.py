@@ -228,7 +228,7 @@ def check_labels(kind: str, name: str, labels: Sequence[Any], vocabulary: np.nda
 
 
 def distinct_labels(kind: str, labels: Any) -> tuple[Label, ...]:
-    """The parameter `labels`, checked.
+    """The parameter `labels`, checked and in order.
 
     Raises:
         SpecError: it is no list of different labels of one type.
@@ -238,7 +238,7 @@ def distinct_labels(kind: str, labels: Any) -> tuple[Label, ...]:
     check_labels(kind, "labels", labels)
     if len({type(label) for label in labels}) > 1 or len(set(labels)) < len(labels):
         raise SpecError(f"{kind}: labels={labels!r} must be of one type, each once")
-    return tuple(labels)
+    return tuple(sorted(labels))
 
 
 def _mean(values: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -21,6 +21,7 @@ from evaluand.counts import PREDICTION, TRUTH, ClassCounts
 from evaluand.errors import SpecError
 from evaluand.intervals import CLUSTER_TABLE, bootstrap, cluster_variance, clustered_wilson, count_rows, merge_clusters
 from evaluand.metric import (
+    APART,
     CLUSTER,
     FEWEST_REPLICATES,
     LABELS,
@@ -195,7 +196,7 @@ class Counting(ClassRatio):
             return super().state(columns, group, n_groups)
         row, tag, counts = _entries(columns)
         weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
-        table = (tag, group[row], columns.get(CLUSTER, group)[row], counts * weights[row, None])
+        table = (tag, group[row], columns.get(CLUSTER, columns.get(APART, group))[row], counts * weights[row, None])
         limits = {
             name: count_rows(group[columns[name]] if name in columns else group[:0], n_groups) for name in _LIMITS
         }

@@ -51,6 +51,11 @@ class MeanAveragePrecision(OfBoxes):
 
     points: Points | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rules.points == definition_of(self.definition).points:
+            object.__setattr__(self, "points", None)
+
     @property
     def rules(self) -> Definition:
         return definition_of(self.definition, self.points, area=self.area, max_detections=self.max_detections)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from evaluand.errors import SpecError
 from evaluand.metric import VALUE, Columns, Reduce
+from evaluand.metrics.at_k import refuse_ranks
 from evaluand.metrics.student import Student
 
 
@@ -40,8 +42,10 @@ class MeanReciprocalRank(Student):
     absent_rank: float | None = None
 
     def __post_init__(self) -> None:
-        if self.absent_rank is not None and not self.absent_rank >= 1:
-            raise SpecError(f"{self.kind}: absent_rank={self.absent_rank!r} must be at least 1")
+        if self.absent_rank is not None:
+            if not self.absent_rank >= 1:
+                raise SpecError(f"{self.kind}: absent_rank={self.absent_rank!r} must be at least 1")
+            object.__setattr__(self, "absent_rank", None if self.absent_rank == math.inf else float(self.absent_rank))
         super().__post_init__()
 
     @property
@@ -49,6 +53,7 @@ class MeanReciprocalRank(Student):
         return ("first_rank",)
 
     def prepare(self, columns: Columns) -> Columns:
+        refuse_ranks(columns, "first_rank")
         rank = columns["first_rank"].astype(np.float64)
         absent = 0.0 if self.absent_rank is None else 1 / self.absent_rank
         return {VALUE: np.where(np.isnan(rank), absent, 1 / rank)}

@@ -75,12 +75,16 @@ class OfBoxes(Statistic):
     max_detections: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.iou, list | tuple):
-            object.__setattr__(self, "iou", tuple(self.iou))
-        if not self.thresholds:
+        rules, thresholds = self.rules, self.thresholds
+        if not thresholds:
             raise SpecError(f"{self.kind}: iou={self.iou!r} names no threshold; give one, such as 0.5")
-        for iou in self.thresholds:
-            check_iou(iou, self.rules)
+        for iou in thresholds:
+            check_iou(iou, rules)
+        if len(set(thresholds)) < len(thresholds):
+            raise SpecError(f"{self.kind}: iou={self.iou!r} names a threshold twice; give each once")
+        object.__setattr__(self, "iou", _written(thresholds, rules.over_thresholds))
+        if rules.most == definition_of(self.definition).most:
+            object.__setattr__(self, "max_detections", None)
         super().__post_init__()
 
     @property
@@ -88,7 +92,8 @@ class OfBoxes(Statistic):
         """The overlaps a match is held to."""
         if self.iou == COCO:
             return self.rules.over_thresholds
-        return self.iou if isinstance(self.iou, tuple) else (self.iou,)
+        given: Any = self.iou
+        return tuple(given) if isinstance(given, list | tuple) else (given,)
 
     @property
     def rules(self) -> Definition:
@@ -325,6 +330,12 @@ class OfBoxes(Statistic):
             None if beside["label"] is None else pa.array(beside["label"]),
             np.concatenate([np.zeros(0, np.bool_), *(_crowd(image) for image in images)]),
         )
+
+
+def _written(thresholds: Sequence[float], of_coco: Sequence[float]) -> float | tuple[float, ...] | str:
+    """Thresholds in the one way that they are written."""
+    each = tuple(sorted(map(float, thresholds)))
+    return COCO if each == tuple(of_coco) else each if len(each) > 1 else each[0]
 
 
 _NOTHING: Final[dict[str, list[Any]]] = {"box": []}

@@ -62,6 +62,8 @@ class OneVsRest(OfScores, Statistic):
     def __post_init__(self) -> None:
         if self.average not in ("macro", "weighted", "micro"):
             raise SpecError(f"{self.kind}: average={self.average!r} must be one of macro, weighted, micro")
+        if self.label is not None:
+            object.__setattr__(self, "average", "macro")
         super().__post_init__()
 
     def prepare(self, columns: Columns) -> Columns:

@@ -142,6 +142,7 @@ class Quantile(Positional):
     def __post_init__(self) -> None:
         if not 0 < self.q < 1:
             raise SpecError(f"quantile: q={self.q!r} must lie between 0 and 1, such as 0.5 for the median")
+        object.__setattr__(self, "q", float(self.q))
         super().__post_init__()
 
     @property

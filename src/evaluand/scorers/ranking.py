@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -42,7 +43,7 @@ class Ranking(Scorer):
     """
 
     kind = "ranking"
-    version = 1
+    version = 2
     cheap = True
     by_target = True
 
@@ -60,7 +61,7 @@ class Ranking(Scorer):
         """Finds the relevant answers.
 
         Raises:
-            DataError: the output is no ranking, an answer or a rank occurs twice, or a relevance is none.
+            DataError: the output is no ranking, an answer or a rank occurs twice, or a rank or relevance is none.
         """
         if expected is None:
             return NOTHING_EXPECTED
@@ -101,10 +102,9 @@ class Ranking(Scorer):
             raise DataError(f"the ranking is {described(output)}, not a list of answers or an object answer → score")
         if not output or not all(isinstance(one, Mapping) and self.answer_key in one for one in output):
             return _distinct(output), [float(place + 1) for place in range(len(output))]
-        for key, least in (("rank", 1), ("score", -math.inf)):
+        for key, read, order in (("rank", _rank, _by_rank), ("score", partial(_number, "score"), _by_score)):
             if all(key in one for one in output):
-                pairs = [(one[self.answer_key], _number(key, one[key], least)) for one in output]
-                return _by_rank(pairs) if key == "rank" else _by_score(pairs)
+                return order([(one[self.answer_key], read(one[key])) for one in output])
         raise DataError(f"the answers have {self.answer_key!r} but not all of them a rank, or all a score")
 
 
@@ -130,6 +130,12 @@ def _distinct(answers: Sequence[Any]) -> list[bytes]:
         twice = next(answer for place, (answer, key) in enumerate(zip(answers, keys, strict=True)) if seen[key] > place)
         raise DataError(f"the ranking has {twice!r} twice; give each answer one place")
     return keys
+
+
+def _rank(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not (value >= 1 and value % 1 == 0):
+        raise DataError(f"the rank is {described(value)}, not a whole number of 1 or more; the first answer has rank 1")
+    return float(value)
 
 
 def _number(name: str, value: Any, least: float = -math.inf) -> float:

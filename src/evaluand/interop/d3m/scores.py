@@ -241,7 +241,7 @@ def score(
     findings.check()
     digests = {path: ids.digest_of_file(path) for path in files}
     judged = [(one, found) for one in parts for found in _judged(one, task, definition, 0.95 if intervals else None)]
-    metrics = {found.signature: (found.made, found.reads) for _, found in judged}
+    metrics = {found.made.signature: (found.made, found.reads) for _, found in judged}
     return Scores(
         problem=task.problem,
         rows=tuple(_score(found, one, digests[one.file]) for one, found in judged),
