@@ -181,7 +181,7 @@ class Node:
             self._wrong(key, value, "a whole number")
             return None
         if value is not None and not -(2**63) <= value < 2**63:
-            self.fault(key, "out_of_range", f"is {value:g}, which 64 bits do not hold")
+            self.fault(key, "out_of_range", "is a number that 64 bits do not hold")
             return None
         if value is not None and least is not None and value < least:
             self.fault(key, "out_of_range", f"is {value}; give at least {least}")
