@@ -705,6 +705,30 @@ def test_a_problem_is_found_from_within_its_folder(made: Made, way: str, monkeyp
     assert len(open_folder(way).dataset()) == 4
 
 
+def test_a_link_to_itself_is_no_file(made: Made) -> None:
+    loop = made.root / "p_dataset" / "media" / "a.png"
+    loop.unlink()
+    loop.symlink_to(loop.name)
+    assert made.found()[0] == [("p_dataset/tables/learningData.csv:2", "no_such_media")]
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda m: m.rows(""), "empty_file"),
+        (lambda m: m.splits(""), "empty_file"),
+        (lambda m: m.splits(SPLITS.replace("11,TEST,0,0", f"11,TEST,{2**40},0")), "bad_repeat"),
+        (lambda m: m.problem["inputs"]["dataSplits"].update(randomSeed=2**63), "out_of_range"),
+        (lambda m: m.problem["inputs"]["dataSplits"].update(randomSeed=10**30), "out_of_range"),
+        (lambda m: m.problem["inputs"].update(data=[]), "empty"),
+        (lambda m: m.dataset["about"].update(datasetID=None), "missing_key"),
+    ],
+)
+def test_what_makes_no_sense_is_told_in_one_sentence(made: Made, change: Any, code: str) -> None:
+    change(made)
+    assert [found for _, found in made.found()[0]] == [code]
+
+
 # Several datasets
 
 

@@ -248,6 +248,44 @@ def test_names_of_rows_may_be_text(files: Files) -> None:
     assert files.score("d3mIndex,label\na,1\nb,2\n", "d3mIndex,label\nb,2\na,3\n").rows[0].value == 0.5
 
 
+def test_what_is_wrong_with_the_truth_is_told_of_the_truth(files: Files) -> None:
+    for text, code in (("d3mIndex,label\n0,cat\n0,dog\n", "duplicate_row"), ("", "empty_file")):
+        with pytest.raises(DataError) as error:
+            files.score(text, RIGHT)
+        assert [(fault.code, Path(fault.file or fault.where).name) for fault in error.value.faults] == [  # type: ignore[attr-defined]
+            (code, "targets.csv")
+        ]
+
+
+def test_files_that_are_none_and_files_given_twice_are_told_as_such(files: Files, tmp_path: Path) -> None:
+    files.score(TRUTH, RIGHT)
+    with pytest.raises(DataError, match="is a folder; name a file"):
+        score(files.problem, tmp_path, files.truth)
+    with pytest.raises(SpecError, match="is given twice"):
+        score(files.problem, [files.predictions, files.predictions], files.truth)
+    with pytest.raises(DataError, match='save the file with ","'):
+        files.score(TRUTH, RIGHT.replace(",", ";"))
+
+
+@pytest.mark.parametrize("name", ["../x", "<script>alert(1)</script>", "confidence", "=cmd()", "a b"])
+def test_a_target_may_have_any_name(files: Files, tmp_path: Path, name: str) -> None:
+    found = files.score(TRUTH.replace("label", name), RIGHT.replace("label", name), targets=[name])
+    assert [(row.target, row.value) for row in found.rows] == [(name, 0.75)]
+    commands = Commands(tmp_path)
+    given = ("score", files.problem, "--predictions", files.predictions, "--truth", files.truth)
+    commands.done(*given, "--report", tmp_path / "r.html")
+    assert "<script>alert" not in (tmp_path / "r.html").read_text()
+
+
+def test_a_split_that_tests_nothing_has_nothing_to_score(tmp_path: Path) -> None:
+    folder = open_folder(folder_of(tmp_path / "numbers"))
+    splits = folder.document.parent / "dataSplits.csv"
+    splits.write_text(splits.read_text().replace("TEST", "TRAIN"))
+    folder.predictions_path.write_text(predicted([0]))
+    with pytest.raises(SpecError, match="the split tests no row"):
+        score(tmp_path / "numbers")
+
+
 def test_an_index_may_be_any_number_of_64_bits_and_a_longer_one_is_a_name(files: Files) -> None:
     for first, second in ((2**63 - 1, -(2**63)), (2**63, 10**30)):
         text = f"d3mIndex,label\n{first},cat\n{second},dog\n"

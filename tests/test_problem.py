@@ -54,6 +54,7 @@ PROBLEM = Problem(
         ({"division": Division(folds=3)}, "division.folds", "not_applicable"),
         ({"division": Division(test=1.5)}, "division.test", "out_of_range"),
         ({"division": Division(repeats=0)}, "division.repeats", "out_of_range"),
+        ({"division": Division(seed=10**400)}, "division.seed", "out_of_range"),
         ({"division": Division(file="../x.csv")}, "division.file", "unsafe_path"),
         ({"criteria": (Criterion(metric="f1", k=3),)}, "criteria[0].k", "not_applicable"),
         ({"criteria": (Criterion(metric="hits_at_k", k=0),)}, "criteria[0].k", "out_of_range"),

@@ -75,11 +75,12 @@ def records_in(text: mmap.mmap | bytes, delimiter: str) -> Iterator[tuple[int, i
         yield first, start, len(text)
 
 
-def header_of(text: str, where: str, delimiter: str, *, sure: bool) -> list[str]:
+def header_of(text: str, where: str, delimiter: str, *, sure: bool, fixed: bool = False) -> list[str]:
     """The names of the columns.
 
     Args:
         sure: the delimiter was given, so that a single column is one even if it looks like several.
+        fixed: nobody can give another.
     """
     try:
         header = next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [])
@@ -88,7 +89,8 @@ def header_of(text: str, where: str, delimiter: str, *, sure: bool) -> list[str]
     other = next((other for other in ",;\t|" if other != delimiter and other in header[0]), None) if header else None
     if len(header) == 1 and other and not sure:
         one, other = json.dumps(delimiter), json.dumps(other)
-        told = f"the header has no {one} but {other}; set delimiter: {other} (or {one}, if it names one column)"
+        told = f"set delimiter: {other} (or {one}, if it names one column)"
+        told = f"the header has no {one} but {other}; {f'save the file with {one}' if fixed else told}"
         raise DataError(Fault(where, told, code="missing_column"))
     twice = sorted({name for name in header if header.count(name) > 1})
     if twice or "" in header:

@@ -385,6 +385,8 @@ def _division_faults(division: Division, where: str) -> Iterator[Fault]:
             yield Fault(f"{where}.test", f"is {division.test}; give a share from 0 to 1", code="out_of_range")
     if division.repeats < 1:
         yield Fault(f"{where}.repeats", f"is {division.repeats}; give at least 1", code="out_of_range")
+    if division.seed is not None and not -(2**63) <= division.seed < 2**63:
+        yield Fault(f"{where}.seed", "is a number that 64 bits do not hold", code="out_of_range")
     for name in ("file", "script"):
         path = getattr(division, name)
         if path is not None and not is_inside(path):

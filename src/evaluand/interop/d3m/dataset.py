@@ -186,9 +186,9 @@ class DatasetDocument:
         found = self.resource(column.refers_to.resource) if column.refers_to else None
         if found is None or not column.refers_to or not column.refers_to.item or self.folder is None:
             raise SpecError(f"column {column.name!r} names no files")
-        within = (self.folder / found.path).resolve()
-        file = (within / value).resolve()
-        if not (file.is_relative_to(within) and within.is_relative_to(self.folder.resolve())):
+        within = _real(self.folder / found.path)
+        file = _real(within / value)
+        if not (file.is_relative_to(within) and within.is_relative_to(_real(self.folder))):
             raise DataError(f"{value!r} leads out of {found.path}")
         return file
 
@@ -367,8 +367,8 @@ def read_table(
     Args:
         place: the JSON path of the resource, for faults of the document.
     """
-    path = (folder / resource.path).resolve()
-    if not path.is_relative_to(folder.resolve()):
+    path = _real(folder / resource.path)
+    if not path.is_relative_to(_real(folder)):
         findings.fault(f"{place}.resPath".lstrip("."), "unsafe_path", f"{resource.path!r} leads out of the folder")
         return None
     try:
@@ -380,6 +380,9 @@ def read_table(
         return None
     before = len(findings.faults)
     header = source.schema.names
+    if not header:
+        findings.fault(str(path), "empty_file", "the file is empty; it needs a header and rows")
+        return None
     _check_header(header, resource, findings, place, path)
     table = pa.Table.from_batches(source.batches(), source.schema).combine_chunks()
     columns = {}
@@ -389,6 +392,11 @@ def read_table(
         texts = texts.chunk(0) if isinstance(texts, pa.ChunkedArray) else texts
         columns[name] = _values(texts, column, source, findings) if column else texts
     return None if len(findings.faults) > before else (pa.table(columns), source.where)
+
+
+def _real(path: Path) -> Path:
+    """Where a path leads, whatever links it has, also such as lead to themselves."""
+    return Path(os.path.realpath(path))
 
 
 def _values(texts: pa.Array, column: Column, source: Source, findings: Findings) -> pa.Array:

@@ -30,7 +30,8 @@ def document_at(path: Path, part: str | None) -> Path:
     if path.is_file():
         return path
     if not path.is_dir():
-        raise DataError(Fault(str(path), "no such file or folder", code="no_such_file"))
+        told = "is neither a file nor a folder" if path.exists() else "no such file or folder"
+        raise DataError(Fault(str(path), told, code="no_such_file"))
     found = [one for one in below(path, PROBLEM) if part is None or _is_of(part, one, path)]
     least = min((len(one.parts) for one in found), default=0)
     nearest = [one for one in found if len(one.parts) == least]

@@ -217,14 +217,15 @@ _Made = TypeVar("_Made")
 def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) -> list[DatasetDocument | None]:
     """The document of each dataset: that of its id which is nearest to the problem."""
     read = {path: _examined(path) for path in below(root, DATASET)}
-    known = {path: made for path, (made, _) in read.items() if made is not None}
+    known = {path: made for path, (made, _) in read.items() if made is not None and made.id}
     found: list[DatasetDocument | None] = []
     for i, wanted in enumerate(problem.datasets):
         where = f"{shown(document, root)}: inputs.data[{i}].datasetID"
         fits = [path for path, made in known.items() if made.id in {wanted.id + part for part in ("", *PARTS)}]
         best = max(fits, key=lambda path: (_shared(path, document), known[path].id == wanted.id), default=None)
         if best is None:
-            _tell_lacking(wanted.id, where, [made.id for made in known.values()], root, findings)
+            if known or not read:  # else what is wrong with the documents is told below
+                _tell_lacking(wanted.id, where, [made.id for made in known.values()], root, findings)
             found.append(None)
             continue
         if known[best].id != wanted.id:

@@ -20,6 +20,7 @@ from evaluand.given import GivenTask
 from evaluand.interop.d3m.form import Form
 from evaluand.interop.d3m.predictions import CONFIDENCE, RANK
 from evaluand.metric import Metric
+from evaluand.rows import INDEX
 from evaluand.scoring import Reads
 from evaluand.store import Store
 
@@ -41,6 +42,8 @@ class Rows:
 
     def dataset(self, name: str | None) -> Dataset:
         targets = [*self.form.targets]
+        if INDEX in targets:
+            raise SpecError(f"a target called {INDEX!r} cannot be kept, since runs call their rows so; leave out name")
         right: dict[Any, dict[str, Any]] = {}
         for _, _, truth, _ in self.parts:
             right |= _gathered(truth, self.form, self.shape.truth)
@@ -128,7 +131,9 @@ def _value(rows: list[Mapping[str, Any]], target: str) -> Any:
 
 def _value_and_confidence(rows: list[Mapping[str, Any]], target: str) -> Any:
     [row] = rows
-    return {"prediction": row[target], "confidence": row[CONFIDENCE]} if CONFIDENCE in row else row[target]
+    if CONFIDENCE not in row or target == CONFIDENCE:
+        return row[target]
+    return {"prediction": row[target], "confidence": row[CONFIDENCE]}
 
 
 def _values(rows: list[Mapping[str, Any]], target: str) -> Any:

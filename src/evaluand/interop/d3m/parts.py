@@ -81,6 +81,11 @@ def assigned(files: Sequence[Path], task: Tested) -> dict[Path, list[tuple[int, 
     found: dict[Path, list[tuple[int, int]]] = {}
     taken: dict[tuple[int, int], Path] = {}
     repeats = len({repeat for repeat, _ in task.parts})
+    if not task.parts:
+        raise SpecError(f"{task.document}: the split tests no row, so that there is nothing to score")
+    twice = next((path for place, path in enumerate(files) if path in files[:place]), None)
+    if twice is not None:
+        raise SpecError(f"{twice}: is given twice; give each file once")
     for path in files:
         named = {name: None if text is None else int(text) for name, text in _numbers_in(path).items()}
         if len(files) == 1 and len(task.parts) == 1:

@@ -23,7 +23,7 @@ from evaluand.csv_text import check_quotes, header_of, mapped, records_in
 from evaluand.errors import DataError, Fault
 from evaluand.interop.d3m.dataset import SHOWN
 from evaluand.interop.d3m.form import Form
-from evaluand.interop.d3m.reading import Findings
+from evaluand.interop.d3m.reading import Findings, no_file
 from evaluand.registry import nearest
 from evaluand.source import Source, open_texts
 
@@ -87,13 +87,19 @@ def header_in(path: Path) -> list[str]:
         DataError: there is no such file, or its header cannot be read.
     """
     if not path.is_file():
-        raise DataError(Fault(str(path), "no such file", code="no_such_file"))
+        raise DataError(no_file(path))
     text = mapped(path)
-    line, start, end = next(records_in(text, ","), (1, 0, 0))
+    first = next(records_in(text, ","), None)
+    if first is None:
+        raise DataError(_fault(path, "empty_file", _EMPTY, None, None))
+    line, start, end = first
     try:
-        return header_of(bytes(text[start:end]).decode(), f"{path}:{line}", ",", sure=False)
+        return header_of(bytes(text[start:end]).decode(), f"{path}:{line}", ",", sure=False, fixed=True)
     except UnicodeDecodeError:
         raise DataError(Fault(f"{path}:{line}", "is not UTF-8; save the file as UTF-8", code="not_utf8")) from None
+
+
+_EMPTY: Final = "the file is empty; it needs a header and rows"
 
 
 def read_truth(path: Path, form: Form, findings: Findings) -> Cells | None:
@@ -139,16 +145,26 @@ def check_rows(given: Cells, truth: pa.Table, known: pa.Array | None, form: Form
     told.done()
 
 
+def check_truth(truth: Cells, form: Form, findings: Findings) -> None:
+    """Tells of rows of the truth that are there twice, where each example has one."""
+    keys = truth.keys(form)
+    if form.repeats or form.gathers or _same_once(keys, keys):
+        return
+    told = _Told(truth.path, truth.line, findings)
+    _check_twice(keys, truth, [], form.key, told)
+    told.done()
+
+
 # Reading
 
 
 def _read(path: Path, form: Form, findings: Findings, *, strict: bool) -> Cells | None:
     told = _Told(path, lambda row: 0, findings)
     if not path.is_file():
-        told.whole("no_such_file", "no such file")
+        told.whole("no_such_file", no_file(path).message)
         return None
-    if path.stat().st_size <= 3 and not path.read_bytes().removeprefix(b"\xef\xbb\xbf").strip():
-        told.whole("empty_file", "the file is empty; it needs a header and a row for each prediction")
+    if next(records_in(mapped(path), ","), None) is None:
+        told.whole("empty_file", _EMPTY)
         return None
     if (quick := _at_once(path, form, told, strict=strict)) is not None:
         return quick
@@ -291,7 +307,9 @@ def _single_quoted(path: Path, told: _Told) -> Source | None:
     if len(records) < 2 or not all(_SINGLE_QUOTED.search(text[start:end]) for _, start, end in records[1:]):
         return None
     check_quotes(text.translate(bytes.maketrans(b"'", b'"')), path, ",")
-    header = header_of(text[records[0][1] : records[0][2]].decode(), f"{path}:{records[0][0]}", ",", sure=False)
+    header = header_of(
+        text[records[0][1] : records[0][2]].decode(), f"{path}:{records[0][0]}", ",", sure=False, fixed=True
+    )
     broken: list[Fault] = []
 
     def ragged(row: Any) -> str:

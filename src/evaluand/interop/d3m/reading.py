@@ -54,7 +54,7 @@ def load(path: Path) -> Any:
         DataError: no such file, or no JSON.
     """
     if not path.is_file():
-        raise DataError(Fault(str(path), "no such file", code="no_such_file"))
+        raise DataError(no_file(path))
     if path.stat().st_size > _LARGEST:
         raise DataError(Fault(str(path), f"is larger than {_LARGEST >> 20} MB, and so no document", code="not_json"))
     try:
@@ -63,6 +63,12 @@ def load(path: Path) -> Any:
         raise DataError(
             Fault(f"{path}:{error.lineno}:{error.colno}", f"not JSON: {error.msg}", code="not_json")
         ) from None
+
+
+def no_file(path: Path) -> Fault:
+    """That a path is none of a file, in words."""
+    told = "is a folder; name a file" if path.is_dir() else "is a device or pipe; save it as a file"
+    return Fault(str(path), told if path.exists() else "no such file", code="no_such_file")
 
 
 def dump(document: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
@@ -167,11 +173,15 @@ class Node:
     def integer(self, key: str, *, required: bool = False, least: int | None = None) -> int | None:
         """A whole number, also one written as 1.0."""
         value = self._get(key, required)
-        if isinstance(value, float) and value.is_integer():
+        if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
             self.note(key, "float_for_integer", f"is {value}; taken as {int(value)}")
             value = int(value)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        if value is not None and (isinstance(value, bool) or not whole):
             self._wrong(key, value, "a whole number")
+            return None
+        if value is not None and not -(2**63) <= value < 2**63:
+            self.fault(key, "out_of_range", "is a number that 64 bits do not hold")
             return None
         if value is not None and least is not None and value < least:
             self.fault(key, "out_of_range", f"is {value}; give at least {least}")

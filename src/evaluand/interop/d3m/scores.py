@@ -261,7 +261,7 @@ def score(
 
 def _judged(part: Part, task: Tested, definition: str | None, confidence: float | None) -> list[Judgement]:
     names = [task.form.key, *task.form.targets]
-    beside = [name for name in (CONFIDENCE, RANK) if name in part.predictions.column_names]
+    beside = [name for name in (CONFIDENCE, RANK) if name in part.predictions.column_names and name not in names]
     try:
         return judge(
             part.truth.select(names),

@@ -26,6 +26,7 @@ from evaluand.split import Folds
 TESTED: Final = "TEST"
 LEARNT: Final = "TRAIN"
 _NUMBERED: Final = ("repeat", "fold")
+_MANY: Final = 1 << 16  # numbers below this cost little, and are told by what lacks before them
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +69,9 @@ def examine_splits(path: Path, keys: Keys, findings: Findings) -> Folds | None:
     except DataError as error:
         for fault in error.faults:
             findings.fault(fault.where, "no_such_file" if not path.is_file() else "bad_csv", fault.message)
+        return None
+    if not source.schema.names:
+        findings.fault(str(path), "empty_file", "the file is empty; it needs a header and rows")
         return None
     needed = [*[*keys.columns][:1], "type", *_NUMBERED]
     missing = [name for name in needed if name not in source.schema.names]
@@ -166,6 +170,8 @@ def _numbers(texts: pa.Array, name: str, told: _Told) -> np.ndarray[Any, np.dtyp
     values = typed(texts, "integer", lambda row, message: told(row, f"bad_{name}", f"{name}: {message}"))
     for row in np.flatnonzero(pc.less(values, 0).fill_null(False).to_numpy(zero_copy_only=False)).tolist():
         told(row, f"bad_{name}", f"{name} is {values[row].as_py()}; numbers begin at 0")
+    for row in np.flatnonzero(pc.greater_equal(values, max(len(texts), _MANY)).fill_null(False)).tolist():
+        told(row, f"bad_{name}", f"{name} is {values[row].as_py()}; numbers begin at 0 and leave none out")
     empty = pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), "")
     for row in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
         told(row, f"bad_{name}", f"{name} is empty")

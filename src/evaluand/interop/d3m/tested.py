@@ -13,15 +13,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.cells import typed
-from evaluand.errors import DataError, Fault, SpecError
+from evaluand.errors import DataError, SpecError
 from evaluand.interop.d3m.dataset import SHOWN, Resource, examine_dataset, gathered_positions
 from evaluand.interop.d3m.finding import DATASET, below, held
 from evaluand.interop.d3m.fitting import learning
 from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
 from evaluand.interop.d3m.form import Form, form_of, guessed_form
-from evaluand.interop.d3m.predictions import Cells, cell_fault, header_in, read_at_once, read_truth
+from evaluand.interop.d3m.predictions import Cells, cell_fault, check_truth, header_in, read_at_once, read_truth
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
-from evaluand.interop.d3m.reading import Findings
+from evaluand.interop.d3m.reading import Findings, no_file
 from evaluand.interop.d3m.splits import Keys, examine_splits
 from evaluand.problem import Problem
 from evaluand.split import NOT_TESTED, Folds
@@ -127,8 +127,8 @@ def _of_document(document: Path, path: Path) -> tuple[Tested | None, Findings]:
 
 
 def _is_csv(path: Path) -> bool:
-    if not path.exists():
-        raise DataError(Fault(str(path), "no such file", code="no_such_file"))
+    if not (path.is_file() or path.is_dir()):
+        raise DataError(no_file(path))
     return path.is_file() and path.name != DATASET
 
 
@@ -176,6 +176,7 @@ def _parts(
     truth: Cells, form: Form, keys: Keys | None, folds: Folds | None, findings: Findings
 ) -> dict[tuple[int, int], Mask]:
     """Which rows of the truth are tested in each fold of each repeat; all of them where there is no split."""
+    check_truth(truth, form, findings)
     numbers = np.zeros((1, truth.table.num_rows), np.int32)
     if keys is not None and folds is not None:
         numbers = _numbers(truth, form, keys, folds, findings)
