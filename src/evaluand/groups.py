@@ -734,6 +734,8 @@ def _without_targets(groups: Sequence[Key]) -> tuple[list[Key], list[np.ndarray]
 
 def _bound(compute: Callable[[State], Values], state: State | None, values: Values, missing: np.ndarray) -> np.ndarray:
     """The value with missing rows filled, or the value itself where nothing is missing."""
+    if not missing.any():
+        return values.value
     filled = np.full(len(missing), np.nan) if state is None else compute(state).value
     return np.where(missing == 0, values.value, filled)
 

@@ -14,7 +14,7 @@ from evaluand.report.charts import Axis, Dot
 from evaluand.report.facts import Facts, matrix_of
 from evaluand.report.markup import clean, figure, name, plural, table, th
 from evaluand.report.plots import Plot, Series
-from evaluand.report.text import LABEL, group_name, number_format, numbers, safe
+from evaluand.report.text import LABEL, group_name, listed, number_format, numbers, safe
 
 Labels = Mapping[tuple[str, str], str]
 
@@ -408,13 +408,18 @@ def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
         why = f'<span class="why">{clean(row["reason"], 4 * LABEL)}</span>' if row["reason"] else ""
         ends = "".join(f'<td class="text">{_group(row[end], row["small"])}</td>' for end in ("lowest", "highest"))
         lines.append(
-            f'<tr><th scope="row">{_words(row["disparity"])}</th><td class="text">{name(row["task"])}'
+            f'<tr><th scope="row">{_words(row["disparity"])}{_decided(row)}</th><td class="text">{name(row["task"])}'
             f'{_target(row["target"])}</td><td class="value">{value}{why}</td><td>{interval}</td>{ends}'
             f"<td>{row['n_groups']:,}</td></tr>"
         )
     heads = th("Disparity", "text") + th("task", "text") + th("value") + th("interval")
     heads += th("lowest", "text") + th("highest", "text") + th("groups")
     return table(f"{caption}, disparities and the groups they lie between", heads, f"<tbody>{''.join(lines)}</tbody>")
+
+
+def _decided(row: Facts) -> str:
+    """Which of several metrics a disparity is of."""
+    return f'<span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
 
 
 def _group(group: Mapping[str, str | None] | None, small: Sequence[Mapping[str, str | None]]) -> str:
@@ -426,19 +431,16 @@ def _group(group: Mapping[str, str | None] | None, small: Sequence[Mapping[str, 
 
 def _flags(rows: Sequence[Facts]) -> str:
     """Groups that are small, and groups that are left out."""
-    small = sorted({group_name(group) for row in rows for group in row["small"]})
-    left = sorted({group_name(group) for row in rows for group in row["undefined"]})
+    small, left = (
+        [clean(one, 2 * LABEL) for one in sorted({group_name(group) for row in rows for group in row[name]})]
+        for name in ("small", "undefined")
+    )
     told = []
     if small:
-        told.append(f"{plural(len(small), 'group')} with fewer than {SMALL} scored rows: {_listed(small)}")
+        told.append(f"{plural(len(small), 'group')} with fewer than {SMALL} scored rows: {listed(small)}")
     if left:
-        told.append(f"{plural(len(left), 'group')} without a value, so left out: {_listed(left)}")
+        told.append(f"{plural(len(left), 'group')} without a value, so left out: {listed(left)}")
     return "".join(f'<p class="note warn">{line}</p>' for line in told)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(clean(one, 2 * LABEL) for one in names[:20])
-    return f"{shown}, and {len(names) - 20:,} more" if len(names) > 20 else shown
 
 
 def _words(kind: str) -> str:
