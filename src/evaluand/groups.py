@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -197,9 +197,11 @@ class Summary:
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
         compute = metric.compute
         if grouping.over == "mean":
-            groups, members = _without_targets(groups)
+            every, targets = groups, list(dict.fromkeys(key[0] for key in groups))
+            groups, members = _without_targets(every)
+            lacking = [_lacking(targets, {every[place][0] for place in of.tolist()}) for of in members]
             counts = np.stack([counts[of].sum(axis=0) for of in members])
-            compute = partial(metric.mean_over, groups=members)
+            compute = partial(_mean_of_all, metric, members, lacking)
         values = compute(states[_shown(metric)])
         data = values.data
         if grouping.over:
@@ -730,6 +732,22 @@ def _without_targets(groups: Sequence[Key]) -> tuple[list[Key], list[np.ndarray]
     for place, key in enumerate(groups):
         members.setdefault((None, *key[1:]), []).append(place)
     return [*members], [np.array(places) for places in members.values()]
+
+
+def _lacking(targets: Sequence[str | None], there: Collection[str | None]) -> str | None:
+    """Which targets a group has no rows of, in words; None where it has all."""
+    names = [str(target) for target in targets if target not in there]
+    shown = [*names[:_SHOWN_MISSING], *["…"] * (len(names) > _SHOWN_MISSING)]
+    return f"no mean over {len(targets)} targets: no rows of {', '.join(shown)}" if names else None
+
+
+def _mean_of_all(metric: Metric, members: Sequence[np.ndarray], lacking: Sequence[str | None], state: State) -> Values:
+    """The mean over targets, undefined where some are lacking: that of the others is another number."""
+    found = metric.mean_over(state, members)
+    whole = np.array([why is None for why in lacking])
+    value, low, high = (np.where(whole, end, np.nan) for end in (found.value, found.low, found.high))
+    reason = [why or told for why, told in zip(lacking, found.reason, strict=True)]
+    return Values(value, low, high, reason, found.data)
 
 
 def _bound(compute: Callable[[State], Values], state: State | None, values: Values, missing: np.ndarray) -> np.ndarray:
