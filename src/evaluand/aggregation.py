@@ -434,7 +434,7 @@ def shards(
 
 
 _DRAWN = 20
-"""A way of grouping into more groups has no curves by group, so that the table stays small."""
+"""Of more groups those with the most rows have curves, so that the table stays small."""
 
 _ATTRIBUTE = "by:"
 

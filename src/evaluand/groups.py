@@ -144,20 +144,24 @@ class Summary:
         return [row for each in self._groupings(position, names) for row in self._rows(metric, position, each)]
 
     def curves(self, position: int, names: By, most: int) -> Iterator[tuple[str | None, dict[str, str | None], Drawn]]:
-        """What a metric has to draw under one grouping: target, group and curve; nothing where groups are too many.
+        """What a metric has to draw under one grouping: target, group and curve.
 
         Args:
             position: which of the metrics.
             names: which of the groupings.
-            most: of how many groups curves are given.
+            most: of how many groups of a target curves are given: those with the most scored rows. Of very many groups
+                none are.
         """
         metric = self.metrics[position]
         for grouping in self._groupings(position, names):
             keys = self.groups[grouping]
-            if grouping.over == "mean" or (names and len(keys) > most):
+            if grouping.over == "mean" or (names and len(keys) > _DRAWN_OF):
                 continue
             found = metric.curves(self.states[position, grouping][_shown(metric)])
+            shown = _largest(keys, self.counts[grouping, _way(metric)][:, _SCORED], most) if names else None
             for group in _in_order(keys):
+                if shown is not None and group not in shown:
+                    continue
                 by = dict(zip(names, keys[group][1:], strict=True))
                 yield from ((keys[group][0], by, drawn) for drawn in found[group])
 
@@ -441,6 +445,7 @@ _MISSING: Final = len(SCORE_STATUSES)
 """Codes of the statuses, the best first: a unit's status is the smallest of its rows'. Then a column of the counts."""
 
 _SHOWN_MISSING: Final = 10
+_DRAWN_OF: Final = 1000
 _AT_ONCE: Final = 64
 
 
@@ -748,6 +753,14 @@ def _mean_of_all(metric: Metric, members: Sequence[np.ndarray], lacking: Sequenc
     value, low, high = (np.where(whole, end, np.nan) for end in (found.value, found.low, found.high))
     reason = [why or told for why, told in zip(lacking, found.reason, strict=True)]
     return Values(value, low, high, reason, found.data)
+
+
+def _largest(keys: Sequence[Key], n: np.ndarray, most: int) -> set[int]:
+    """Of each target the groups with the most rows."""
+    of: dict[str | None, list[int]] = {}
+    for group in np.argsort(-n, kind="stable").tolist():
+        of.setdefault(keys[group][0], []).append(group)
+    return {group for groups in of.values() for group in groups[:most]}
 
 
 def _bound(compute: Callable[[State], Values], state: State | None, values: Values, missing: np.ndarray) -> np.ndarray:
