@@ -19,7 +19,8 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, ClassVar, Final
+from itertools import pairwise
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
@@ -172,23 +173,41 @@ class Statistic(Metric):
         reasons: list[str | None] = [NO_ROWS] * len(n)
         data: list[dict[str, Any]] = [{"n": int(rows)} for rows in n]
         clusters, effective = clusters_of(state)
+        variance, blocks = np.full(n.shape, np.nan), np.zeros(n.shape, np.int64)
+        for group, found in self.judged(state):
+            value[group], reasons[group] = found.value, found.why
+            data[group] |= found.told
+            if found.why is not None:
+                continue
+            if found.basis < 1:
+                data[group]["rests_on"] = round(float(n[group]) * found.basis, 1)
+                effective[group] *= found.basis
+            variance[group], blocks[group] = self._variance(found.value, found.without)
+        if "cluster_key" in state:
+            spread = Spread(variance, blocks, effective)
+            held = np.isfinite(variance)
+            low[held], high[held] = self._within(value[held], Spread(*(each[held] for each in spread)))
+            for group in np.flatnonzero(np.isfinite(value)).tolist():
+                few, all_ = int(clusters[group]), int(n[group])
+                reasons[group] = None if math.isfinite(low[group]) else _no_interval(all_, few)
+                data[group] |= {"clusters": few} if few != all_ else {}
+        return Values(value, low, high, reasons, data)
+
+    def judged(self, state: State) -> Iterator[tuple[int, Judged]]:
+        """What the rows of each group that has some come to, group by group.
+
+        A kind that knows a way for many groups at once takes that.
+        """
         for group, rows in self.rows_of(state):
             arranged = self.arranged(rows)
-            value[group] = self._values(arranged, arranged[WEIGHT][None])[0]
-            data[group] |= self.told(arranged, arranged[WEIGHT])
-            if not math.isfinite(value[group]):
-                reasons[group] = self._why(arranged, arranged[WEIGHT])
+            weight = arranged[WEIGHT]
+            value = float(self._values(arranged, weight[None])[0])
+            told = self.told(arranged, weight)
+            if not math.isfinite(value):
+                yield group, Judged(value, told, self._why(arranged, weight))
                 continue
-            reasons[group] = None
-            basis = min(self.basis(arranged, arranged[WEIGHT]), 1.0)
-            if basis < 1:
-                data[group]["rests_on"] = round(float(n[group]) * basis, 1)
-            if "cluster_key" in state:
-                ends = self._ends(arranged, float(value[group]), int(n[group]), float(effective[group]) * basis)
-                low[group], high[group] = ends
-                reasons[group] = None if math.isfinite(ends[0]) else _no_interval(int(n[group]), int(clusters[group]))
-                data[group] |= {"clusters": int(clusters[group])} if clusters[group] != n[group] else {}
-        return Values(value, low, high, reasons, data)
+            without = self._without(arranged, int(state["n"][group])) if "cluster_key" in state else np.empty(0)
+            yield group, Judged(value, told, None, min(self.basis(arranged, weight), 1.0), without)
 
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
         """The rows of each group that has some, as `arranged` takes them."""
@@ -225,7 +244,10 @@ class Statistic(Metric):
             blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
             means = without[:, members].mean(axis=1)[blocks]
             if len(means) > 1 and np.isfinite(means).all() and math.isfinite(found.value[place]):
-                ends[place] = self._about(float(found.value[place]), means, float(effective[members].max()))
+                spread = self._variance(float(found.value[place]), means)
+                if math.isfinite(spread[0]):
+                    one = (np.array([x]) for x in (*spread, float(effective[members].max())))
+                    ends[place] = np.concatenate(self._within(found.value[place : place + 1], Spread(*one)))
         reason = [
             None if known else why if value != value else _FEW_DECIDE
             for known, value, why in zip(np.isfinite(ends[:, 0]), found.value, found.reason, strict=True)
@@ -242,26 +264,47 @@ class Statistic(Metric):
             found = np.asarray(self.value(rows, weight), np.float64)
         return np.where(np.isfinite(found) & (weight.sum(axis=1) > 0), found, np.nan)
 
-    def _ends(self, rows: Columns, value: float, n: int, effective: float) -> tuple[float, float]:
-        """The interval: that of a proportion where the range is bounded, else Student's."""
-        blocks, without = self.without_each(rows, rows[BLOCK] if n <= MANY_ROWS else rows[BLOCK] % FEW_BLOCKS)
-        if len(blocks) < 2 or not np.isfinite(without).all():
-            return math.nan, math.nan
-        return self._about(value, without, effective)
+    def _without(self, rows: Columns, n: int) -> np.ndarray:
+        """The values without each block that is left out for the interval."""
+        return self.without_each(rows, left_out(rows[BLOCK], np.asarray(n)))[1]
 
-    def _about(self, value: float, without: np.ndarray, effective: float) -> tuple[float, float]:
-        """The interval about a value, from the values without each block."""
-        assert self.confidence is not None
+    def _variance(self, value: float, without: np.ndarray) -> tuple[float, int]:
+        """The jackknife's variance of a value, NaN where there is none, and from how many blocks."""
         n = len(without)
+        if n < 2 or not np.isfinite(without).all():
+            return math.nan, n
         variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
         width = self.range[1] - self.range[0]
         if variance <= (_ROUNDING * (width if math.isfinite(width) else abs(value))) ** 2 * n:
-            variance = 0.0
-        if variance == 0 and not math.isfinite(width):
-            return math.nan, math.nan
-        spread = Spread(*(np.array([x]) for x in (variance, n, effective)))
-        low, high = interval_within(np.array([value]), spread, self.range, self.confidence)
-        return float(low[0]), float(high[0])
+            variance = 0.0 if math.isfinite(width) else math.nan
+        return variance, n
+
+    def _within(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
+        assert self.confidence is not None
+        return interval_within(value, spread, self.range, self.confidence)
+
+
+class Judged(NamedTuple):
+    """What the rows of one group come to.
+
+    Attributes:
+        value: NaN where undefined.
+        told: what else there is to say.
+        why: why it is undefined; None where it is not.
+        basis: the share of the rows that it rests on, up to 1.
+        without: the values without each block, where there is to be an interval.
+    """
+
+    value: float
+    told: dict[str, Any]
+    why: str | None
+    basis: float = 1.0
+    without: np.ndarray = np.empty(0)
+
+
+def left_out(block: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """The blocks that are left out of so many rows: of many there are fewer."""
+    return np.where(n > MANY_ROWS, block % FEW_BLOCKS, block)
 
 
 def reordered(rows: Columns, order: np.ndarray) -> dict[str, np.ndarray]:
@@ -351,6 +394,33 @@ def _placed_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int) -> np.n
     found = np.full((len(matrix), n_labels), np.nan)
     found[:, code[: matrix.shape[1]]] = matrix
     return found
+
+
+def sorted_parts(state: State, width: int) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]]:
+    """The rows by group and by the block that is left out, some groups at a time, with the group and block of each.
+
+    Args:
+        width: how many numbers there will be for each block.
+    """
+    table, n = _table(state), state["n"]
+    block = left_out(table[BLOCK], n[table[_GROUP]])
+    order = np.lexsort((block, table[_GROUP]))
+    group, block = table[_GROUP][order], block[order]
+    starts, first = runs(group, block), runs(group)
+    part = np.searchsorted(starts, first) // max(1, _AT_ONCE // max(width, 1))
+    borders = [*first[runs(part)].tolist(), len(order)]
+    for start, end in pairwise(borders):
+        some = order[start:end]
+        rows = {name: column[some] for name, column in table.items() if name != _GROUP}
+        yield {**rows, LABELS: state[LABELS]}, group[start:end], block[start:end]
+
+
+def runs(*keys: np.ndarray) -> np.ndarray:
+    """Where a new combination of values begins in sorted arrays."""
+    new = np.ones(len(keys[0]), np.bool_)
+    if len(new):
+        new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return np.flatnonzero(new)
 
 
 def _by_group(table: Mapping[str, np.ndarray]) -> Iterator[tuple[int, dict[str, np.ndarray]]]:

@@ -92,9 +92,8 @@ class ClassRatio(ByClass):
         """How much of the rows the ratio of each class is about."""
         return self._parts(counts)[1]
 
-    def basis(self, rows: Columns, weight: np.ndarray) -> float:
-        way, _ = self._way(rows[LABELS])
-        counts = class_counts(rows, weight[None])
+    def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
+        way, _ = self._way(vocabulary)
         total, about = float(counts.total[0]), self.rests_on(counts)[0]
         if way == "example":
             return 1.0
@@ -118,11 +117,15 @@ class ClassRatio(ByClass):
         one_answer = self.average == "micro" and not has_sets(vocabulary)
         return NO_CLASS if one_answer and self.of_strays else ALL_WRONG
 
+    def at_once(self, vocabulary: np.ndarray) -> bool:
+        return self._way(vocabulary)[0] not in ("example", "micro")
+
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        way, _ = self._way(rows[LABELS])
-        if way == "example":
-            return self._over_rows(rows, weight)
-        counts = class_counts(rows, weight)
+        example = self._way(rows[LABELS])[0] == "example"
+        return self._over_rows(rows, weight) if example else super().value(rows, weight)
+
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        way, _ = self._way(vocabulary)
         above, below = self._parts(counts)
         if way in ("micro", "label"):
             strays = self.of_strays * counts.astray if way == "micro" else 0.0
@@ -155,9 +158,8 @@ class ClassRatio(ByClass):
         way, label = self._way(rows[LABELS])
         return self.nothing if way != "label" else f"{self.nothing} with the label {label!r}"
 
-    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
-        way, _ = self._way(rows[LABELS])
-        counts = class_counts(rows, weight[None])
+    def told_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> dict[str, Any]:
+        way, _ = self._way(vocabulary)
         return {**({} if way == "label" else {"average": way}), **table_of(counts, self.of_classes(counts)[0])}
 
     def _way(self, vocabulary: np.ndarray) -> tuple[str, Label | None]:
