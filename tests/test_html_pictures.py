@@ -17,6 +17,7 @@ from test_html import Page, rows_of
 from evaluand.aggregation import Aggregation, Aggregator, Measure
 from evaluand.dataset import Dataset
 from evaluand.evaluation import Evaluator
+from evaluand.fairness import measures_of
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.average_precision import AveragePrecision
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
@@ -209,6 +210,16 @@ def test_disparities_name_their_groups_and_flag_those_that_are_small() -> None:
         True,
         True,
     ]  # type: ignore[union-attr]
+
+
+def test_the_rate_that_decides_stands_beside_a_disparity_of_two() -> None:
+    truth = ["a", "b"] * 40
+    side = ["north"] * 40 + ["south"] * 40
+    given = ["a", "b"] * 20 + ["a", "b", "a", "a"] * 10  # in the south half of the others are taken for a
+    measures = measures_of("equalized_odds", by="side", scorer="same", label="a", disparities="difference")
+    text = section(page(*made(records_of(truth, side=side), {"mine": given}, measures)), "disparities")
+    [line] = [line for line in Page(text).lines if line[0].startswith("difference") and len(line) == 7]
+    assert (line[0], line[2]) == ("difference of false_positive_rate", "0.500")
 
 
 def test_hostile_names_stay_text_everywhere() -> None:

@@ -468,7 +468,7 @@ def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
 
 def _decided(row: Facts) -> str:
     """Which of several metrics a disparity is of."""
-    return f'<span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
+    return f' <span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
 
 
 def _group(group: Mapping[str, str | None] | None, small: Sequence[Mapping[str, str | None]]) -> str:
