@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +15,14 @@ import pyarrow as pa
 import pytest
 
 from evaluand import evaluate
+from evaluand import rows as tables
 from evaluand.aggregation import Aggregator, Measure
 from evaluand.dataset import Dataset
 from evaluand.disparity import DisparityRow, disparities, kinds_of
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluator
 from evaluand.experiment import Experiment
-from evaluand.groups import Summary, merge, summarise_shard
+from evaluand.groups import MetricRow, Summary, merge, summarise_shard
 from evaluand.intervals import wilson
 from evaluand.metric import Metric
 from evaluand.metrics.accuracy import Accuracy
@@ -152,6 +155,73 @@ def test_of_several_metrics_the_largest_disparity_counts() -> None:
     assert both.signature == f"{first.signature} | {second.signature}"
 
 
+def test_a_group_without_an_interval_is_named_and_left_out_of_it() -> None:
+    values, groups = [1.0, 2.0, 1.5, 5.0, 6.0, 5.5, 3.0], list("aaabbbc")
+    row = found(table(values, groups), Mean())["difference"]
+    two = found(table(values[:6], groups[:6]), Mean(confidence=1 - 0.05 / 3))["difference"]
+    assert (row.value, row.n_groups) == (4.0, 3)
+    assert (row.low, row.high) == pytest.approx((two.low, two.high))  # at the level of three pairs
+    assert row.reason == "the interval leaves out g=c, which has none"
+
+
+def test_a_disparity_that_lies_at_a_group_without_an_interval_has_none() -> None:
+    got = found(table([1.0, 2.0, 1.5, 5.0, 6.0, 5.5, 9.0], list("aaabbbc")), Mean())
+    assert [math.isnan(got[kind].low) for kind in ("difference", "max", "difference_to_overall")] == [True] * 3
+    assert got["difference"].reason == got["max"].reason == "no interval: g=c has none"
+    assert got["min"].low < 1.5
+    assert got["min"].reason == "the interval leaves out g=c, which has none"
+
+
+def test_of_many_groups_without_an_interval_some_are_named() -> None:
+    row = found(table([float(i) for i in range(6)], list("abcdef")), Mean())["difference"]
+    assert row.reason == "no interval: g=a, g=b, g=c and 3 more have none"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_ends_are_those_of_all_pairs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 30, 25)
+    groups = np.repeat(np.arange(25), sizes)
+    values = (rng.random(len(groups)) < rng.beta(0.5, 0.5, 25)[groups]).astype(float)
+    got = found(table(values, groups.astype(str).tolist()), Accuracy(), kinds=("difference", "ratio"))
+    rows = summary(table(values, groups.astype(str).tolist()), Accuracy()).values(0, ("g",), 1 - 0.05 / 300)
+    for kind in ("difference", "ratio"):
+        lows, highs = [], []
+        for a in rows:
+            for b in rows:
+                if a is not b:
+                    low, high = _of_pair(a, b, kind)
+                    lows.append(low)
+                    highs.append(high)
+        ends = max(*lows, 0.0), max(highs)
+        expected = ends if kind == "difference" else (math.exp(-ends[1]), math.exp(-ends[0]))
+        assert (got[kind].low, got[kind].high) == pytest.approx(expected)
+
+
+def _of_pair(a: MetricRow, b: MetricRow, kind: str) -> tuple[float, float]:
+    """Zou and Donner's interval of a − b, or of log a − log b, where a zero has only ends."""
+
+    def scaled(x: float) -> float:
+        return x if kind == "difference" else math.log(x) if x > 0 else -math.inf
+
+    (x, x_low, x_high), (y, y_low, y_high) = ([scaled(v) for v in (row.value, row.low, row.high)] for row in (a, b))
+    if math.isinf(x) or math.isinf(y):
+        return x_low - y_high, x_high - y_low
+    return x - y - math.hypot(x - x_low, y_high - y), x - y + math.hypot(x_high - x, y - y_low)
+
+
+def test_many_groups_take_memory_by_their_number_and_not_by_that_of_their_pairs() -> None:
+    n = 20_000
+    of = table(np.arange(3 * n) % 3 > 0, np.repeat(np.arange(n), 3).astype(str).tolist())
+    made = summary(of, Accuracy())
+    tracemalloc.start()
+    rows = disparities(made, [0], ("g",), ("difference", "ratio"))
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < n * 8 * 1000  # a row of the matrix of all pairs has n * 8
+    assert [len(row.small) for row in rows] == [n, n]
+
+
 def test_shards_give_what_the_whole_gives() -> None:
     of = shares(a=(30, 50), b=(20, 50), c=(10, 30))
     parts = [summary(of.slice(start, 37), Accuracy()) for start in range(0, of.num_rows, 37)]
@@ -190,6 +260,20 @@ def test_an_aggregation_keeps_disparities_beside_its_values() -> None:
     assert (row["over"], row["disparity"], row["n_groups"]) == (["group"], "difference", 2)
     assert aggregation.measures == [measure]
     assert verify(aggregation.store, "aggregations", aggregation.id) == []
+
+
+def test_disparities_kept_before_a_column_came_are_read_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = Dataset.from_rows(
+        [{"input": i, "expected": 1, "group": "ab"[i % 2]} for i in range(9)], attributes=["group"]
+    )
+    evaluation = Evaluator().evaluate(
+        Runner().run(lambda x: x % 2, data), {"same": lambda output, expected: output == expected}
+    )
+    older = tables.DISPARITIES.remove(tables.DISPARITIES.get_field_index("decided_by"))
+    with monkeypatch.context() as before:
+        before.setattr(tables, "DISPARITIES", older)
+        made = Aggregator().aggregate([evaluation], [Measure("same", Accuracy(), by="group", disparities="difference")])
+    assert made.disparities()["decided_by"].to_pylist() == [None]
 
 
 def test_the_measures_of_one_criterion_have_one_disparity() -> None:
@@ -242,6 +326,30 @@ def test_the_rates_behind_a_criterion_stand_beside_it(decisions: dict[str, Any])
     assert "equalized_odds: difference by group" in str(result)
 
 
+def test_the_rate_that_decides_is_named(decisions: dict[str, Any]) -> None:
+    truth, guess, group = decisions.values()
+    result = evaluate(truth, guess, by={"group": group}, fairness="equalized_odds")
+    for row, apart in zip(
+        result.disparities, (lambda low, high: high - low, lambda low, high: low / high), strict=True
+    ):
+        rates = {
+            kind: [r.value for r in result.rows if r.metric == kind and r.by]
+            for kind in ("recall", "false_positive_rate")
+        }
+        found = {kind: apart(min(each), max(each)) for kind, each in rates.items()}
+        assert row.decided_by in rates
+        assert found[row.decided_by] == pytest.approx(row.value)
+        ends = {r.by["group"]: r.value for r in result.rows if r.metric == row.decided_by and r.by}
+        assert apart(ends[row.lowest["group"]], ends[row.highest["group"]]) == pytest.approx(row.value)  # type: ignore[index]
+        assert re.search(rf"{row.disparity} by group .*\n *of {row.decided_by}\b", str(result))
+
+
+def test_one_metric_alone_decides_without_being_named(decisions: dict[str, Any]) -> None:
+    truth, guess, group = decisions.values()
+    result = evaluate(truth, guess, by={"group": group}, fairness="equal_opportunity")
+    assert [row.decided_by for row in result.disparities] == [None, None]
+
+
 def test_predictive_parity_has_intervals_and_calibration_none(decisions: dict[str, Any]) -> None:
     truth, guess, group = decisions.values()
     confidence = np.random.default_rng(1).random(900)
@@ -251,7 +359,8 @@ def test_predictive_parity_has_intervals_and_calibration_none(decisions: dict[st
     told = {row.metric: row for row in result.disparities}
     parity, calibration = told["predictive_parity"], told["calibration_by_group"]
     assert parity.low <= parity.value <= parity.high
-    assert (math.isnan(calibration.low), calibration.reason) == (True, "no interval: a group has none")
+    assert math.isnan(calibration.low)
+    assert calibration.reason == "no interval: group=a, group=b and group=c have none"
 
 
 def test_an_experiment_file_asks_for_criteria(tmp_path: Path, decisions: dict[str, Any]) -> None:

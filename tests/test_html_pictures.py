@@ -17,6 +17,7 @@ from test_html import Page, rows_of
 from evaluand.aggregation import Aggregation, Aggregator, Measure
 from evaluand.dataset import Dataset
 from evaluand.evaluation import Evaluator
+from evaluand.fairness import measures_of
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.average_precision import AveragePrecision
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
@@ -124,6 +125,51 @@ def test_tasks_share_a_plot_of_each_class_with_the_line_of_chance() -> None:
     assert ["0.05", "sure", f"{rate:.3f}"] in [line[:3] for line in seen.lines]
 
 
+def test_each_group_has_a_line_with_its_name_in_the_legend() -> None:
+    truth, scores = cancer()
+    side = ["north" if i % 3 else HOSTILE for i in range(len(truth))]
+    metrics = [
+        RocAuc(label="benign", confidence=None),
+        AveragePrecision(label="benign", confidence=None),
+        ExpectedCalibrationError(),
+    ]
+    measures = [Measure("same", metric, by="side") for metric in metrics]
+    text = section(page(*made(records_of(truth, side=side), {"mine": answers(scores)}, measures)), "curves")
+    seen = Page(text)
+    assert text.count("<h4>By side</h4>") == 3
+    assert text.count('class="line s1 d1" points="') == 3 + 3  # in plots and legends
+    assert text.count("without a line") == 0
+    assert any("side=north" in line for line in seen.lines)
+    assert "alert(1)</script>" not in text
+    labels = [svg["aria-label"] or "" for svg in seen.all("svg") if svg.get("role") == "img"]
+    assert sum("side=north" in label for label in labels) == 3
+
+
+def test_of_many_groups_the_largest_have_lines_and_the_others_are_counted() -> None:
+    truth, scores = cancer()
+    side = [f"g{min(i % 40, 30):02}" for i in range(len(truth))]
+    measure = Measure("same", RocAuc(label="benign", confidence=None), by="side")
+    parts, aggregation = made(records_of(truth, side=side), {"mine": answers(scores)}, [measure])
+    kept = {curve["by"]["side"] for curve in curves_facts(aggregation) if curve["by"]}
+    assert len(kept) == 20
+    assert "g30" in kept  # the largest
+    text = section(page(parts, aggregation), "curves")
+    assert "25 groups without a line here, of 31: shown are those with the most rows." in text
+    assert "side=g30" in text
+
+
+def test_aggregations_without_a_table_of_curves_are_reported_without_them() -> None:
+    truth, scores = cancer()
+    side = ["ab"[i % 2] for i in range(len(truth))]
+    measure = Measure("same", RocAuc(label="benign", confidence=None), by="side")
+    parts, aggregation = made(records_of(truth, side=side), {"mine": answers(scores)}, [measure])
+    del aggregation.manifest["counts"]["curves"]
+    assert aggregation.curves().num_rows == 0
+    text = page(parts, aggregation)
+    assert section(text, "curves") == ""
+    assert "roc_auc" in text
+
+
 def test_bins_of_confidence_stand_beside_their_picture_with_counts() -> None:
     truth, scores = cancer()
     parts, aggregation = made(
@@ -164,6 +210,16 @@ def test_disparities_name_their_groups_and_flag_those_that_are_small() -> None:
         True,
         True,
     ]  # type: ignore[union-attr]
+
+
+def test_the_rate_that_decides_stands_beside_a_disparity_of_two() -> None:
+    truth = ["a", "b"] * 40
+    side = ["north"] * 40 + ["south"] * 40
+    given = ["a", "b"] * 20 + ["a", "b", "a", "a"] * 10  # in the south half of the others are taken for a
+    measures = measures_of("equalized_odds", by="side", scorer="same", label="a", disparities="difference")
+    text = section(page(*made(records_of(truth, side=side), {"mine": given}, measures)), "disparities")
+    [line] = [line for line in Page(text).lines if line[0].startswith("difference") and len(line) == 7]
+    assert (line[0], line[2]) == ("difference of false_positive_rate", "0.500")
 
 
 def test_hostile_names_stay_text_everywhere() -> None:

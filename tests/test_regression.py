@@ -373,6 +373,23 @@ def test_a_target_without_a_value_leaves_the_mean_without_one() -> None:
     assert "all truths are one value" in str(row.reason)
 
 
+def test_a_group_that_lacks_a_target_has_no_mean_over_all_and_names_it() -> None:
+    shard = pa.table(
+        {
+            "_index_": [0, 0, 1, 1, 2],
+            "target": ["a", "b", "a", "b", "a"],
+            "status": [*["scored"] * 3, "failed", "scored"],
+            "value": [1.0, 0.0, 1.0, None, 1.0],
+            "part": ["x", "x", "x", "x", "y"],
+        }
+    )
+    x, y = summarise([shard], [Accuracy(over_targets="mean")], [("part",)])[-2:]
+    assert (x.value, x.worst, x.data["targets"]) == (0.5, 0.5, 2)
+    assert (y.n_scored, y.data["targets"]) == (1, 2)
+    assert all(map(math.isnan, (y.value, y.low, y.worst, y.best)))
+    assert y.reason == "no mean over 2 targets: no rows of b"
+
+
 def test_an_unknown_way_over_targets_is_refused() -> None:
     with pytest.raises(SpecError, match="over_targets='each' does not work here; choose one of pooled, mean"):
         Accuracy(over_targets="each")  # type: ignore[arg-type]

@@ -14,16 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluand.counts import OfCounts
 from evaluand.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.intervals import scrambled, wilson
 from evaluand.metric import Metric
 from evaluand.metrics.adjusted_rand import AdjustedRand
+from evaluand.metrics.balanced_accuracy import BalancedAccuracy
 from evaluand.metrics.cohen_kappa import CohenKappa
 from evaluand.metrics.f_beta import FBeta
 from evaluand.metrics.jaccard import Jaccard
 from evaluand.metrics.matthews_correlation import MatthewsCorrelation
 from evaluand.metrics.precision import Precision
 from evaluand.metrics.recall import Recall
+from evaluand.metrics.specificity import Specificity
 from evaluand.metrics.v_measure import VMeasure
 from evaluand.statistic import BLOCKS, Statistic
 
@@ -43,6 +46,18 @@ def table(truth: Sequence[Any], prediction: Sequence[Any], **columns: Any) -> pa
     )
 
 
+AT_ONCE: tuple[OfCounts, ...] = (
+    CohenKappa(),
+    MatthewsCorrelation(),
+    BalancedAccuracy(adjusted=True),
+    FBeta(average="macro"),
+    FBeta(label="a", zero_division=1),
+    Recall(labels=["a", "b"]),
+    Precision(average="weighted"),
+    Specificity(average="macro"),
+)
+
+
 def one(shard: pa.Table, metric: Metric, **options: Any) -> MetricRow:
     [row] = summarise([shard], [metric], **options)
     return row
@@ -56,6 +71,32 @@ def noisy(n: int, seed: int, right: float = 0.7) -> tuple[np.ndarray, np.ndarray
 
 def numbers(row: MetricRow) -> list[float]:
     return [row.value, row.low, row.high, row.worst, row.best]
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("metric", AT_ONCE, ids=lambda metric: metric.kind)
+def test_groups_at_once_come_to_what_each_does_alone(
+    metric: OfCounts, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evaluand.statistic._AT_ONCE", 50)  # several parts
+    monkeypatch.setattr("evaluand.statistic.MANY_ROWS", 60)
+    monkeypatch.setattr("evaluand.statistic.FEW_BLOCKS", 16)
+    truth, prediction = noisy(400, seed=5)
+    rng = np.random.default_rng(5)
+    group = np.minimum(rng.integers(0, 40, 400), 30)
+    weight = rng.integers(0, 8, 400) / 8  # whose sums are exact
+    shard = table(truth, prediction, _weight_=weight, _cluster_=rng.integers(0, 150, 400), g=group)
+    metric = replace(metric, weighted=weighted)
+    state = summarise_shard(shard, [metric], [("g",)]).states[0, Grouping(("g",))][None]
+    assert metric.at_once(state["_labels_"])
+    at_once, alone = dict(metric.judged(state)), dict(Statistic.judged(metric, state))
+    assert at_once.keys() == alone.keys()
+    for place, found in alone.items():
+        mine = at_once[place]
+        assert (mine.told.keys(), mine.why) == (found.told.keys(), found.why)
+        assert [c["label"] for c in mine.told.get("classes", ())] == [c["label"] for c in found.told.get("classes", ())]
+        assert (mine.value, mine.basis) == pytest.approx((found.value, found.basis), abs=1e-12, nan_ok=True)
+        assert mine.without == pytest.approx(found.without, abs=1e-12, nan_ok=True)
 
 
 # Merging

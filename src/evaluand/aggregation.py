@@ -123,8 +123,13 @@ class Aggregation(Artifact):
         return {name: table for name, table in found.items() if name == "metrics" or table.num_rows}
 
     def _beside(self, name: str, schema: pa.Schema) -> pa.Table:
-        batches = self.store.read("aggregations", self.id, name) if name in self.manifest["counts"] else ()
-        return pa.Table.from_batches(batches, schema)
+        """A table that an older aggregation may lack, or columns of it."""
+        batches = list(self.store.read("aggregations", self.id, name)) if name in self.manifest["counts"] else []
+        held = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+        for field in schema:
+            if field.name not in held.column_names:
+                held = held.append_column(field, pa.nulls(held.num_rows, field.type))
+        return held.select(schema.names)
 
 
 def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
@@ -346,8 +351,9 @@ def measured(
         for together in _together([measures[position] for position in positions]):
             first = positions[together[0]]
             kinds, name = measures[first].disparities, measures[first].criterion
-            apart = (row for each in names[1:] for row in disparities(summary, together, each, kinds, name=name))
-            of[first].disparities.extend((scorer, _told_disparity(row)) for row in apart)
+            for held, told in zip(names[1:], filter(None, by), strict=True):
+                apart = disparities(summary, together, held, kinds, name=name, attributes=told)
+                of[first].disparities.extend((scorer, row) for row in apart)
     return Measured(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
 
 
@@ -359,16 +365,6 @@ def _together(measures: Sequence[Measure]) -> Iterable[list[int]]:
             key = position if measure.criterion is None else (measure.criterion, tuple(measure.disparities))
             of.setdefault(key, []).append(position)
     return of.values()
-
-
-def _told_disparity(row: DisparityRow) -> DisparityRow:
-    return row._replace(
-        over=tuple(told_as(dict.fromkeys(row.over))),
-        lowest=row.lowest and told_as(row.lowest),
-        highest=row.highest and told_as(row.highest),
-        small=tuple(map(told_as, row.small)),
-        undefined=tuple(map(told_as, row.undefined)),
-    )
 
 
 @contextmanager
@@ -428,7 +424,7 @@ def shards(
 
 
 _DRAWN = 20
-"""A way of grouping into more groups has no curves by group, so that the table stays small."""
+"""Of more groups those with the most rows have curves, so that the table stays small."""
 
 _ATTRIBUTE = "by:"
 

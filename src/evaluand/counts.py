@@ -7,18 +7,19 @@ a set of labels, the set is what is counted, and each of its labels is a class.
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from evaluand.errors import SpecError
-from evaluand.intervals import count_rows
+from evaluand.intervals import count_rows, runs
 from evaluand.labels import in_order, one_vocabulary
-from evaluand.metric import LABELS, Columns, Fill, State, Values, refuse
-from evaluand.statistic import Statistic, kept
+from evaluand.metric import LABELS, WEIGHT, Columns, Fill, State, Values, refuse
+from evaluand.statistic import Judged, Statistic, kept, sorted_parts
 
 TRUTH, PREDICTION = "truth", "prediction"
 Label = str | int | bool
@@ -69,7 +70,72 @@ class Confusion(Statistic):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ByClass(Confusion):
+class OfCounts(Confusion):
+    """A function of what each class comes to: that of many groups, and without each block, is found at once."""
+
+    @abstractmethod
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        """The value of each replicate."""
+
+    def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
+        """See `basis`; the counts are those of one replicate."""
+        return 1.0
+
+    def told_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> dict[str, Any]:
+        """See `told`; the counts are those of one replicate."""
+        return {}
+
+    def at_once(self, vocabulary: np.ndarray) -> bool:
+        """Whether the value is that of its counts alone, and classes that do not occur change nothing."""
+        return True
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        return self.of_counts(class_counts(rows, weight), rows[LABELS])
+
+    def basis(self, rows: Columns, weight: np.ndarray) -> float:
+        return self.basis_of(class_counts(rows, weight[None]), rows[LABELS])
+
+    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        return self.told_of(class_counts(rows, weight[None]), rows[LABELS])
+
+    def judged(self, state: State) -> Iterator[tuple[int, Judged]]:
+        if not self.at_once(state[LABELS]):
+            yield from super().judged(state)
+            return
+        for rows, group, block in sorted_parts(state, len(state[LABELS])):
+            yield from self._of_part(rows, group, block)
+
+    def _of_part(self, rows: Columns, group: np.ndarray, block: np.ndarray) -> Iterator[tuple[int, Judged]]:
+        """Groups of rows sorted by group and block."""
+        starts, first = runs(group, block), runs(group)
+        arranged = self.arranged(rows)
+        leaves, seen = _counts_of(arranged, starts, first)
+        of = np.searchsorted(first, starts, side="right") - 1  # the group of each leaf
+        ends = np.searchsorted(of, np.arange(len(first) + 1))
+        whole = leaves.summed(ends[:-1])
+        values = self._defined(whole, rows[LABELS])
+        without = self._defined(whole.less(leaves, of), rows[LABELS])
+        there = leaves.total > 0
+        for place, start in enumerate(first.tolist()):
+            counts = whole.of(place, seen[place])
+            told, value = self.told_of(counts, rows[LABELS]), float(values[place])
+            if math.isfinite(value):
+                mine = slice(ends[place], ends[place + 1])
+                basis = min(self.basis_of(counts, rows[LABELS]), 1.0)
+                yield int(group[start]), Judged(value, told, None, basis, without[mine][there[mine]])
+            else:
+                end = first[place + 1] if place + 1 < len(first) else len(group)
+                own = {name: column if name == LABELS else column[start:end] for name, column in rows.items()}
+                yield int(group[start]), Judged(value, told, self._why(own, own[WEIGHT]))
+
+    def _defined(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            found = np.asarray(self.of_counts(counts, vocabulary), np.float64)
+        return np.where(np.isfinite(found) & (counts.total > 0), found, np.nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByClass(OfCounts):
     """A function of what each class comes to, with bounds for rows without a score whose truth is known.
 
     `best` takes a missing prediction as right. `worst` takes it, for each class by itself, as wrong about that class:
@@ -123,8 +189,8 @@ class ByClass(Confusion):
         limits = (count_rows(groups, n_groups) for groups in unknown)
         return {**super().state(columns, group, n_groups), **dict(zip(_LIMITS, limits, strict=True))}
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        return self.of_classes(class_counts(rows, weight))
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        return self.of_classes(counts)
 
     def compute(self, state: State) -> Values:
         values = super().compute(state)
@@ -145,6 +211,22 @@ class ClassCounts(NamedTuple):
     right: np.ndarray  # both
     total: np.ndarray  # all rows
     astray: np.ndarray  # wrong answers that are none of the classes
+
+    def summed(self, starts: np.ndarray) -> ClassCounts:
+        """The sums of replicates that follow each other, from each start on."""
+        return ClassCounts(self.classes, *(np.add.reduceat(part, starts) for part in self[1:]))
+
+    def less(self, other: ClassCounts, of: np.ndarray) -> ClassCounts:
+        """What is left of replicate `of` without each of the other's; what only rounding leaves is 0."""
+        whole = (part[of] for part in self[1:])
+        return ClassCounts(self.classes, *(_left(*parts) for parts in zip(whole, other[1:], strict=True)))
+
+    def of(self, place: int, classes: np.ndarray) -> ClassCounts:
+        """One replicate, and some of the classes."""
+        expected, predicted, right = (part[place : place + 1, classes] for part in self[1:4])
+        total, astray = (part[place : place + 1] for part in self[4:])
+        named = [self.classes[i] for i in classes.tolist()]
+        return ClassCounts(named, expected, predicted, right, total, astray)
 
 
 def harmonic(counts: np.ndarray, total: float) -> float:
@@ -174,6 +256,36 @@ def truths_of(state: State) -> list[Any]:
     often = np.bincount(truth[truth >= 0], minlength=len(vocabulary))
     found: list[Any] = vocabulary[often > 0].tolist()
     return found
+
+
+def _counts_of(rows: Columns, starts: np.ndarray, first: np.ndarray) -> tuple[ClassCounts, list[np.ndarray]]:
+    """What the classes come to in each leaf of the rows, and which classes occur in each group.
+
+    Args:
+        rows: as `Confusion` arranges them.
+        starts: where leaves begin.
+        first: where groups begin.
+    """
+    classes, weight, n = rows[_CLASSES].tolist(), rows[WEIGHT], len(rows[WEIGHT])
+    leaf = np.repeat(np.arange(len(starts)), np.diff(starts, append=n))
+    group = np.repeat(np.arange(len(first)), np.diff(first, append=n))
+    shape = len(starts), len(classes)
+    sums, occurs = [], np.zeros(len(first) * len(classes), np.bool_)
+    for name in (EXPECTED, PREDICTED, RIGHT):
+        row, code = rows[name]
+        sums.append(np.bincount(leaf[row] * shape[1] + code, weight[row], minlength=shape[0] * shape[1]).reshape(shape))
+        occurs[group[row] * shape[1] + code] = True
+    if rows[_WANTED]:
+        occurs[:] = True
+    total, astray = (np.bincount(leaf, each, minlength=shape[0]) for each in (weight, weight * rows[_ASTRAY]))
+    seen = [np.flatnonzero(each) for each in occurs.reshape(len(first), len(classes))]
+    expected, predicted, right = sums
+    return ClassCounts(classes, expected, predicted, right, total, astray), seen
+
+
+def _left(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
+    rest = whole - part
+    return np.where(rest > _ROUNDING * part, rest, 0.0)
 
 
 def sums_of(pairs: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
@@ -242,6 +354,8 @@ EXPECTED: Final = "_expected_"
 PREDICTED: Final = "_predicted_"
 RIGHT: Final = "_right_"
 _ASTRAY: Final = "_astray_"
+_WANTED: Final = "_wanted_"
+_ROUNDING: Final = 1e-13
 _CLASSES: Final = "_classes_"
 _LIMITS: Final = ("to_worst", "to_best", "open_to_worst", "open_to_best")
 """How many rows have a truth that is not known, so that the value can be anything; and how many have no score, so that
@@ -276,7 +390,8 @@ def _occurrences(rows: Columns, wanted: Sequence[Label] | None) -> dict[str, np.
         predicted = np.concatenate([predicted, np.stack(np.divmod(wrong, max(len(classes), 1)))], axis=1)
     right = np.isin(of_expected, predicted[0] * len(classes) + predicted[1])
     astray = np.where(rows[PREDICTION] == NO_CLASS, size, 0).astype(np.float64)
-    return {_CLASSES: classes, EXPECTED: expected, PREDICTED: predicted, RIGHT: expected[:, right], _ASTRAY: astray}
+    pairs = {EXPECTED: expected, PREDICTED: predicted, RIGHT: expected[:, right]}
+    return {_CLASSES: classes, _WANTED: np.asarray(wanted is not None), **pairs, _ASTRAY: astray}
 
 
 def _members(vocabulary: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

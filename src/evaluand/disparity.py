@@ -3,24 +3,30 @@
 Which groups differ most is chosen by looking at all of them, and the largest of many differences is large by chance
 alone. So every pair gets an interval at a level that holds for all pairs at once (Bonferroni), and the interval of the
 largest difference reaches from the largest lower end to the largest upper end: whichever pair is truly the worst, it is
-covered. With two groups nothing is lost by this.
+covered. With two groups nothing is lost by this. A group without an interval takes no part in it and is named; where it
+is one of the two farthest apart, there is no interval at all.
 
 The interval of a pair is made of those of its two groups, for any metric that has some: G. Y. Zou & A. Donner,
 "Construction of confidence limits about effect measures: a general approach" (Statistics in Medicine 27, 2008), on
 logarithms for ratios. It takes groups as independent; where clusters reach across groups, or a group is compared with
 all rows, it is wider than need be.
+
+No pair is looked at that cannot be the widest: a pair's ends grow with the values of its groups and with how far their
+own ends reach, so only groups that at most one other surpasses in both are paired.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from evaluand.errors import SpecError
 from evaluand.groups import By, MetricRow, Summary
+from evaluand.metric import Metric
 from evaluand.registry import nearest
 
 Kind = Literal["difference", "ratio", "min", "max", "difference_to_overall", "ratio_to_overall"]
@@ -43,12 +49,13 @@ class DisparityRow(NamedTuple):
         value: NaN where undefined, with a `reason`.
         low: lower end of the interval, NaN where there is none.
         high: upper end of the interval.
-        reason: why the value, or else only its interval, is undefined.
+        reason: why the value, or else only its interval, is undefined; or which groups the interval leaves out.
         lowest: the group with the smallest value, attribute by attribute; None where undefined.
         highest: the group with the largest value.
         n_groups: how many groups were compared.
         small: groups compared whose values rest on fewer than `SMALL` scored rows.
         undefined: groups without a value, which were left out.
+        decided_by: of several metrics, the one whose groups lie so far apart; None of one, and where undefined.
     """
 
     metric: str
@@ -65,6 +72,7 @@ class DisparityRow(NamedTuple):
     n_groups: int
     small: tuple[Mapping[str, str | None], ...]
     undefined: tuple[Mapping[str, str | None], ...]
+    decided_by: str | None = None
 
 
 def kinds_of(given: Any) -> tuple[Kind, ...]:
@@ -86,7 +94,13 @@ def kinds_of(given: Any) -> tuple[Kind, ...]:
 
 
 def disparities(
-    summary: Summary, positions: Sequence[int], over: By, kinds: Sequence[Kind], *, name: str | None = None
+    summary: Summary,
+    positions: Sequence[int],
+    over: By,
+    kinds: Sequence[Kind],
+    *,
+    name: str | None = None,
+    attributes: By | None = None,
 ) -> list[DisparityRow]:
     """How far the groups of one grouping lie apart, for each target.
 
@@ -99,160 +113,276 @@ def disparities(
         over: attributes whose groups are compared.
         kinds: what is made of their values.
         name: what several metrics are called together.
+        attributes: what those of `over` are called, if not so.
     """
-    compared = _Compared(summary, tuple(positions), over, name)
-    return [compared.row(target, kind) for target in compared.targets for kind in kinds]
+    metrics = [summary.settled(position) for position in positions]
+
+    @cache
+    def found(place: int, names: By, confidence: float | None) -> dict[str | None, _Groups]:
+        return _Groups.by_target(summary.values(positions[place], names, confidence), attributes or over)
+
+    targets = [
+        _Compared(target, metrics, [found(place, over, None)[target] for place in range(len(metrics))], found, over)
+        for target in found(0, over, None)
+    ]
+    return [each.row(kind, name, attributes or over) for each in targets for kind in kinds]
+
+
+Group = dict[str, str | None]
 
 
 class _Groups(NamedTuple):
-    """The values of one metric by group, of those that have one: arrays with an entry for each."""
+    """The values of one metric by group: arrays with an entry for each group that has one."""
 
-    rows: list[MetricRow]
+    names: list[Group]
     value: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    small: list[Group]
+    undefined: list[Group]
 
     @classmethod
-    def of(cls, rows: Sequence[MetricRow]) -> _Groups:
-        known = [row for row in rows if math.isfinite(row.value)]
-        return cls(known, *(np.array([getattr(row, name) for row in known]) for name in ("value", "low", "high")))
+    def by_target(cls, rows: Iterable[MetricRow], attributes: By) -> dict[str | None, _Groups]:
+        of: dict[str | None, list[MetricRow]] = {}
+        for row in rows:
+            held = of.setdefault(row.target, [])
+            if None not in row.by.values():
+                held.append(row)
+        return {target: cls._of(members, attributes) for target, members in of.items()}
+
+    @classmethod
+    def _of(cls, rows: Sequence[MetricRow], attributes: By) -> _Groups:
+        names = [dict(zip(attributes, row.by.values(), strict=False)) for row in rows]
+        known = [math.isfinite(row.value) for row in rows]
+        there = [row for row, has in zip(rows, known, strict=True) if has]
+        value, low, high = (np.array([getattr(row, end) for row in there]) for end in ("value", "low", "high"))
+        return cls(
+            [name for name, has in zip(names, known, strict=True) if has],
+            value,
+            low,
+            high,
+            [name for name, row, has in zip(names, rows, known, strict=True) if has and _rests_on(row) < SMALL],
+            [name for name, has in zip(names, known, strict=True) if not has],
+        )
+
+    @property
+    def bounded(self) -> np.ndarray:
+        """Which have an interval."""
+        return np.asarray(~np.isnan(self.low) & ~np.isnan(self.high))
 
     def scaled(self, kind: str) -> _Groups:
         """On the scale on which disparities of a kind are differences."""
         if not kind.startswith("ratio"):
             return self
         with np.errstate(divide="ignore"):
-            return _Groups(self.rows, *(np.log(np.maximum(array, 0.0)) for array in self[1:]))
+            logs = {end: np.log(np.maximum(getattr(self, end), 0.0)) for end in ("value", "low", "high")}
+        return self._replace(**logs)
+
+
+class _Found(NamedTuple):
+    """A disparity of one metric: how far apart its groups lie on a scale of differences, and where."""
+
+    metric: int  # by its place
+    apart: float
+    low: float  # the largest of the pairs' lower ends; -inf where no pair has an interval
+    high: float
+    lowest: Group
+    highest: Group
+    sure: bool  # both groups it lies between have intervals
+    without: list[str]  # the names of what has none
 
 
 class _Compared(NamedTuple):
-    summary: Summary
-    positions: tuple[int, ...]
+    """The groups of one target; `found` gives them with intervals of any confidence."""
+
+    target: str | None
+    metrics: Sequence[Metric]
+    groups: Sequence[_Groups]
+    found: Callable[[int, By, float | None], Mapping[str | None, _Groups]]
     over: By
-    name: str | None
+
+    def row(self, kind: Kind, name: str | None, attributes: By) -> DisparityRow:
+        fault = self._fault(kind)
+        each = [] if fault else [found for place in range(len(self.metrics)) for found in self._of(place, kind)]
+        worst = max(each, key=lambda found: found.apart, default=None)
+        value, low, high = (math.nan,) * 3 if worst is None else _shown(kind, each, worst)
+        return DisparityRow(
+            metric=name or self.metrics[0].kind,
+            signature=" | ".join(metric.signature for metric in self.metrics),
+            target=self.target,
+            over=attributes,
+            disparity=kind,
+            value=value,
+            low=low,
+            high=high,
+            reason=fault or self._left_out(each, math.isfinite(low)),
+            lowest=worst and worst.lowest,
+            highest=worst and worst.highest,
+            n_groups=min(len(one.names) for one in self.groups),
+            small=_once(one.small for one in self.groups),
+            undefined=_once(one.undefined for one in self.groups),
+            decided_by=self._called[worst.metric] if worst and len(self.metrics) > 1 else None,
+        )
 
     @property
-    def targets(self) -> list[str | None]:
-        return list(dict.fromkeys(row.target for row in self._rows(self.positions[0], self.over)))
+    def _called(self) -> list[str]:
+        """What tells the metrics apart."""
+        kinds = [metric.kind for metric in self.metrics]
+        return kinds if len(set(kinds)) == len(kinds) else [metric.signature for metric in self.metrics]
 
-    def row(self, target: str | None, kind: Kind) -> DisparityRow:
-        metrics = [self.summary.settled(position) for position in self.positions]
-        groups = [self._groups(position, target) for position in self.positions]
-        fault = self._fault(groups, kind)
-        found = (math.nan, math.nan, math.nan, None, None) if fault else self._found(target, kind, groups)
-        every = [row for one in groups for row in one.rows]
-        left_out = [row for position in self.positions for row in self._members(position, target)]
-        return DisparityRow(
-            metric=self.name or metrics[0].kind,
-            signature=" | ".join(metric.signature for metric in metrics),
-            target=target,
-            over=self.over,
-            disparity=kind,
-            value=found[0],
-            low=found[1],
-            high=found[2],
-            reason=fault or (None if math.isfinite(found[1]) else "no interval: a group has none"),
-            lowest=found[3],
-            highest=found[4],
-            n_groups=min(len(one.rows) for one in groups),
-            small=_named(row for row in every if _rests_on(row) < SMALL),
-            undefined=_named(row for row in left_out if not math.isfinite(row.value)),
-        )
-
-    def _rows(self, position: int, names: By, confidence: float | None = None) -> list[MetricRow]:
-        return self.summary.values(position, names, confidence)
-
-    def _members(self, position: int, target: str | None, confidence: float | None = None) -> list[MetricRow]:
-        rows = self._rows(position, self.over, confidence)
-        return [row for row in rows if row.target == target and None not in row.by.values()]
-
-    def _groups(self, position: int, target: str | None, confidence: float | None = None) -> _Groups:
-        return _Groups.of(self._members(position, target, confidence))
-
-    def _overall(self, position: int, target: str | None, confidence: float | None) -> _Groups:
-        return _Groups.of([row for row in self._rows(position, (), confidence) if row.target == target])
-
-    def _fault(self, groups: Sequence[_Groups], kind: Kind) -> str | None:
-        fewest = min(len(one.rows) for one in groups)
+    def _fault(self, kind: Kind) -> str | None:
+        fewest = min(len(one.names) for one in self.groups)
         if fewest < 2:
             return f"{'no group has' if not fewest else 'only one group has'} a value; a disparity is one of two groups"
-        if kind in ("min", "max") and len(groups) > 1:
+        if kind in ("min", "max") and len(self.groups) > 1:
             return f"several metrics have no common {kind}"
+        if kind.endswith("overall") and not all(self._overall(i, None).names for i in range(len(self.groups))):
+            return f"{_ALL_ROWS} is undefined"
         if not kind.startswith("ratio"):
             return None
-        if any(self.summary.metrics[position].range[0] < 0 for position in self.positions):
+        if any(metric.range[0] < 0 for metric in self.metrics):
             return "a ratio needs values that cannot be negative"
-        return None if all(one.value.max() > 0 for one in groups) else "a ratio of zeros: all groups have the value 0"
+        return (
+            None if all(one.value.max() > 0 for one in self.groups) else "a ratio of zeros: all groups have the value 0"
+        )
 
-    def _found(self, target: str | None, kind: Kind, groups: Sequence[_Groups]) -> tuple[Any, ...]:
-        """The disparity, its ends, and the groups it lies between."""
+    def _overall(self, place: int, confidence: float | None) -> _Groups:
+        return self.found(place, (), confidence)[self.target]
+
+    def _of(self, place: int, kind: Kind) -> list[_Found]:
+        """One disparity of a metric, or two: above and below the value over all rows."""
+        pairs = not kind.endswith("overall") and kind not in ("min", "max")
+        n = [len(one.names) for one in self.groups]
+        confidence = getattr(self.metrics[place], "confidence", None)
+        if confidence is not None:
+            confidence = 1 - (1 - confidence) / sum(k * (k - 1) // 2 if pairs else k for k in n)
+        groups = self.found(place, self.over, confidence)[self.target]
         if kind in ("min", "max"):
-            return self._extreme(target, kind, groups[0])
-        comparisons = sum(
-            len(one.rows) if kind.endswith("overall") else len(one.rows) * (len(one.rows) - 1) // 2 for one in groups
-        )
-        best: tuple[Any, ...] | None = None
-        for position in self.positions:
-            level = self._level(position, comparisons)
-            one = self._groups(position, target, level).scaled(kind)
-            other = self._overall(position, target, level).scaled(kind) if kind.endswith("overall") else one
-            found = _apart(one, other)
-            if best is None:
-                best = found
-            else:
-                wider = found if found[0] > best[0] else best
-                best = wider[0], np.maximum(found[1], best[1]), np.maximum(found[2], best[2]), *wider[3:]
-        assert best is not None
-        apart, low, high, lowest, highest = best
-        low = max(low, 0.0) if low == low else low
-        if kind.startswith("ratio"):
-            apart, low, high = math.exp(-apart), math.exp(-high), math.exp(-low)
-        return float(apart), float(low), float(high), lowest, highest
+            return [_extreme(place, groups, kind)]
+        one = groups.scaled(kind)
+        if pairs:
+            return [_apart(place, one, one)]
+        other = self._overall(place, confidence).scaled(kind)
+        return [_apart(place, one, other), _apart(place, other, one)]
 
-    def _extreme(self, target: str | None, kind: Kind, groups: _Groups) -> tuple[Any, ...]:
-        position = self.positions[0]
-        found = self._groups(position, target, self._level(position, len(groups.rows)))
-        pick = np.min if kind == "min" else np.max
-        return float(pick(found.value)), float(pick(found.low)), float(pick(found.high)), *_ends(found)
-
-    def _level(self, position: int, comparisons: int) -> float | None:
-        confidence = getattr(self.summary.metrics[position], "confidence", None)
-        return None if confidence is None else 1 - (1 - confidence) / comparisons
+    def _left_out(self, each: Sequence[_Found], bounded: bool) -> str | None:
+        """What has no interval, in words."""
+        of = [f" of {called}" if len(self.metrics) > 1 else "" for called in self._called]
+        names = list(dict.fromkeys(name + of[found.metric] for found in each for name in found.without))
+        if not names:
+            return None
+        shown = [*names[:_NAMED], *([f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else [])]
+        told = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+        has = "has" if len(names) == 1 else "have"
+        if bounded:
+            return f"the interval leaves out {told}, which {has} none"
+        return f"no interval: {told} {has} none"
 
 
-def _apart(one: _Groups, other: _Groups) -> tuple[Any, ...]:
-    """The largest distance from a group to another, its ends over all pairs, and the two groups it lies between."""
-    up, down = _distances(one, other), _distances(other, one)
-    found = [np.stack(pair) for pair in zip(up, (each.T for each in down), strict=True)]
-    if one is other:
-        for array in found:
-            array[:, np.arange(len(one.rows)), np.arange(len(one.rows))] = -np.inf
-    way, i, j = np.unravel_index(int(np.argmax(found[0])), found[0].shape)
-    first, second = dict(one.rows[i].by), dict(other.rows[j].by)
-    lowest, highest = (second, first) if way == 0 else (first, second)
-    return *(float(array.max()) for array in found), lowest, highest
+_NAMED: Final = 3
+_ALL_ROWS: Final = "the value over all rows"
+_AT_ONCE: Final = 1 << 20
 
 
-def _distances(one: _Groups, other: _Groups) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The signed differences of each of some groups from each of others, and the ends of their intervals."""
-    (_, a, low_a, high_a), (_, b, low_b, high_b) = one, other
-    with np.errstate(invalid="ignore"):
-        apart = a[:, None] - b
-        low = apart - np.hypot((a - low_a)[:, None], high_b - b)
-        high = apart + np.hypot((high_a - a)[:, None], b - low_b)
-        endless = ~np.isfinite(a)[:, None] | ~np.isfinite(b)  # the logarithm of 0: only the ends tell something
-        low, high = (
-            np.where(endless, low_a[:, None] - high_b, low),
-            np.where(endless, high_a[:, None] - low_b, high),
-        )
-    unknown = np.isnan(low_a + high_a)[:, None] | np.isnan(low_b + high_b)
-    return np.nan_to_num(apart, nan=0.0, posinf=np.inf, neginf=-np.inf), *(
-        np.where(unknown, np.nan, end) for end in (low, high)
+def _shown(kind: Kind, each: Sequence[_Found], worst: _Found) -> tuple[float, float, float]:
+    """The disparity of several metrics and its ends, on the scale of its kind."""
+    low, high = (max(getattr(found, end) for found in each) for end in ("low", "high"))
+    if not worst.sure:
+        low = high = math.nan
+    if kind in ("min", "max"):
+        return worst.apart, low, high
+    low = max(low, 0.0) if worst.sure else low
+    if kind.startswith("ratio"):
+        return math.exp(-worst.apart), math.exp(-high), math.exp(-low)
+    return worst.apart, low, high
+
+
+def _extreme(metric: int, groups: _Groups, kind: Kind) -> _Found:
+    """The smallest or the largest value."""
+    pick = np.min if kind == "min" else np.max
+    least, most = int(groups.value.argmin()), int(groups.value.argmax())
+    bounded = groups.bounded
+    low, high = (float(pick(end[bounded])) if bounded.any() else -math.inf for end in (groups.low, groups.high))
+    return _Found(
+        metric,
+        float(pick(groups.value)),
+        low,
+        high,
+        groups.names[least],
+        groups.names[most],
+        bool(bounded[least if kind == "min" else most]),
+        _without(groups),
     )
 
 
-def _ends(groups: _Groups) -> tuple[dict[str, str | None], dict[str, str | None]]:
-    return dict(groups.rows[int(groups.value.argmin())].by), dict(groups.rows[int(groups.value.argmax())].by)
+def _apart(metric: int, one: _Groups, other: _Groups) -> _Found:
+    """The largest distance of a group above another, its ends over all pairs, and the two groups it lies between."""
+    i, j = int(one.value.argmax()), int(other.value.argmin())
+    if one is other and i == j:  # all are equal
+        i, j = 1, 0
+    above, below = one.bounded, other.bounded
+    apart = float(one.value[i] - other.value[j]) if one.value[i] != other.value[j] else 0.0
+    low, high = (
+        _farthest(_Reach(one.value, end, above), _Reach(-other.value, -other_end, below), way, one is other)
+        for way, end, other_end in ((-1, one.low, other.high), (1, one.high, other.low))
+    )
+    without = [*_without(one), *_without(other)]
+    return _Found(metric, apart, low, high, other.names[j], one.names[i], bool(above[i] and below[j]), without)
+
+
+def _without(groups: _Groups) -> list[str]:
+    return [_named(groups.names[place]) for place in np.flatnonzero(~groups.bounded).tolist()]
+
+
+def _named(group: Group) -> str:
+    return ", ".join(f"{attribute}={value}" for attribute, value in group.items()) or _ALL_ROWS
+
+
+class _Reach(NamedTuple):
+    """Values, and one end of their intervals, of which some are known."""
+
+    value: np.ndarray
+    end: np.ndarray
+    known: np.ndarray
+
+    def widest(self) -> np.ndarray:
+        """The groups of which one is in the widest pair: those that at most one other surpasses in all that counts."""
+        finite = np.flatnonzero(self.known & np.isfinite(self.value))
+        endless = np.flatnonzero(self.known & ~np.isfinite(self.value))
+        first = self._front(finite)
+        rest = np.setdiff1d(finite, first)
+        second = self._front(rest)
+        ends = [some[np.argsort(-self.end[some], kind="stable")[:2]] for some in (finite, endless)]
+        return np.unique(np.concatenate([first, second, *ends]))
+
+    def _front(self, some: np.ndarray) -> np.ndarray:
+        """Of some groups those that no other surpasses, in its value and in how far its end reaches."""
+        reach = self.end[some] - self.value[some]
+        order = np.lexsort((-reach, -self.value[some]))
+        farthest = np.maximum.accumulate(np.concatenate([[-np.inf], reach[order]]))
+        return np.asarray(some[order[reach[order] > farthest[:-1]]])
+
+
+def _farthest(one: _Reach, other: _Reach, way: int, same: bool) -> float:
+    """The largest end of a sum of two values over all pairs; `way` is 1 for upper ends and -1 for lower ones.
+
+    Args:
+        other: turned around, so that differences are sums.
+        same: a group is not paired with itself.
+    """
+    rows, columns = one.widest(), other.widest()
+    best = -math.inf
+    step = max(1, _AT_ONCE // max(len(columns), 1))
+    for start in range(0, len(rows), step):
+        i, j = rows[start : start + step, None], columns
+        with np.errstate(invalid="ignore"):
+            found = one.value[i] + other.value[j]
+            found += way * np.hypot((one.end - one.value)[i], (other.end - other.value)[j])
+            endless = ~np.isfinite(one.value[i] + other.value[j])  # the logarithm of 0: only the ends tell something
+            found = np.where(endless, one.end[i] + other.end[j], found)
+        found[np.isnan(found) | (same & (i == j))] = -np.inf
+        best = max(best, float(found.max(initial=-np.inf)))
+    return best
 
 
 def _rests_on(row: MetricRow) -> float:
@@ -260,9 +390,5 @@ def _rests_on(row: MetricRow) -> float:
     return float((row.data or {}).get("rests_on", row.n_scored))
 
 
-def _named(rows: Iterator[MetricRow]) -> tuple[dict[str, str | None], ...]:
-    found: list[dict[str, str | None]] = []
-    for row in rows:
-        if row.by not in found:
-            found.append(dict(row.by))
-    return tuple(found)
+def _once(lists: Iterable[Sequence[Group]]) -> tuple[Group, ...]:
+    return tuple({tuple(group.items()): group for some in lists for group in some}.values())

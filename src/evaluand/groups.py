@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
@@ -32,12 +32,10 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from evaluand.curves import Drawn
-from evaluand.errors import DataError, Fault, SpecError
-from evaluand.intervals import CLUSTER_TABLE
-from evaluand.labels import coded, label_column, score_matrix
+from evaluand.errors import DataError, Fault
+from evaluand.intervals import CLUSTER_TABLE, runs
 from evaluand.metric import (
     APART,
     CLUSTER,
@@ -54,12 +52,19 @@ from evaluand.metric import (
     Values,
 )
 from evaluand.rows import INDEX, SCORE_STATUSES
-
-By = tuple[str, ...]
-"""Attributes to group by together; `()` is all rows."""
-
-Key = tuple[str | None, ...]
-"""One group: its target, then its value of each attribute."""
+from evaluand.shard import (
+    ABSTAINED,
+    EXAMPLES,
+    FAILED,
+    SCORED,
+    SKIPPED,
+    Groups,
+    Shard,
+    UnitRows,
+    Way,
+)
+from evaluand.shard import By as By
+from evaluand.shard import Key as Key
 
 
 class Grouping(NamedTuple):
@@ -67,13 +72,6 @@ class Grouping(NamedTuple):
 
     by: By
     over: OverTargets | None = None
-
-
-class Way(NamedTuple):
-    """How rows of the table become those of a metric: how responses are reduced, and whether weight 0 drops a row."""
-
-    reduce: str
-    weighing: bool
 
 
 class MetricRow(NamedTuple):
@@ -182,20 +180,24 @@ class Summary:
         return metric.settled(self.labels[position])
 
     def curves(self, position: int, names: By, most: int) -> Iterator[tuple[str | None, dict[str, str | None], Drawn]]:
-        """What a metric has to draw under one grouping: target, group and curve; nothing where groups are too many.
+        """What a metric has to draw under one grouping: target, group and curve.
 
         Args:
             position: which of the metrics.
             names: which of the groupings.
-            most: of how many groups curves are given.
+            most: of how many groups of a target curves are given: those with the most scored rows. Of very many groups
+                none are.
         """
         metric = self.settled(position)
         for grouping in self._groupings(position, names):
             keys = self.groups[grouping]
-            if grouping.over == "mean" or (names and len(keys) > most):
+            if grouping.over == "mean" or (names and len(keys) > _DRAWN_OF):
                 continue
             found = metric.curves(self.states[position, grouping][_shown(metric)])
+            shown = _largest(keys, self.counts[grouping, _way(metric)][:, SCORED], most) if names else None
             for group in _in_order(keys):
+                if shown is not None and group not in shown:
+                    continue
                 by = dict(zip(names, keys[group][1:], strict=True))
                 yield from ((keys[group][0], by, drawn) for drawn in found[group])
 
@@ -236,10 +238,12 @@ class Summary:
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
         compute = metric.compute
         if grouping.over == "mean":
-            groups, members = _without_targets(groups)
+            every, targets = groups, list(dict.fromkeys(key[0] for key in groups))
+            groups, members = _without_targets(every)
+            lacking = [_lacking(targets, {every[place][0] for place in of.tolist()}) for of in members]
             counts = np.stack([counts[of].sum(axis=0) for of in members])
             weightless = np.array([weightless[of].any() for of in members])
-            compute = partial(metric.mean_over, groups=members)
+            compute = partial(_mean_of_all, metric, members, lacking)
         values = compute(states[_shown(metric)])
         data = values.data
         if grouping.over:
@@ -262,11 +266,11 @@ class Summary:
                 best=float(best[group]),
                 reason=WEIGHTLESS if weightless[group] else values.reason[group],
                 data=data[group],
-                n=int(counts[group, :_SKIPPED].sum()),
-                n_scored=int(counts[group, _SCORED]),
-                n_failed=int(counts[group, _FAILED]),
-                n_abstained=int(counts[group, _ABSTAINED]),
-                n_skipped=int(counts[group, _SKIPPED]),
+                n=int(counts[group, :SKIPPED].sum()),
+                n_scored=int(counts[group, SCORED]),
+                n_failed=int(counts[group, FAILED]),
+                n_abstained=int(counts[group, ABSTAINED]),
+                n_skipped=int(counts[group, SKIPPED]),
             )
             for group in _in_order(groups)
         ]
@@ -335,7 +339,7 @@ def summarise_shard(
     shard: pa.Table | pa.RecordBatch, metrics: Sequence[Metric], by: Sequence[By] = ((),), *, repeated: bool = False
 ) -> Summary:
     """The summary of one shard; arguments and errors as for `summarise`."""
-    table = _Table.of(shard)
+    table = Shard.of(shard)
     by = tuple(dict.fromkeys(tuple(names) for names in by))
     ways = dict.fromkeys([None, *(metric.over_targets for metric in metrics)])
     groups = {
@@ -401,12 +405,12 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
         metric: one that `averages`.
         by: attributes whose values tell groups apart.
     """
-    table = _Table.of(shard)
+    table = Shard.of(shard)
     units = table.units(_way(metric)._replace(weighing=False))
-    scored = units.status == _SCORED
+    scored = units.status == SCORED
     columns, labels = _prepared(metric, table, units)
     value = _by_unit(metric, table, columns, units, _shown(metric))
-    whole = np.bincount(units.unit[units.status < _SKIPPED], minlength=len(units.first)) == np.bincount(
+    whole = np.bincount(units.unit[units.status < SKIPPED], minlength=len(units.first)) == np.bincount(
         units.unit[scored], minlength=len(units.first)
     )
     worst, best = (
@@ -476,7 +480,8 @@ def merged_labels(parts: Sequence[Labels]) -> Labels:
 
 
 def _way(metric: Metric) -> Way:
-    return Way(_EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
+    """How rows of the table become the rows of a metric."""
+    return Way(EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
 
 
 def _shown(metric: Metric) -> Fill | None:
@@ -484,220 +489,21 @@ def _shown(metric: Metric) -> Fill | None:
     return "wrong" if metric.missing == "wrong" else None
 
 
-_EXAMPLES: Final = "examples"
 _ENDS: Final[tuple[Fill, Fill]] = ("worst", "best")
-_SCORED, _FAILED, _ABSTAINED, _SKIPPED = range(len(SCORE_STATUSES))
 _MISSING: Final = len(SCORE_STATUSES)
-"""Codes of the statuses, the best first: a unit's status is the smallest of its rows'. Then a column of the counts."""
+"""The column of the counts that follows those of the statuses."""
 
 _SHOWN_MISSING: Final = 10
+_DRAWN_OF: Final = 1000
 _AT_ONCE: Final = 64
-
-
-class _Groups(NamedTuple):
-    code: np.ndarray  # the group of each row
-    keys: list[Key]
-
-
-class _Units(NamedTuple):
-    rows: np.ndarray  # the rows that are used, unit by unit
-    unit: np.ndarray  # the unit of each of them
-    status: np.ndarray  # the status of each of them
-    first: np.ndarray  # the first row of each unit
-    outcome: np.ndarray  # the status of each unit
-
-
-@dataclass(frozen=True)
-class _Table:
-    """A shard, its key as arrays and its rows in the order of the key."""
-
-    table: pa.Table
-    index: np.ndarray
-    status: np.ndarray
-    target: _Groups
-    replication: np.ndarray
-    response: np.ndarray
-    order: np.ndarray
-    starts: np.ndarray  # where units begin in `order`
-
-    @classmethod
-    def of(cls, shard: pa.Table | pa.RecordBatch) -> _Table:
-        table = pa.Table.from_batches([shard]) if isinstance(shard, pa.RecordBatch) else shard
-        index = _integers(table, INDEX, required=True)
-        status = _status(table, index)
-        target = _encoded(_column(table, "target")) if "target" in table.column_names else _one_group(len(index))
-        replication, response = _integers(table, "replication"), _integers(table, "_response_index_")
-        if len(target.keys) < 2 and bool((index[1:] > index[:-1]).all()):
-            order = starts = np.arange(len(index))  # as it mostly is
-        else:
-            order = np.lexsort((response, status == _SKIPPED, target.code, replication, index))
-            starts = _starts([index[order], replication[order], target.code[order]])
-        return cls(table, index, status, target, replication, response, order, starts)
-
-    def groups(self, names: By, over: OverTargets | None = None) -> _Groups:
-        """Which group each row is in; those of all targets are one where they are pooled."""
-        lacking = [name for name in names if name not in self.table.column_names]
-        if lacking:
-            raise SpecError(f"cannot group by {', '.join(map(repr, lacking))}: the table has no such column")
-        found = _one_group(len(self.index)) if over == "pooled" else self.target
-        for name in names:
-            found = _crossed(found, _encoded(_column(self.table, name), name))
-        return found
-
-    def units(self, way: Way) -> _Units:
-        """What is counted under a way of reducing, and the rows it is made of."""
-        if way.reduce == _EXAMPLES:
-            rows = np.lexsort((self.response, self.replication, self.target.code, self.index))
-            starts = _starts([self.index[rows], self.target.code[rows]])
-        else:
-            rows, starts = self.order[self.starts] if way.reduce == "first" else self.order, self.starts
-        if way.weighing and WEIGHT in self.table.column_names:
-            rows, starts = self._weighing(rows, starts)
-        status = self.status[rows]
-        if way.reduce in ("first", "all"):
-            return _Units(rows, np.arange(len(rows)), status, rows, status)
-        unit = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
-        outcome = np.minimum.reduceat(status, starts) if len(rows) else status
-        return _Units(rows, unit, status, rows[starts], outcome)
-
-    def _weighing(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The rows of any weight, and where their units begin."""
-        there = _array(_column(self.table, WEIGHT))[rows] != 0
-        if there.all():
-            return rows, starts
-        sizes = np.diff(starts, append=len(rows)) if len(rows) > len(starts) else np.ones(len(rows), np.int64)
-        return rows[there], _starts([np.repeat(np.arange(len(sizes)), sizes)[there]])
-
-    def beside(self, metric: Metric, rows: np.ndarray, repeated: bool, over: bool = False) -> Columns:
-        """The weights of rows, and what tells those apart that belong together, where the metric is to know.
-
-        Args:
-            over: rows of several targets come together.
-        """
-        found = {}
-        if WEIGHT in self.table.column_names:
-            found[WEIGHT] = _array(_column(self.table, WEIGHT).take(pa.array(rows)))
-        if CLUSTER in self.table.column_names:
-            found[CLUSTER] = _array(_column(self.table, CLUSTER).take(pa.array(rows)))
-        elif metric.counts_apart and metric.reduce == "first" and not (over or repeated):
-            found[APART] = self.index[rows]
-        elif over or metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
-            found[CLUSTER] = self.index[rows]
-        return found
-
-    def columns(self, names: Sequence[str], rows: np.ndarray, metric: Metric) -> Columns:
-        """Some rows of some columns, with their `_index_`; the metric's labels, and scores by label, coded."""
-        labels, scores = ([n for n in names if n in some] for some in (metric.label_columns, metric.score_columns))
-        whole = len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all())
-        columns = {name: _column(self.table, name, decoded=name not in labels) for name in names}
-        taken = columns if whole else {name: column.take(pa.array(rows)) for name, column in columns.items()}
-        found = {name: _array(column) for name, column in taken.items() if name not in (*labels, *scores)}
-        if labels:
-            texts = [label_column(taken[name], taken[labels[0]].type) for name in scores]
-            codes, found[LABELS] = coded([*(taken[name] for name in labels), *texts])
-            found |= dict(zip(labels, codes, strict=False))
-            for name, code in zip(scores, codes[len(labels) :], strict=True):
-                found[name] = score_matrix(taken[name], code, len(found[LABELS]))
-        return {**found, INDEX: self.index[rows]}
-
-
-def _column(table: pa.Table, name: str, *, decoded: bool = True) -> pa.Array:
-    column = table.column(name).combine_chunks()
-    return column.cast(column.type.value_type) if decoded and pa.types.is_dictionary(column.type) else column
-
-
-def _integers(table: pa.Table, name: str, *, required: bool = False) -> np.ndarray:
-    """A column of the key; null (a row without responses) counts as -1, before every response."""
-    if name not in table.column_names:
-        if required:
-            raise SpecError(f"the table has no column {name!r}; give it a scorer's table")
-        return np.zeros(table.num_rows, np.int64)
-    column = _column(table, name).cast(pa.int64())
-    if required and column.null_count:
-        raise DataError(f"{column.null_count} rows have no {name}")
-    return np.asarray(column.fill_null(-1))
-
-
-def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
-    if "status" not in table.column_names:
-        raise SpecError("the table has no column 'status'; give it a scorer's table")
-    column = _column(table, "status", decoded=False)
-    held = column.dictionary if pa.types.is_dictionary(column.type) else column
-    code = np.asarray(pc.fill_null(pc.index_in(held.cast(pa.string()), pa.array(SCORE_STATUSES)), -1)).astype(np.int8)
-    if held is not column:
-        indices = column.indices.fill_null(len(code)) if column.null_count else column.indices
-        code = np.append(code, np.int8(-1))[np.asarray(indices)]
-    if (code < 0).any():
-        row = int(np.argmin(code))
-        known = ", ".join(SCORE_STATUSES)
-        raise DataError(Fault(f"{INDEX} {index[row]}", f"status {column[row].as_py()!r} is none of {known}"))
-    return code
-
-
-def _starts(keys: Sequence[np.ndarray]) -> np.ndarray:
-    """Where a new combination of sorted keys begins."""
-    new = np.ones(len(keys[0]), np.bool_)
-    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
-    return np.flatnonzero(new)
-
-
-def _one_group(n_rows: int) -> _Groups:
-    return _Groups(np.zeros(n_rows, np.int64), [(None,)] if n_rows else [])
-
-
-def _encoded(column: pa.Array, name: str = "target") -> _Groups:
-    """The groups a column makes, in the order they appear."""
-    if pa.types.is_nested(column.type) or "binary" in str(column.type):
-        raise SpecError(f"cannot group by {name!r}, which holds {column.type}; group by text, numbers, bools or times")
-    if pa.types.is_floating(column.type):
-        column = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 is 0.0
-    encoded = column.dictionary_encode(null_encoding="encode")
-    return _Groups(np.asarray(encoded.indices).astype(np.int64), [(text,) for text in _texts(encoded.dictionary)])
-
-
-def _texts(values: pa.Array) -> list[str | None]:
-    if pa.types.is_floating(values.type):
-        return [None if value is None else repr(value) for value in values.to_pylist()]
-    texts: list[str | None] = values.cast(pa.string()).to_pylist()
-    return texts
-
-
-def _crossed(one: _Groups, other: _Groups) -> _Groups:
-    """The combinations of two groupings that occur, in the order they appear."""
-    n = len(other.keys)
-    encoded = pa.array(one.code * n + other.code).dictionary_encode()
-    keys = [one.keys[pair // n] + other.keys[pair % n] for pair in encoded.dictionary.to_pylist()]
-    return _Groups(np.asarray(encoded.indices).astype(np.int64), keys)
-
-
-def _array(column: pa.Array) -> np.ndarray:
-    """Numbers as they are (as floats if some are null), times as times, everything else as Python objects."""
-    kind = column.type
-    if pa.types.is_null(kind) or pa.types.is_decimal(kind) or (pa.types.is_boolean(kind) and column.null_count):
-        column = column.cast(pa.float64())
-    if pa.types.is_list(kind) and pa.types.is_floating(kind.value_type):
-        return _matrix(column)
-    if pa.types.is_nested(kind):
-        return np.fromiter(column.to_pylist(), np.object_, len(column))
-    return np.asarray(column.to_numpy(zero_copy_only=False))
-
-
-def _matrix(column: pa.Array) -> np.ndarray:
-    """Lists of numbers as rows, filled up with NaN."""
-    row = np.asarray(pc.list_parent_indices(column)).astype(np.int64)
-    length = np.bincount(row, minlength=len(column))
-    place = np.arange(len(row)) - np.repeat(np.cumsum(length) - length, length)
-    found = np.full((len(column), int(length.max(initial=0))), np.nan)
-    found[row, place] = np.asarray(pc.list_flatten(column).cast(pa.float64()))
-    return found
 
 
 def _states(
     metric: Metric,
-    table: _Table,
+    table: Shard,
     columns: Columns,
-    units: _Units,
-    groups: Mapping[Grouping, _Groups],
+    units: UnitRows,
+    groups: Mapping[Grouping, Groups],
     repeated: bool,
 ) -> dict[Grouping, dict[Fill | None, State]]:
     """A metric's states by group, once for each thing that missing rows are taken for.
@@ -705,7 +511,7 @@ def _states(
     Args:
         columns: of the scored rows, as the metric prepared them.
     """
-    complete = bool(((units.status == _SCORED) | (units.status == _SKIPPED)).all())
+    complete = bool(((units.status == SCORED) | (units.status == SKIPPED)).all())
     fills = (_shown(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
     groups = {grouping: found for grouping, found in groups.items() if grouping.over in (None, metric.over_targets)}
     states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
@@ -720,12 +526,12 @@ def _states(
     return states
 
 
-def _prepared(metric: Metric, table: _Table, units: _Units) -> tuple[Columns, Labels]:
+def _prepared(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, Labels]:
     """The columns of the scored rows, and the labels of all that are asked for."""
     names = metric.columns_for(table.table.column_names)
-    columns = table.columns(names, units.rows[units.status == _SCORED], metric)
+    columns = table.columns(names, units.rows[units.status == SCORED], metric)
     told = [name for name in names if name in metric.label_columns]
-    missing = units.rows[(units.status == _FAILED) | (units.status == _ABSTAINED)]
+    missing = units.rows[(units.status == FAILED) | (units.status == ABSTAINED)]
     parts = [columns, table.columns(told, missing, metric)] if told and len(missing) else [columns]
     return metric.prepare(columns), merged_labels([{name: _labels(part, name) for name in told} for part in parts])
 
@@ -739,10 +545,10 @@ def _labels(columns: Columns, name: str) -> Sequence[Any]:
 
 
 def _taken(
-    metric: Metric, table: _Table, columns: Columns, units: _Units, fill: Fill | None
+    metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None
 ) -> tuple[Columns, np.ndarray]:
     """One row for each unit that has any, with something put in for missing rows, and the unit of each row."""
-    scored, asked = units.status == _SCORED, units.status < _SKIPPED
+    scored, asked = units.status == SCORED, units.status < SKIPPED
     if fill is None:
         return _reduced(metric, columns, units.unit[scored])
     told = [name for name in metric.fill_columns if name in table.table.column_names]
@@ -750,7 +556,7 @@ def _taken(
     return _reduced(metric, metric.filled(columns, scored[asked], missing, fill), units.unit[asked])
 
 
-def _by_unit(metric: Metric, table: _Table, columns: Columns, units: _Units, fill: Fill | None) -> np.ndarray:
+def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None) -> np.ndarray:
     rows, unit = _taken(metric, table, columns, units, fill)
     values = np.full(len(units.first), np.nan)
     values[unit] = rows[VALUE]
@@ -764,22 +570,22 @@ def _without_clusters(state: State) -> State:
 
 def _reduced(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:
     """One row for each unit that has any, and the unit of each row."""
-    starts = _starts([unit])
+    starts = runs(unit)
     if len(starts) == len(unit) and not metric.over_replications:
         return columns, unit
     return {VALUE: metric.reduced(columns[VALUE], starts)}, unit[starts]
 
 
-def _counts(units: _Units, groups: _Groups) -> np.ndarray:
+def _counts(units: UnitRows, groups: Groups) -> np.ndarray:
     n = len(groups.keys)
     group = groups.code[units.first]
     outcomes = [np.bincount(group[units.outcome == status], minlength=n) for status in range(len(SCORE_STATUSES))]
-    missing = (units.status == _FAILED) | (units.status == _ABSTAINED)
+    missing = (units.status == FAILED) | (units.status == ABSTAINED)
     return np.stack([*outcomes, np.bincount(group[units.unit[missing]], minlength=n)], axis=1)
 
 
-def _missing(table: _Table, units: _Units) -> tuple[int, tuple[int, ...]]:
-    index = table.index[units.rows[(units.status == _FAILED) | (units.status == _ABSTAINED)]]
+def _missing(table: Shard, units: UnitRows) -> tuple[int, tuple[int, ...]]:
+    index = table.index[units.rows[(units.status == FAILED) | (units.status == ABSTAINED)]]
     return len(index), tuple(np.unique(index)[: _SHOWN_MISSING + 1].tolist())
 
 
@@ -815,8 +621,34 @@ def _without_targets(groups: Sequence[Key]) -> tuple[list[Key], list[np.ndarray]
     return [*members], [np.array(places) for places in members.values()]
 
 
+def _lacking(targets: Sequence[str | None], there: Collection[str | None]) -> str | None:
+    """Which targets a group has no rows of, in words; None where it has all."""
+    names = [str(target) for target in targets if target not in there]
+    shown = [*names[:_SHOWN_MISSING], *["…"] * (len(names) > _SHOWN_MISSING)]
+    return f"no mean over {len(targets)} targets: no rows of {', '.join(shown)}" if names else None
+
+
+def _mean_of_all(metric: Metric, members: Sequence[np.ndarray], lacking: Sequence[str | None], state: State) -> Values:
+    """The mean over targets, undefined where some are lacking: that of the others is another number."""
+    found = metric.mean_over(state, members)
+    whole = np.array([why is None for why in lacking])
+    value, low, high = (np.where(whole, end, np.nan) for end in (found.value, found.low, found.high))
+    reason = [why or told for why, told in zip(lacking, found.reason, strict=True)]
+    return Values(value, low, high, reason, found.data)
+
+
+def _largest(keys: Sequence[Key], n: np.ndarray, most: int) -> set[int]:
+    """Of each target the groups with the most rows."""
+    of: dict[str | None, list[int]] = {}
+    for group in np.argsort(-n, kind="stable").tolist():
+        of.setdefault(keys[group][0], []).append(group)
+    return {group for groups in of.values() for group in groups[:most]}
+
+
 def _bound(compute: Callable[[State], Values], state: State | None, values: Values, missing: np.ndarray) -> np.ndarray:
     """The value with missing rows filled, or the value itself where nothing is missing."""
+    if not missing.any():
+        return values.value
     filled = np.full(len(missing), np.nan) if state is None else compute(state).value
     return np.where(missing == 0, values.value, filled)
 

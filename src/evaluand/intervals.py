@@ -19,6 +19,14 @@ import numpy as np
 Arrays = Mapping[str, np.ndarray]
 
 
+def runs(*keys: np.ndarray) -> np.ndarray:
+    """Where a new combination of values begins in sorted arrays."""
+    new = np.ones(len(keys[0]), np.bool_)
+    if len(new):
+        new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return np.flatnonzero(new)
+
+
 def count_rows(group: np.ndarray, n_groups: int) -> np.ndarray:
     """The number of rows of each group."""
     return np.bincount(group, minlength=n_groups)
@@ -392,9 +400,7 @@ def merge_clusters(states: Sequence[Arrays]) -> Arrays:
     key, group, total, weight = (np.concatenate([state[name] for state in states]) for name in CLUSTER_TABLE)
     order = np.lexsort((key, group))  # stable: equal clusters stay in the order of their states
     key, group = key[order], group[order]
-    new = np.ones(len(key), np.bool_)
-    new[1:] = (key[1:] != key[:-1]) | (group[1:] != group[:-1])
-    starts = np.flatnonzero(new)
+    starts = runs(key, group)
     sums = (np.add.reduceat(array[order], starts) if len(starts) else array for array in (total, weight))
     return dict(zip(CLUSTER_TABLE, (key[starts], group[starts], *sums), strict=True))
 

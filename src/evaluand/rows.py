@@ -152,9 +152,11 @@ DISPARITIES: Final = pa.schema(
         pa.field("n_groups", pa.int64(), nullable=False),
         pa.field("small", pa.list_(_GROUP), nullable=False),
         pa.field("undefined", pa.list_(_GROUP), nullable=False),
+        pa.field("decided_by", pa.string()),
     ]
 )
-"""How far the groups of a metric lie apart; `over` are the attributes they are made by."""
+"""How far the groups of a metric lie apart; `over` are the attributes they are made by, and `decided_by` is the metric,
+of several, whose groups lie so far apart."""
 
 CURVES: Final = pa.schema(
     [

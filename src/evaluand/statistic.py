@@ -19,11 +19,12 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, ClassVar, Final
+from itertools import pairwise
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from evaluand.intervals import Spread, count_rows, interval_within, scrambled
+from evaluand.intervals import Spread, count_rows, interval_within, runs, scrambled
 from evaluand.labels import one_vocabulary
 from evaluand.metric import (
     APART,
@@ -221,28 +222,42 @@ class Statistic(Metric):
         reasons: list[str | None] = [NO_ROWS] * len(n)
         data: list[dict[str, Any]] = [{"n": int(rows)} for rows in n]
         clusters, effective = clusters_of(state)
+        variance, blocks = np.full(n.shape, np.nan), np.zeros(n.shape, np.int64)
+        for group, found in self.judged(state):
+            value[group], reasons[group] = found.value, found.why
+            data[group] |= found.told
+            if found.why is not None:
+                continue
+            if found.basis < 1:
+                data[group]["rests_on"] = round(float(n[group]) * found.basis, 1)
+                effective[group] *= found.basis
+            variance[group], blocks[group] = self._variance(found.value, found.without)
+        if _has_blocks(state):
+            spread = Spread(variance, blocks, effective)
+            held = np.isfinite(variance)
+            low[held], high[held] = self._within(value[held], Spread(*(each[held] for each in spread)))
+            for group in np.flatnonzero(np.isfinite(value)).tolist():
+                few, all_ = int(clusters[group]), int(n[group])
+                reasons[group] = None if math.isfinite(low[group]) else _no_interval(all_, few)
+                data[group] |= {"clusters": few} if few != all_ else {}
+        return Values(value, low, high, reasons, data)
+
+    def judged(self, state: State) -> Iterator[tuple[int, Judged]]:
+        """What the rows of each group that has some come to, group by group.
+
+        A kind that knows a way for many groups at once takes that.
+        """
         for group, rows in self.rows_of(state):
             arranged = self.arranged(self._alike(rows))
-            value[group] = self._values(arranged, arranged[WEIGHT][None])[0]
-            data[group] |= self.told(arranged, arranged[WEIGHT])
-            if not math.isfinite(value[group]):
-                reasons[group] = self._why(arranged, arranged[WEIGHT])
+            weight = arranged[WEIGHT]
+            value = float(self._values(arranged, weight[None])[0])
+            told = self.told(arranged, weight)
+            if not math.isfinite(value):
+                yield group, Judged(value, told, self._why(arranged, weight))
                 continue
-            reasons[group] = None
-            basis = min(self.basis(arranged, arranged[WEIGHT]), 1.0)
-            if basis < 1:
-                data[group]["rests_on"] = round(float(n[group]) * basis, 1)
-            if "cluster_key" in state or APART in state:
-                ends = self._ends(
-                    rows if self.counted else arranged,
-                    float(value[group]),
-                    int(n[group]),
-                    float(effective[group]) * basis,
-                )
-                low[group], high[group] = ends
-                reasons[group] = None if math.isfinite(ends[0]) else _no_interval(int(n[group]), int(clusters[group]))
-                data[group] |= {"clusters": int(clusters[group])} if clusters[group] != n[group] else {}
-        return Values(value, low, high, reasons, data)
+            whole = rows if self.counted else arranged
+            without = self._without(whole, int(state["n"][group])) if _has_blocks(state) else np.empty(0)
+            yield group, Judged(value, told, None, min(self.basis(arranged, weight), 1.0), without)
 
     def _alike(self, rows: Columns) -> Columns:
         """Rows of labels that are alike in whatever block, as one."""
@@ -287,7 +302,10 @@ class Statistic(Metric):
             blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
             means = without[:, members].mean(axis=1)[blocks]
             if len(means) > 1 and np.isfinite(means).all() and math.isfinite(found.value[place]):
-                ends[place] = self._about(float(found.value[place]), means, float(effective[members].max()))
+                spread = self._variance(float(found.value[place]), means)
+                if math.isfinite(spread[0]):
+                    one = (np.array([x]) for x in (*spread, float(effective[members].max())))
+                    ends[place] = np.concatenate(self._within(found.value[place : place + 1], Spread(*one)))
         reason = [
             None if known else why if value != value else _FEW_DECIDE
             for known, value, why in zip(np.isfinite(ends[:, 0]), found.value, found.reason, strict=True)
@@ -304,29 +322,50 @@ class Statistic(Metric):
             found = np.asarray(self.value(rows, weight), np.float64)
         return np.where(np.isfinite(found) & (weight.sum(axis=1) > 0), found, np.nan)
 
-    def _ends(self, rows: Columns, value: float, n: int, effective: float) -> tuple[float, float]:
-        """The interval: that of a proportion where the range is bounded, else Student's."""
-        blocks, without = self.without_each(rows, rows[BLOCK] if n <= MANY_ROWS else rows[BLOCK] % FEW_BLOCKS)
-        if len(blocks) < 2 or not np.isfinite(without).all():
-            return math.nan, math.nan
-        return self._about(value, without, effective)
+    def _without(self, rows: Columns, n: int) -> np.ndarray:
+        """The values without each block that is left out for the interval."""
+        return self.without_each(rows, left_out(rows[BLOCK], np.asarray(n)))[1]
 
-    def _about(self, value: float, without: np.ndarray, effective: float) -> tuple[float, float]:
-        """The interval about a value, from the values without each block."""
-        assert self.confidence is not None
+    def _variance(self, value: float, without: np.ndarray) -> tuple[float, int]:
+        """The jackknife's variance of a value, NaN where there is none, and from how many blocks."""
         n = len(without)
+        if n < 2 or not np.isfinite(without).all():
+            return math.nan, n
         with np.errstate(over="ignore", invalid="ignore"):
             variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
         if not math.isfinite(variance):
-            return math.nan, math.nan
+            return math.nan, n
         width = self.range[1] - self.range[0]
         if math.sqrt(variance) <= _ROUNDING * (width if math.isfinite(width) else abs(value)) * math.sqrt(n):
-            variance = 0.0
-        if variance == 0 and not math.isfinite(width):
-            return math.nan, math.nan
-        spread = Spread(*(np.array([x]) for x in (variance, n, effective)))
-        low, high = interval_within(np.array([value]), spread, self.range, self.confidence)
-        return float(low[0]), float(high[0])
+            variance = 0.0 if math.isfinite(width) else math.nan
+        return variance, n
+
+    def _within(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
+        assert self.confidence is not None
+        return interval_within(value, spread, self.range, self.confidence)
+
+
+class Judged(NamedTuple):
+    """What the rows of one group come to.
+
+    Attributes:
+        value: NaN where undefined.
+        told: what else there is to say.
+        why: why it is undefined; None where it is not.
+        basis: the share of the rows that it rests on, up to 1.
+        without: the values without each block, where there is to be an interval.
+    """
+
+    value: float
+    told: dict[str, Any]
+    why: str | None
+    basis: float = 1.0
+    without: np.ndarray = np.empty(0)
+
+
+def left_out(block: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """The blocks that are left out of so many rows: of many there are fewer."""
+    return np.where(n > MANY_ROWS, block % FEW_BLOCKS, block)
 
 
 def reordered(rows: Columns, order: np.ndarray) -> dict[str, np.ndarray]:
@@ -365,6 +404,11 @@ def _table(state: State) -> dict[str, np.ndarray]:
     return {name.removeprefix(_PREFIX): column for name, column in state.items() if name.startswith(_PREFIX)}
 
 
+def _has_blocks(state: State) -> bool:
+    """Whether rows are told apart, so that there is an interval."""
+    return "cluster_key" in state or APART in state
+
+
 def _by_group_in(state: State) -> list[str]:
     """The arrays that have one entry for each group."""
     return [name for name in state if not name.startswith(_PREFIX) and name not in (*_CLUSTERS, LABELS)]
@@ -374,14 +418,14 @@ def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
     """How many clusters with weight each group has, and how many of equal weight would tell as much (Kish)."""
     n_groups = len(state["n"])
     if APART in state:
-        return state[APART], state[APART]
+        return state[APART], state[APART].astype(np.float64)
     if "cluster_key" not in state:
         return np.zeros(n_groups), np.zeros(n_groups)
     key, group, weight = (state[name] for name in _CLUSTERS)
     if (key[1:] <= key[:-1]).any():
         order = np.lexsort((key, group))
         key, group, weight = key[order], group[order], weight[order]
-        starts = np.flatnonzero(np.r_[True, (key[1:] != key[:-1]) | (group[1:] != group[:-1])])
+        starts = runs(key, group)
         group, weight = group[starts], np.add.reduceat(weight, starts)
     weight = np.ldexp(weight, -int(np.frexp(weight.max(initial=0.0))[1]))  # so that squares are numbers
     total, square = (np.bincount(group, each, minlength=n_groups) for each in (weight, weight * weight))
@@ -426,6 +470,25 @@ def _placed_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int) -> np.n
     return found
 
 
+def sorted_parts(state: State, width: int) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]]:
+    """The rows by group and by the block that is left out, some groups at a time, with the group and block of each.
+
+    Args:
+        width: how many numbers there will be for each block.
+    """
+    table, n = _table(state), state["n"]
+    block = left_out(table[BLOCK], n[table[_GROUP]])
+    order = np.lexsort((block, table[_GROUP]))
+    group, block = table[_GROUP][order], block[order]
+    starts, first = runs(group, block), runs(group)
+    part = np.searchsorted(starts, first) // max(1, _AT_ONCE // max(width, 1))
+    borders = [*first[runs(part)].tolist(), len(order)]
+    for start, end in pairwise(borders):
+        some = order[start:end]
+        rows = {name: column[some] for name, column in table.items() if name != _GROUP}
+        yield {**rows, LABELS: state[LABELS]}, group[start:end], block[start:end]
+
+
 def _by_group(table: Mapping[str, np.ndarray]) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
     """The rows of each group that has some."""
     group = table[_GROUP]
@@ -436,6 +499,6 @@ def _by_group(table: Mapping[str, np.ndarray]) -> Iterator[tuple[int, dict[str, 
         yield int(group[0]), rows
         return
     order = np.argsort(group, kind="stable")
-    starts = np.flatnonzero(np.diff(group[order], prepend=-1))
+    starts = runs(group[order])
     for part in np.split(order, starts[1:]):
         yield int(group[part[0]]), {name: column[part] for name, column in rows.items()}

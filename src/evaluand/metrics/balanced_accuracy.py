@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.counts import ByClass, ClassCounts, class_counts, harmonic
-from evaluand.metric import Columns
+from evaluand.counts import ByClass, ClassCounts, harmonic
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +44,7 @@ class BalancedAccuracy(ByClass):
         value = np.where(there, counts.right / counts.expected, 0.0).sum(axis=1) / k
         return np.asarray((value - 1 / k) / (1 - 1 / k)) if self.adjusted else value
 
-    def basis(self, rows: Columns, weight: np.ndarray) -> float:
-        counts = class_counts(rows, weight[None])
+    def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
         return harmonic(counts.expected[0], float(counts.total[0]))
 
     def undefined(self, rows: object, weight: object) -> str:

@@ -97,9 +97,8 @@ class ClassRatio(ByClass):
         """How much of the rows the ratio of each class is about."""
         return self._parts(counts)[1]
 
-    def basis(self, rows: Columns, weight: np.ndarray) -> float:
+    def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
         way = self._way
-        counts = class_counts(rows, weight[None])
         total, about = float(counts.total[0]), self.rests_on(counts)[0]
         if way == "example":
             return 1.0
@@ -142,11 +141,14 @@ class ClassRatio(ByClass):
         one_answer = self.average == "micro" and not has_sets(vocabulary)
         return NO_CLASS if one_answer and self.of_strays else ALL_WRONG
 
+    def at_once(self, vocabulary: np.ndarray) -> bool:
+        return self._way not in ("example", "micro")
+
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        return self._over_rows(rows, weight) if self._way == "example" else super().value(rows, weight)
+
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
         way = self._way
-        if way == "example":
-            return self._over_rows(rows, weight)
-        counts = class_counts(rows, weight)
         above, below = self._parts(counts)
         if way in ("micro", "label"):
             strays = self.of_strays * counts.astray if way == "micro" else 0.0
@@ -178,9 +180,8 @@ class ClassRatio(ByClass):
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return self.nothing if self.label is None else f"{self.nothing} with the label {self.label!r}"
 
-    def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+    def told_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> dict[str, Any]:
         way = self._way
-        counts = class_counts(rows, weight[None])
         return {**({} if way == "label" else {"average": way}), **table_of(counts, self.of_classes(counts)[0])}
 
     @property

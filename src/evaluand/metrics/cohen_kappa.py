@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.counts import Confusion, class_counts, harmonic
+from evaluand.counts import ClassCounts, OfCounts, harmonic
 from evaluand.metric import Columns
 
 
 @dataclass(frozen=True, kw_only=True)
-class CohenKappa(Confusion):
+class CohenKappa(OfCounts):
     """Cohen's kappa: how much of the agreement that chance leaves open there is; undefined where it leaves none.
 
     (observed − expected) / (1 − expected), expected being the agreement of independent labels with the same shares.
@@ -31,16 +31,14 @@ class CohenKappa(Confusion):
     direction = "higher"
     range = (-1.0, 1.0)
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        found = class_counts(rows, weight)
-        total = found.expected.sum(axis=1)  # added up as its parts are, so that one class that has all is all of it
-        apart = (found.expected * (total[:, None] - found.predicted)).sum(axis=1) / total**2  # 1 − expected
-        wrong = (found.expected - found.right).sum(axis=1) / total
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        total = counts.expected.sum(axis=1)  # added up as its parts are, so that one class that has all is all of it
+        apart = (counts.expected * (total[:, None] - counts.predicted)).sum(axis=1) / total**2  # 1 − expected
+        wrong = (counts.expected - counts.right).sum(axis=1) / total
         return np.asarray((apart - wrong) / apart)
 
-    def basis(self, rows: Columns, weight: np.ndarray) -> float:
-        found = class_counts(rows, weight[None])
-        return harmonic(found.expected[0], float(found.total[0]))
+    def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
+        return harmonic(counts.expected[0], float(counts.total[0]))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return "all truths and predictions are one label, so chance agrees everywhere"

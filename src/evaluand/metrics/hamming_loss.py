@@ -53,6 +53,9 @@ class HammingLoss(ByClass):
     def worst_prediction(self, vocabulary: np.ndarray) -> int:
         return ALL_WRONG if has_sets(vocabulary) else NO_CLASS
 
+    def at_once(self, vocabulary: np.ndarray) -> bool:
+        return False
+
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         if self.one_hot or has_sets(rows[LABELS]):
             return super().value(rows, weight)

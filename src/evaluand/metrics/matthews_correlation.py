@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.counts import Confusion, class_counts, harmonic
+from evaluand.counts import ClassCounts, OfCounts, harmonic
 from evaluand.metric import Columns
 
 
 @dataclass(frozen=True, kw_only=True)
-class MatthewsCorrelation(Confusion):
+class MatthewsCorrelation(OfCounts):
     """Matthews' correlation coefficient, for any number of classes; undefined where truth or prediction is one label.
 
     (c n − Σ Eₖ Pₖ) / √((n² − Σ Eₖ²) (n² − Σ Pₖ²)), c of n rows being right and Eₖ, Pₖ the rows of class k.
@@ -31,19 +31,17 @@ class MatthewsCorrelation(Confusion):
     direction = "higher"
     range = (-1.0, 1.0)
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        found = class_counts(rows, weight)
-        total = found.expected.sum(axis=1, keepdims=True)
-        expected = found.expected / total
-        predicted = found.predicted / found.predicted.sum(axis=1, keepdims=True)  # exactly 1 where one class has all
-        wrong = (found.expected - found.right).sum(axis=1) / total[:, 0]
+    def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+        total = counts.expected.sum(axis=1, keepdims=True)
+        expected = counts.expected / total
+        predicted = counts.predicted / counts.predicted.sum(axis=1, keepdims=True)  # exactly 1 where one class has all
+        wrong = (counts.expected - counts.right).sum(axis=1) / total[:, 0]
         apart = (expected * (1 - predicted)).sum(axis=1) - wrong  # loses nothing where one class has nearly all
         spread = _spread(expected) * _spread(predicted)
         return np.asarray(np.clip(apart / np.sqrt(np.where(spread > 0, spread, np.nan)), -1.0, 1.0))
 
-    def basis(self, rows: Columns, weight: np.ndarray) -> float:
-        found = class_counts(rows, weight[None])
-        return harmonic(found.expected[0], float(found.total[0]))
+    def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
+        return harmonic(counts.expected[0], float(counts.total[0]))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return "all truths, or all predictions, are one label"

@@ -14,7 +14,7 @@ from evaluand.report.charts import Axis, Dot
 from evaluand.report.facts import Facts, matrix_of
 from evaluand.report.markup import clean, figure, name, plural, table, th
 from evaluand.report.plots import Plot, Series
-from evaluand.report.text import LABEL, group_name, number_format, numbers, safe
+from evaluand.report.text import LABEL, group_name, listed, number_format, numbers, safe
 
 Labels = Mapping[tuple[str, str], str]
 
@@ -116,10 +116,11 @@ def curves_section(facts: Facts, labels: Labels) -> str:
             f"{_PLOTTED[kind](group, tasks, _plain(part, target))}</figure>"
             for (part, target), group in _split(curves, "part", "target").items()
         ]
-        wide = " wide" if len(plots) > 1 else ""
+        by_group = _by_group(facts, key)
+        wide = " wide" if len(plots) > 1 or by_group else ""
         parts.append(
             f'<div class="plotted{wide}"><h3>{title}</h3>\n<div class="planes">{"".join(plots)}</div>\n'
-            f'<p class="note">{_NOTES[kind]}{_cut(facts, key, curves)}</p></div>'
+            f'<p class="note">{_NOTES[kind]}{_cut(facts, key, curves)}</p>{by_group}</div>'
         )
         drawn |= dict.fromkeys(curve["task"] for curve in curves)
     legend = "".join(
@@ -127,6 +128,54 @@ def curves_section(facts: Facts, labels: Labels) -> str:
     )
     legend = f'<ul class="legend">{legend}</ul>\n' if len(drawn) > 1 else ""
     return f'{legend}<div class="planes">{"".join(parts)}</div>' if parts else ""
+
+
+def _by_group(facts: Facts, key: tuple[str, str]) -> str:
+    """Of each way of grouping its curves, in which the largest groups have a line each."""
+    rows = [row for row in facts["metrics"] if (row["scorer"], row["signature"]) == key and row["by"]]
+    curves = [
+        curve | {"line": group_name(curve["by"]), "lines": "group"}
+        for curve in facts["curves"]
+        if (curve["scorer"], curve["signature"]) == key and curve["by"]
+    ]
+    parts = []
+    for names in dict.fromkeys(tuple(row["by"]) for row in rows):
+        sizes: dict[str, int] = {}
+        for row in rows:
+            if tuple(row["by"]) == names:
+                group = group_name(row["by"])
+                sizes[group] = sizes.get(group, 0) + row["n_scored"]
+        mine = [curve for curve in curves if tuple(curve["by"]) == names]
+        parts.append(f"<h4>By {clean(', '.join(names), 4 * LABEL)}</h4>\n{_lines_of(mine, sizes, facts)}")
+    return "\n".join(parts)
+
+
+def _lines_of(curves: Sequence[Facts], sizes: Mapping[str, int], facts: Facts) -> str:
+    """A plot for each task, target and class with a line for each group; `sizes` has their rows, in their order."""
+    drawn = {curve["line"] for curve in curves}
+    largest = sorted(filter(drawn.__contains__, sizes), key=lambda group: -sizes[group])[: charts.SERIES]
+    shown = [group for group in sizes if group in largest]
+    split = _split([curve for curve in curves if curve["line"] in shown], "task", "part", "target")
+    plots = "".join(
+        f'<figure class="plot2"><figcaption>{_of_task(task, part, target, facts)}</figcaption>'
+        f"{_PLOTTED[mine[0]['curve']](mine, shown, _plain(part, target))}</figure>"
+        for (task, part, target), mine in split.items()
+    )
+    legend = "".join(
+        f"<li>{charts.key(number)}{_stroke(number)}<bdi>{clean(group, 2 * LABEL)}</bdi></li>"
+        for number, group in enumerate(shown)
+    )
+    left = len(sizes) - len(shown)
+    why = f", of {len(sizes):,}: shown are those with the most rows" if shown else ""
+    note = f'<p class="note">{plural(left, "group")} without a line here{why}.</p>' if left else ""
+    return f'<ul class="legend">{legend}</ul>\n<div class="planes">{plots}</div>\n{note}' if shown else note
+
+
+def _of_task(task: str, part: str | None, target: str | None, facts: Facts) -> str:
+    """What a plot by group is of: the task where there are several, class and target."""
+    told = [task] if len(facts["tasks"]) > 1 else []
+    told += [text for text in (part, target) if text is not None]
+    return " · ".join(map(name, told)) or "all rows"
 
 
 def _is_new(curve: Facts, seen: list[Any]) -> bool:
@@ -193,27 +242,27 @@ def _cut(facts: Facts, key: tuple[str, str], curves: Sequence[Facts]) -> str:
     return f" The {shown} classes with most rows, of {there:,}." if 1 < shown < there else ""
 
 
-def _roc(curves: Sequence[Facts], tasks: Sequence[str], what: str) -> str:
+def _roc(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
     told = _in_words(curves, "the true positive rate", "where 10 % of the negatives are taken for positive", 0.1)
     plot = Plot("false positive rate", "true positive rate", f"ROC{what}: {told}", guides=[((0, 0), (1, 1))])
     heads = ("false positive rate", "true positive rate", "threshold")
-    return plot.svg(_lines(curves, tasks)) + _numbers(curves, heads, _AT_RATES)
+    return plot.svg(_lines(curves, names)) + _numbers(curves, heads, _AT_RATES)
 
 
-def _precision_recall(curves: Sequence[Facts], tasks: Sequence[str], what: str) -> str:
+def _precision_recall(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
     told = _in_words(curves, "the precision", "at a recall of 0.9", 0.9, above=True)
     chance = curves[0]["points"]["y"][-1]
-    by_chance = curves[0]["metric"] == "average_precision"
+    by_chance = curves[0]["metric"] == "average_precision" and curves[0]["lines"] == "task"  # groups have their own
     guides = [((0.0, chance), (1.0, chance))] if by_chance else []
     plot = Plot("recall", "precision", f"Precision against recall{what}: {told}", guides=guides)
     heads = ("recall", "precision", "threshold")
-    steps = [Series(tasks.index(curve["task"]), _steps(_pairs(curve))) for curve in curves]
+    steps = [Series(names.index(curve["line"]), _steps(_pairs(curve))) for curve in curves]
     return plot.svg(steps) + _numbers(curves, heads, _AT_RECALLS, above=True)
 
 
-def _calibration(curves: Sequence[Facts], tasks: Sequence[str], what: str) -> str:
+def _calibration(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
     told = "; ".join(
-        f"{curve['task']}: of confidence " + ", ".join(f"{x:.2f} {100 * y:.0f} % are right" for x, y in _pairs(curve))
+        f"{curve['line']}: of confidence " + ", ".join(f"{x:.2f} {100 * y:.0f} % are right" for x, y in _pairs(curve))
         for curve in curves
     )
     plot = Plot(
@@ -225,7 +274,7 @@ def _calibration(curves: Sequence[Facts], tasks: Sequence[str], what: str) -> st
     )
     series = [
         Series(
-            tasks.index(curve["task"]),
+            names.index(curve["line"]),
             _pairs(curve),
             ends=list(zip(curve["points"]["low"], curve["points"]["high"], strict=True)),
             dots=True,
@@ -240,7 +289,7 @@ def _calibration(curves: Sequence[Facts], tasks: Sequence[str], what: str) -> st
     return plot.svg(series) + _bins(curves, ("mean confidence", "share that is right", "interval", "rows"))
 
 
-def _residuals(curves: Sequence[Facts], tasks: Sequence[str], what: str) -> str:
+def _residuals(curves: Sequence[Facts], names: Sequence[str], what: str) -> str:
     def ends(axis: str, *more: str) -> Axis:
         return Axis.over(v for c in curves for n in (axis, *more) for v in c["points"][n] if v is not None)
 
@@ -252,7 +301,7 @@ def _residuals(curves: Sequence[Facts], tasks: Sequence[str], what: str) -> str:
     plot = Plot("prediction", "truth − prediction", label, x, y, zero)
     series = [
         Series(
-            tasks.index(curve["task"]),
+            names.index(curve["line"]),
             _pairs(curve),
             ends=list(zip(curve["points"]["low"], curve["points"]["high"], strict=True)),
             line=False,
@@ -282,8 +331,8 @@ _NOTES: Final = {
 }
 
 
-def _lines(curves: Sequence[Facts], tasks: Sequence[str]) -> list[Series]:
-    return [Series(tasks.index(curve["task"]), _pairs(curve)) for curve in curves]
+def _lines(curves: Sequence[Facts], names: Sequence[str]) -> list[Series]:
+    return [Series(names.index(curve["line"]), _pairs(curve)) for curve in curves]
 
 
 def _steps(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -310,7 +359,7 @@ def _in_words(curves: Sequence[Facts], what: str, where: str, x: float, above: b
     for curve in curves:
         found = _at(curve, x, above)
         if found is not None:
-            told.append(f"{safe(curve['task'], LABEL)} {found[0]:.3f}")
+            told.append(f"{safe(curve['line'], LABEL)} {found[0]:.3f}")
     return f"{what} {where} is " + ", ".join(told) if told else "see the numbers"
 
 
@@ -323,12 +372,12 @@ def _numbers(curves: Sequence[Facts], heads: tuple[str, str, str], at: Sequence[
             found = _at(curve, x, above)
             if found is None:
                 continue
-            task = f'<td class="text">{name(curve["task"])}</td>' if several else ""
+            task = f'<td class="text">{name(curve["line"])}</td>' if several else ""
             threshold = "–" if found[1] is None else f"{found[1]:.4g}"
             lines.append(f'<tr><th scope="row">{x:g}</th>{task}<td>{found[0]:.3f}</td><td>{threshold}</td></tr>')
     if not lines:
         return ""
-    head = th(heads[0], "text") + (th("task", "text") if several else "") + th(heads[1]) + th(heads[2])
+    head = th(heads[0], "text") + (th(curves[0]["lines"], "text") if several else "") + th(heads[1]) + th(heads[2])
     return _beside(f"{heads[1]} by {heads[0]}", head, lines)
 
 
@@ -340,11 +389,11 @@ def _bins(curves: Sequence[Facts], heads: tuple[str, str, str, str]) -> str:
         form_x, form = number_format(points["x"]), number_format([*points["y"], *filter(None, points["low"])])
         rows = zip(*(points[n] for n in ("x", "y", "low", "high", "n")), strict=True)
         for x, y, low, high, n in rows:
-            task = f'<td class="text">{name(curve["task"])}</td>' if several else ""
+            task = f'<td class="text">{name(curve["line"])}</td>' if several else ""
             between = "" if low is None else f"{low:{form}} – {high:{form}}"
             cells = f"<td>{y:{form}}</td><td>{between}</td><td>{n:,.6g}</td>"
             lines.append(f'<tr><th scope="row">{x:{form_x}}</th>{task}{cells}</tr>')
-    head = th(heads[0], "text") + (th("task", "text") if several else "") + "".join(map(th, heads[1:]))
+    head = th(heads[0], "text") + (th(curves[0]["lines"], "text") if several else "") + "".join(map(th, heads[1:]))
     return _beside(f"{heads[1]} by {heads[0]}", head, lines)
 
 
@@ -408,13 +457,18 @@ def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
         why = f'<span class="why">{clean(row["reason"], 4 * LABEL)}</span>' if row["reason"] else ""
         ends = "".join(f'<td class="text">{_group(row[end], row["small"])}</td>' for end in ("lowest", "highest"))
         lines.append(
-            f'<tr><th scope="row">{_words(row["disparity"])}</th><td class="text">{name(row["task"])}'
+            f'<tr><th scope="row">{_words(row["disparity"])}{_decided(row)}</th><td class="text">{name(row["task"])}'
             f'{_target(row["target"])}</td><td class="value">{value}{why}</td><td>{interval}</td>{ends}'
             f"<td>{row['n_groups']:,}</td></tr>"
         )
     heads = th("Disparity", "text") + th("task", "text") + th("value") + th("interval")
     heads += th("lowest", "text") + th("highest", "text") + th("groups")
     return table(f"{caption}, disparities and the groups they lie between", heads, f"<tbody>{''.join(lines)}</tbody>")
+
+
+def _decided(row: Facts) -> str:
+    """Which of several metrics a disparity is of."""
+    return f' <span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
 
 
 def _group(group: Mapping[str, str | None] | None, small: Sequence[Mapping[str, str | None]]) -> str:
@@ -426,19 +480,16 @@ def _group(group: Mapping[str, str | None] | None, small: Sequence[Mapping[str, 
 
 def _flags(rows: Sequence[Facts]) -> str:
     """Groups that are small, and groups that are left out."""
-    small = sorted({group_name(group) for row in rows for group in row["small"]})
-    left = sorted({group_name(group) for row in rows for group in row["undefined"]})
+    small, left = (
+        [clean(one, 2 * LABEL) for one in sorted({group_name(group) for row in rows for group in row[name]})]
+        for name in ("small", "undefined")
+    )
     told = []
     if small:
-        told.append(f"{plural(len(small), 'group')} with fewer than {SMALL} scored rows: {_listed(small)}")
+        told.append(f"{plural(len(small), 'group')} with fewer than {SMALL} scored rows: {listed(small)}")
     if left:
-        told.append(f"{plural(len(left), 'group')} without a value, so left out: {_listed(left)}")
+        told.append(f"{plural(len(left), 'group')} without a value, so left out: {listed(left)}")
     return "".join(f'<p class="note warn">{line}</p>' for line in told)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(clean(one, 2 * LABEL) for one in names[:20])
-    return f"{shown}, and {len(names) - 20:,} more" if len(names) > 20 else shown
 
 
 def _words(kind: str) -> str:
@@ -450,7 +501,11 @@ def _words(kind: str) -> str:
 
 def _drawn(facts: Facts, labels: Labels, kinds: Sequence[str]) -> Iterator[tuple[tuple[str, str], str, list[Facts]]]:
     """(scorer, signature), label and curves over all rows of each metric that has some of these kinds."""
-    whole = [curve for curve in facts.get("curves") or () if not curve["by"] and curve["curve"] in kinds]
+    whole = [
+        curve | {"line": curve["task"], "lines": "task"}
+        for curve in facts.get("curves") or ()
+        if not curve["by"] and curve["curve"] in kinds
+    ]
     for (scorer, signature), curves in _split(whole, "scorer", "signature").items():
         yield (scorer, signature), labels.get((scorer, signature), safe(curves[0]["metric"], LABEL)), curves
 

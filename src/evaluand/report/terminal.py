@@ -31,6 +31,7 @@ from evaluand.report.text import (
     clusters_text,
     defaulted_text,
     group_name,
+    listed,
     metric_labels,
     minute,
     number_format,
@@ -112,6 +113,8 @@ def disparities_table(rows: Sequence[Facts]) -> RenderableType:
         value, low, high = numbers(row["value"], row["low"], row["high"])
         over = safe(", ".join(row["over"]), CELL)
         what = f"{safe(row['metric'], CELL)}: {row['disparity'].replace('_', ' ')} by {over}"
+        if row["decided_by"]:
+            what += f"\n  of {safe(row['decided_by'], CELL)}"
         ends = ["" if row[name] is None else group_name(row[name]) or "all rows" for name in ("lowest", "highest")]
         between = "" if row["low"] is None else f"{low} – {high}"
         table.add_row(*map(Text, (what, safe(row["task"], CELL), value, between, *ends)))
@@ -119,9 +122,9 @@ def disparities_table(rows: Sequence[Facts]) -> RenderableType:
     small = {group_name(group) for row in rows for group in row["small"]}
     left = {group_name(group) for row in rows for group in row["undefined"]}
     if small:
-        notes.append(f"values that rest on few rows: {', '.join(sorted(small))}")
+        notes.append(f"values that rest on few rows: {listed(sorted(small))}")
     if left:
-        notes.append(f"no value, so left out: {', '.join(sorted(left))}")
+        notes.append(f"no value, so left out: {listed(sorted(left))}")
     return Group(table, *(Text(note, "dim") for note in dict.fromkeys(notes)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from evaluand.signature import told_apart
 
@@ -69,6 +69,15 @@ def group_name(by: Mapping[str, str | None]) -> str:
         f"without {safe(name, LABEL)}" if value is None else f"{safe(name, LABEL)}={safe(value, LABEL)}"
         for name, value in by.items()
     )
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as one text, of many the first."""
+    more = [f"and {len(names) - _LISTED:,} more"] if len(names) > _LISTED else []
+    return ", ".join([*names[:_LISTED], *more])
+
+
+_LISTED: Final = 20
 
 
 def labelled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
