@@ -25,7 +25,6 @@ from evaluand.metrics.mean_squared_log_error import MeanSquaredLogError
 from evaluand.metrics.pearson import Pearson, Spearman
 from evaluand.metrics.quantile import Quantile
 from evaluand.metrics.r_squared import ExplainedVariance, RSquared
-from evaluand.statistic import Statistic
 
 REFERENCES: dict[str, Any] = {
     "mean_squared_error": sk.mean_squared_error,
@@ -204,17 +203,16 @@ def test_the_interval_of_a_correlation_covers_as_often_as_it_says() -> None:
     assert covered >= 180
 
 
-@pytest.mark.parametrize("metric", [Kendall(), Kendall(weighted=True)])
-def test_the_quick_jackknife_of_pairs_is_the_slow_one(metric: Kendall) -> None:
-    truth, prediction = drawn(300)
-    weight = np.random.default_rng(4).integers(0, 3, 300).astype(float)
-    columns = {"truth": truth, "prediction": prediction, "_cluster_": np.arange(300), "_weight_": weight}
-    state = metric.state(columns, np.zeros(300, np.int64), 1)
-    rows = metric.arranged({name.removeprefix("row:"): array for name, array in state.items() if "row:" in name})
-    block = rows["_block_"] % 7
-    quick, slow = metric.without_each(rows, block), Statistic.without_each(metric, rows, block)
-    np.testing.assert_array_equal(quick[0], slow[0])
-    np.testing.assert_allclose(quick[1], slow[1], atol=1e-13)
+@pytest.mark.parametrize("metric", [Kendall(weighted=True), Spearman(weighted=True)])
+def test_the_influence_of_a_row_is_the_derivative_of_the_value(metric: Kendall | Spearman) -> None:
+    truth, prediction = (each.round() for each in drawn(60))  # with ties
+    weight = np.random.default_rng(4).uniform(0.5, 3, 60)
+    columns = {"truth": truth, "prediction": prediction, "_cluster_": np.arange(60), "_weight_": weight}
+    [(_, rows)] = metric.rows_of(metric.state(columns, np.zeros(60, np.int64), 1))
+    rows = metric.arranged(rows)
+    weight, step = rows["_weight_"], 1e-5 * np.eye(60)
+    changed = (metric.value(rows, weight + step) - metric.value(rows, weight - step)) / 2e-5
+    np.testing.assert_allclose(metric.influence(rows, weight), changed, atol=1e-9)
 
 
 def test_arrays_have_metrics_of_numbers_by_name() -> None:

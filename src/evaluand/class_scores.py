@@ -87,7 +87,7 @@ class OfScores(Metric):
             SpecError: three classes where the confidence of one is to tell that of the other.
         """
         truth, labels = columns[TRUTH], columns[LABELS]
-        refuse(columns, truth < 0, lambda row: "is scored but has no truth; such rows abstain")
+        refuse_unknown_truth(columns)
         if self.label is None:
             matrix = columns[SCORES] if self.scored_by == "classes" else _one_hot(columns[PREDICTION], len(labels))
             return {TRUTH: truth, SCORES: matrix, LABELS: labels}
@@ -112,6 +112,15 @@ class OfScores(Metric):
                 f"{self.kind}: with the classes {self.label!r}, {others[0]!r} and {others[1]!r} the confidence of "
                 "one does not tell that of the others; give the scores of all, or scored_by='positive'"
             )
+
+
+def refuse_unknown_truth(columns: Columns) -> None:
+    """Stops at rows whose truth is not known.
+
+    Raises:
+        DataError: there is one.
+    """
+    refuse(columns, columns[TRUTH] < 0, lambda row: "is scored but has no truth; such rows abstain")
 
 
 def probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whole: bool) -> None:

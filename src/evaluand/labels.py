@@ -111,6 +111,12 @@ def score_matrix(scores: pa.Array, code: np.ndarray, n_labels: int) -> np.ndarra
         code: of all their labels, one after the other.
     """
     found = np.full((len(scores), n_labels), np.nan)
+    each = len(code) // max(len(scores), 1)
+    if each and scores.null_count == 0 and (pc.list_value_length(scores).to_numpy() == each).all():
+        order = code.reshape(-1, each)
+        if (order == order[0]).all():  # every row has the same labels in the same order
+            found[:, order[0]] = np.asarray(pc.struct_field(pc.list_flatten(scores), "score")).reshape(-1, each)
+            return found
     row = np.asarray(pc.list_parent_indices(scores)).astype(np.int64)
     found[row, code] = np.asarray(pc.struct_field(pc.list_flatten(scores), "score"))
     return found
@@ -136,6 +142,8 @@ def _of_rows(
 def _through(code: np.ndarray, indices: pa.Array) -> np.ndarray:
     if indices.null_count:
         code, indices = np.append(code, -1), indices.fill_null(-1)
+    if (code == np.arange(len(code))).all():
+        return np.asarray(indices).astype(np.int64)
     return np.take(code, np.asarray(indices))
 
 

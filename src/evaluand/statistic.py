@@ -1,9 +1,10 @@
-"""Statistics: metrics that are a function of all their rows and no mean of them, with an interval by the jackknife.
+"""Statistics: metrics that are a function of all their rows and no mean of them, with an interval.
 
 A kind says which columns make a row and what the value of weighted rows is; everything else is here. The interval
 leaves out one block of examples after the other: blocks are a pure function of what tells examples (or clusters)
 apart, so the same rows give the same interval on any machine and in any shards. A replicate is the same value with
-other weights, so one function serves for both.
+other weights, so one function serves for both. A kind that knows the influence of each row, the derivative of its value
+by the row's weight, needs no replicate: summed by cluster, influences are what leaving one out would change.
 
 Rows that consist of labels alone are counted: what is kept is a table of how often each combination occurred in each
 block, which does not grow with the rows; only an interval needs a key of each row besides, to count the clusters. Other
@@ -19,11 +20,11 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from evaluand.intervals import Spread, count_rows, interval_within, scrambled
+from evaluand.intervals import Spread, count_rows, interval_within, scrambled, steadied
 from evaluand.labels import one_vocabulary
 from evaluand.metric import CLUSTER, LABELS, NO_ROWS, WEIGHT, Columns, Metric, State, Values, confidence_of, weights_of
 
@@ -31,19 +32,19 @@ BLOCKS: Final = 256
 """How many blocks the jackknife leaves out at most; its interval has a degree of freedom less than there are."""
 
 FEW_BLOCKS: Final = 64
-"""How many it leaves out of more than `MANY_ROWS` rows."""
+"""How many it leaves out of more than `MANY_ROWS` rows that are not counted."""
 
 MANY_ROWS: Final = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statistic(Metric):
-    """A function of weighted rows, with a jackknife interval over blocks of examples or clusters.
+    """A function of weighted rows, with an interval by rows' influence, or else by the jackknife over blocks of them.
 
-    Where the range is bounded on both sides, the interval is the score interval of a proportion with the jackknife's
-    variance, so it stays within the range and has a width where all rows agree; else it is Student's.
-    Source: J. Shao & D. Tu, The Jackknife and Bootstrap (1995), section 2.3, for blocks left out; see
-    `clustered_wilson` for the score interval.
+    Where the range is bounded on both sides, the interval is the score interval of a proportion with the variance
+    found, so it stays within the range and has a width where all rows agree; else it is Student's.
+    Source: J. Shao & D. Tu, The Jackknife and Bootstrap (1995), section 2.3 for blocks left out and 2.4 for influences
+    (the infinitesimal jackknife); see `clustered_wilson` and `steadied` for the score interval.
 
     Args:
         weighted: each row counts by the weight of its example.
@@ -70,7 +71,9 @@ class Statistic(Metric):
 
     @property
     def interval(self) -> str | None:
-        return None if self.confidence is None else "jackknife"
+        if self.confidence is None:
+            return None
+        return "jackknife" if type(self).influence is Statistic.influence else "influence"
 
     @property
     def by_cluster(self) -> bool:
@@ -96,6 +99,24 @@ class Statistic(Metric):
             weight: one for each row.
         """
         return 1.0
+
+    def influence(self, rows: Columns, weight: np.ndarray) -> np.ndarray | None:
+        """The derivative of the value by the weight of each row; NaN where rows are too few to tell its spread.
+
+        A kind that gives it has its interval from it, and else from the values without each block.
+
+        Args:
+            rows: what `arranged` gave; with `CLUSTER`, which rows belong together.
+            weight: one for each row.
+        """
+        return None
+
+    def expected_basis(self, rows: Columns, weight: np.ndarray) -> float:
+        """The share of the rows of which a proportion would vary as a value by influence is expected to.
+
+        What is measured counts the more against it, the more rows there are, see `steadied`.
+        """
+        return self.basis(rows, weight)
 
     def arranged(self, rows: Columns) -> Columns:
         """The rows of one group in another order, and what else is found out once for all weightings.
@@ -184,7 +205,7 @@ class Statistic(Metric):
             if basis < 1:
                 data[group]["rests_on"] = round(float(n[group]) * basis, 1)
             if "cluster_key" in state:
-                ends = self._ends(arranged, float(value[group]), int(n[group]), float(effective[group]) * basis)
+                ends = self._ends(arranged, float(value[group]), int(n[group]), float(effective[group]), basis)
                 low[group], high[group] = ends
                 reasons[group] = None if math.isfinite(ends[0]) else _no_interval(int(n[group]), int(clusters[group]))
                 data[group] |= {"clusters": int(clusters[group])} if clusters[group] != n[group] else {}
@@ -192,7 +213,8 @@ class Statistic(Metric):
 
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
         """The rows of each group that has some, as `arranged` takes them."""
-        for group, rows in _by_group(_table(state)):
+        keys = {} if self.counted or "cluster_key" not in state else {CLUSTER: state["cluster_key"]}
+        for group, rows in _by_group({**_table(state), **keys}):
             yield group, {**rows, LABELS: state[LABELS]}
 
     def replicates(self, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -217,20 +239,35 @@ class Statistic(Metric):
             return replace(
                 found, reason=[None if v == v else r for v, r in zip(found.value, found.reason, strict=True)]
             )
-        table = _table(state)
-        _, without = self.replicates(state)
-        _, effective = clusters_of(state)
-        ends = np.full((len(groups), 2), np.nan)
-        for place, members in enumerate(groups):
-            blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
-            means = without[:, members].mean(axis=1)[blocks]
-            if len(means) > 1 and np.isfinite(means).all() and math.isfinite(found.value[place]):
-                ends[place] = self._about(float(found.value[place]), means, float(effective[members].max()))
+        ends = self._ends_of_means(state, found.value, groups)
         reason = [
             None if known else why if value != value else _FEW_DECIDE
             for known, value, why in zip(np.isfinite(ends[:, 0]), found.value, found.reason, strict=True)
         ]
         return replace(found, low=ends[:, 0], high=ends[:, 1], reason=reason)
+
+    def _ends_of_means(self, state: State, value: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
+        ends = np.full((len(groups), 2), np.nan)
+        known = [place for place in range(len(groups)) if math.isfinite(value[place])]
+        _, effective = clusters_of(state)
+        if self.interval == "influence":
+            told: dict[int, _Told] = {}
+            for group, rows in self.rows_of(state):
+                arranged = self.arranged(rows)
+                basis = min(self.basis(arranged, arranged[WEIGHT]), 1.0)
+                told[group] = self._told_by_influence(arranged, float(effective[group]), basis)
+            for place in known:
+                ends[place] = self._by_influence(float(value[place]), [told[group] for group in groups[place].tolist()])
+            return ends
+        table = _table(state)
+        _, without = self.replicates(state)
+        for place in known:
+            members = groups[place]
+            blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
+            means = without[:, members].mean(axis=1)[blocks]
+            if len(means) > 1 and np.isfinite(means).all():
+                ends[place] = self._about(float(value[place]), means, float(effective[members].max()))
+        return ends
 
     def _why(self, rows: Columns, weight: np.ndarray) -> str:
         if not weight.sum() > 0:
@@ -242,26 +279,67 @@ class Statistic(Metric):
             found = np.asarray(self.value(rows, weight), np.float64)
         return np.where(np.isfinite(found) & (weight.sum(axis=1) > 0), found, np.nan)
 
-    def _ends(self, rows: Columns, value: float, n: int, effective: float) -> tuple[float, float]:
+    def _ends(self, rows: Columns, value: float, n: int, effective: float, basis: float) -> tuple[float, float]:
         """The interval: that of a proportion where the range is bounded, else Student's."""
-        blocks, without = self.without_each(rows, rows[BLOCK] if n <= MANY_ROWS else rows[BLOCK] % FEW_BLOCKS)
+        if self.interval == "influence":
+            return self._by_influence(value, [self._told_by_influence(rows, effective, basis)])
+        many = n > MANY_ROWS and not self.counted
+        blocks, without = self.without_each(rows, rows[BLOCK] % FEW_BLOCKS if many else rows[BLOCK])
         if len(blocks) < 2 or not np.isfinite(without).all():
             return math.nan, math.nan
-        return self._about(value, without, effective)
+        return self._about(value, without, effective * basis)
 
     def _about(self, value: float, without: np.ndarray, effective: float) -> tuple[float, float]:
         """The interval about a value, from the values without each block."""
-        assert self.confidence is not None
         n = len(without)
-        variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
-        width = self.range[1] - self.range[0]
-        if variance <= (_ROUNDING * (width if math.isfinite(width) else abs(value))) ** 2 * n:
-            variance = 0.0
-        if variance == 0 and not math.isfinite(width):
+        variance = self._unless_rounding((n - 1) / n * float(np.square(without - without.mean()).sum()), value, n)
+        if variance == 0 and not math.isfinite(self.range[1] - self.range[0]):
             return math.nan, math.nan
+        assert self.confidence is not None
+        effective = min(effective, n) if variance else effective
         spread = Spread(*(np.array([x]) for x in (variance, n, effective)))
         low, high = interval_within(np.array([value]), spread, self.range, self.confidence)
         return float(low[0]), float(high[0])
+
+    def _told_by_influence(self, rows: Columns, effective: float, basis: float) -> _Told:
+        """What the rows of one group tell of the spread of their value.
+
+        Clusters tell as much as they are, but no more than the rows that the value rests on.
+        """
+        weight = rows[WEIGHT]
+        influence = self.influence(rows, weight)
+        assert influence is not None
+        alike = weight.sum() ** 2 / np.square(weight).sum()
+        resting = min(effective, alike * basis)
+        expected = resting / basis * min(self.expected_basis(rows, weight), 1.0) if basis else 0.0
+        return _Told(rows[CLUSTER], weight * influence, resting, expected)
+
+    def _by_influence(self, value: float, told: Sequence[_Told]) -> tuple[float, float]:
+        """The interval about the mean of the values of groups that may share clusters."""
+        assert self.confidence is not None
+        change = np.concatenate([one.change for one in told]) / len(told)
+        effective = min(one.effective for one in told)
+        if effective < _FEWEST or not np.isfinite(change).all():
+            return math.nan, math.nan
+        change = _summed(np.concatenate([one.key for one in told]), change)
+        variance = effective / (effective - 1) * float(np.square(change).sum())
+        variance = self._unless_rounding(variance, value, len(change))
+        expected = min(one.expected for one in told)
+        return steadied(value, variance, expected, effective, self.range, self.confidence)
+
+    def _unless_rounding(self, variance: float, value: float, n: int) -> float:
+        width = self.range[1] - self.range[0]
+        least = (_ROUNDING * (width if math.isfinite(width) else abs(value))) ** 2 * n
+        return 0.0 if variance <= least else variance
+
+
+class _Told(NamedTuple):
+    """What rows tell of the spread of their value."""
+
+    key: np.ndarray  # the cluster of each row
+    change: np.ndarray  # by the influence of each row with its weight
+    effective: float  # rows of equal weight that decide the value
+    expected: float  # rows of which a proportion would vary as is expected
 
 
 def reordered(rows: Columns, order: np.ndarray) -> dict[str, np.ndarray]:
@@ -278,6 +356,9 @@ _AT_ONCE: Final = 1 << 22  # weights held in memory
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
+_FEWEST: Final = 1.5  # rows that decide: of one alone nothing can be told
+
+
 _FEW_DECIDE: Final = "no interval: leaving a few rows out leaves no value, or changes nothing"
 
 
@@ -285,6 +366,15 @@ def _no_interval(n: int, clusters: int) -> str:
     if clusters > 1:
         return _FEW_DECIDE
     return "one scored row has no interval" if n == 1 else "one cluster has no interval"
+
+
+def _summed(key: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """The sum of each cluster."""
+    if (key[1:] > key[:-1]).all():
+        return change
+    order = np.argsort(key, kind="stable")
+    starts = np.flatnonzero(np.r_[True, np.diff(key[order]) != 0])
+    return np.asarray(np.add.reduceat(change[order], starts))
 
 
 def _held(table: Columns) -> dict[str, np.ndarray]:

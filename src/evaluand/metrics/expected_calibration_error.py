@@ -118,7 +118,7 @@ class ExpectedCalibrationError(OfScores, Statistic):
         reason = [_NO_INTERVAL if has else why for has, why in zip(known, values.reason, strict=True)]
         return replace(values, low=np.full(len(known), np.nan), high=np.full(len(known), np.nan), reason=reason)
 
-    def _ends(self, rows: Columns, value: float, n: int, effective: float) -> tuple[float, float]:
+    def _ends(self, rows: Columns, value: float, n: int, effective: float, basis: float) -> tuple[float, float]:
         return np.nan, np.nan
 
     def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
