@@ -239,6 +239,15 @@ def test_replicates_are_the_value_without_each_block() -> None:
         assert without[left_out, 0] == pytest.approx(alone, rel=1e-12)
 
 
+def test_blocks_left_out_are_the_degrees_of_many_rows() -> None:
+    truth, prediction = noisy(60_000, 10)
+    row = one(table(truth, prediction), CohenKappa())
+    state = summarise_shard(table(truth, prediction), [CohenKappa()]).states[0, Grouping(())][None]
+    _, without = CohenKappa().replicates(state)
+    error = math.sqrt((BLOCKS - 1) / BLOCKS * np.square(without - without.mean()).sum())
+    assert (row.high - row.low) / 2 == pytest.approx(1.969 * error, rel=1e-3)  # Student's of 255 degrees of freedom
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [100, 500])
 @pytest.mark.parametrize("right", [0.6, 0.9])

@@ -212,7 +212,7 @@ def steadied(
     Example:
         >>> low, high = steadied(1.0, 0.0, 40.0, 10.0, (0.0, 1.0), 0.95)
         >>> round(low, 3), high
-        (0.844, 1.0)
+        (0.896, 1.0)
     """
     least, most = range
     degrees = np.array(max(round(effective) - 1, 1))
@@ -225,8 +225,8 @@ def steadied(
     steady = (near * (1 - near) / expected + found * variance / (most - least) ** 2) / (1 + found)
     quantile = float(t_quantile(confidence, degrees + _EXPECTED_DEGREES))
     ends = _score_interval(np.array(share), np.array(near * (1 - near) / steady), quantile)
-    low, high = (min(max(float(end), 0.0), 1.0) for end in ends)
-    return least + (most - least) * low, least + (most - least) * high
+    low, high = (least + (most - least) * min(max(float(end), 0.0), 1.0) for end in ends)
+    return min(low, value), max(high, value)  # at the end of the range rounding would leave the value outside
 
 
 _FOUND = 2.0
