@@ -289,9 +289,12 @@ def _ties_of(scores: np.ndarray, positive: np.ndarray) -> Ties:
     """The ties of rows that count alike: to sort numbers takes a quarter of the time of finding their order."""
     ordered = np.sort(scores)
     starts = _starts_of(ordered)
-    up_to = np.searchsorted(np.sort(scores[positive]), ordered[starts], side="right")
-    of_positive = np.diff(up_to, prepend=0).astype(np.float64)
-    return Ties(of_positive[None], (np.diff(starts, append=len(ordered)) - of_positive)[None])
+    sizes = np.diff(starts, append=len(ordered))
+    rare = np.count_nonzero(positive) * 2 <= len(positive)  # fewer are to be found among the others
+    fewer = np.searchsorted(ordered[starts], np.sort(scores[positive if rare else ~positive]))
+    counted = np.bincount(fewer, minlength=len(starts))
+    ties = (counted, sizes - counted) if rare else (sizes - counted, counted)
+    return Ties(*(each[None].astype(np.float64) for each in ties))
 
 
 def _classes(rows: Columns) -> np.ndarray:
