@@ -28,7 +28,6 @@ from evaluand.metrics.log_loss import LogLoss
 from evaluand.metrics.roc_auc import RocAuc
 from evaluand.run import Runner
 from evaluand.scorers.prediction import Prediction
-from evaluand.statistic import Statistic
 from evaluand.store import MemoryStore
 
 LABELS = np.array(["a", "b", "c"])
@@ -142,20 +141,75 @@ def test_shards_and_groups_and_order_do_not_matter(case: str) -> None:
     )
 
 
+@pytest.mark.parametrize("scored_by", ["classes", "labels"])
 @pytest.mark.parametrize("case", [case for case in CASES if case[:2] in ("au", "ap")])
-def test_the_quick_jackknife_is_the_slow_one(case: str) -> None:
-    metric: Any = made(case, weighted=True)
-    truth, scores = drawn(200)
-    weight = np.random.default_rng(1).integers(0, 3, 200).astype(float)
-    columns = {"truth": np.searchsorted(LABELS, truth), "scores": scores, "_labels_": LABELS.astype(object)}
-    prepared = metric.prepare({**columns, "_index_": np.arange(200)})
-    state = metric.state({**prepared, "_cluster_": np.arange(200), "_weight_": weight}, np.zeros(200, np.int64), 1)
-    rows = {name.removeprefix("row:"): array for name, array in state.items() if "row:" in name}
-    rows = metric.arranged({**rows, "_labels_": state["_labels_"]})
-    quick = metric.without_each(rows, rows["_block_"] % 9)
-    slow = Statistic.without_each(metric, rows, rows["_block_"] % 9)
-    np.testing.assert_array_equal(quick[0], slow[0])
-    np.testing.assert_allclose(quick[1], slow[1], atol=1e-13)
+def test_the_influence_of_a_row_is_the_derivative_of_the_value(case: str, scored_by: str) -> None:
+    metric: Any = made(case, weighted=True, scored_by=scored_by)
+    truth, scores = drawn(40)
+    code = np.searchsorted(LABELS, truth)
+    given = {"truth": code, "prediction": np.roll(code, 3), "scores": scores, "_labels_": LABELS.astype(object)}
+    weight = np.random.default_rng(1).uniform(0.5, 3, 40)
+    prepared = metric.prepare({**given, "_index_": np.arange(40)})
+    state = metric.state({**prepared, "_cluster_": np.arange(40), "_weight_": weight}, np.zeros(40, np.int64), 1)
+    [(_, rows)] = metric.rows_of(state)
+    rows = metric.arranged(rows)
+    step = 1e-5 * np.eye(40)
+    changed = (metric.value(rows, weight + step) - metric.value(rows, weight - step)) / 2e-5
+    np.testing.assert_allclose(metric.influence(rows, weight), changed, atol=1e-9)
+
+
+def test_the_interval_of_an_area_has_the_variance_of_de_long() -> None:
+    """Of so many rows nothing is drawn towards what is expected."""
+    generator = np.random.default_rng(0)
+    positive = np.arange(20_000) % 2 == 0
+    score = generator.normal(positive, 1)
+    row = evaluate(positive, positive, confidence=score, metrics=RocAuc(scored_by="positive", label=True))["roc_auc"]
+    below = [np.searchsorted(np.sort(score[~kind]), score[kind]) / (~kind).sum() for kind in (positive, ~positive)]
+    error = math.sqrt(sum(each.var(ddof=1) / len(each) for each in below))
+    assert (row.high - row.low) / 2 == pytest.approx(1.96 * error, rel=1e-3)
+
+
+@pytest.mark.parametrize("kind", [RocAuc, AveragePrecision])
+def test_where_one_row_is_all_there_is_of_a_class_there_is_no_interval(kind: Any) -> None:
+    positive = np.arange(50) == 3
+    row = evaluate(positive, positive, confidence=np.arange(50) / 50, metrics=kind(scored_by="positive", label=True))
+    assert math.isfinite(row.rows[0].value)
+    assert "no interval" in str(row.rows[0].reason)
+
+
+def test_areas_of_rows_of_two_clusters_each_know_no_more_than_two() -> None:
+    generator = np.random.default_rng(0)
+    truth, scores = drawn(400)
+    metric = RocAuc(label="a")
+    alone = one(table(truth, scores), metric)
+    tied = one(table(truth, scores, _cluster_=generator.integers(0, 4, 400)), metric)
+    assert tied.value == alone.value
+    assert tied.high - tied.low > 1.5 * (alone.high - alone.low)
+
+
+def test_labels_of_many_classes_take_no_matrix() -> None:
+    generator = np.random.default_rng(0)
+    truth = np.arange(4_000) % 1_000
+    prediction = np.where(generator.random(4_000) < 0.5, truth, generator.integers(0, 1_000, 4_000))
+    metric: Any = RocAuc(scored_by="labels")
+    state = metric.state(
+        {"truth": truth, "prediction": prediction, "_labels_": np.arange(1_000).astype(object), "_cluster_": truth},
+        np.zeros(4_000, np.int64),
+        1,
+    )
+    assert sum(array.nbytes for array in state.values()) < 100 * 4_000
+    found = metric.compute(state).value[0]
+    rates = [((prediction == c)[truth == c].mean(), (prediction == c)[truth != c].mean()) for c in range(1_000)]
+    assert found == pytest.approx(np.mean([(1 + right - wrong) / 2 for right, wrong in rates]), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [RocAuc, AveragePrecision])
+def test_the_value_alone_is_that_with_an_interval(kind: Any) -> None:
+    truth, scores = drawn(300)
+    shard = table(truth, scores)
+    for average in ("macro", "weighted", "micro"):
+        alone = one(shard, kind(average=average, confidence=None)).value
+        assert alone == pytest.approx(one(shard, kind(average=average)).value, rel=1e-13)
 
 
 def test_the_confidence_may_be_that_of_the_positive_or_of_the_predicted_class() -> None:

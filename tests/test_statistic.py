@@ -79,15 +79,13 @@ def test_groups_at_once_come_to_what_each_does_alone(
     metric: OfCounts, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evaluand.statistic._AT_ONCE", 50)  # several parts
-    monkeypatch.setattr("evaluand.statistic.MANY_ROWS", 60)
-    monkeypatch.setattr("evaluand.statistic.FEW_BLOCKS", 16)
     truth, prediction = noisy(400, seed=5)
     rng = np.random.default_rng(5)
     group = np.minimum(rng.integers(0, 40, 400), 30)
     weight = rng.integers(0, 8, 400) / 8  # whose sums are exact
     shard = table(truth, prediction, _weight_=weight, _cluster_=rng.integers(0, 150, 400), g=group)
-    metric = replace(metric, weighted=weighted)
-    state = summarise_shard(shard, [metric], [("g",)]).states[0, Grouping(("g",))][None]
+    summary = summarise_shard(shard, [replace(metric, weighted=weighted)], [("g",)])
+    metric, state = summary.settled(0), summary.states[0, Grouping(("g",))][None]
     assert metric.at_once(state["_labels_"])
     at_once, alone = dict(metric.judged(state)), dict(Statistic.judged(metric, state))
     assert at_once.keys() == alone.keys()
@@ -294,6 +292,15 @@ def test_replicates_are_the_value_without_each_block() -> None:
     for left_out in (0, 100):
         alone = one(shard.filter(pa.array(block != left_out)), metric).value
         assert without[left_out, 0] == pytest.approx(alone, rel=1e-12)
+
+
+def test_blocks_left_out_are_the_degrees_of_many_rows() -> None:
+    truth, prediction = noisy(60_000, 10)
+    row = one(table(truth, prediction), CohenKappa())
+    state = summarise_shard(table(truth, prediction), [CohenKappa()]).states[0, Grouping(())][None]
+    _, without = CohenKappa().replicates(state)
+    error = math.sqrt((BLOCKS - 1) / BLOCKS * np.square(without - without.mean()).sum())
+    assert (row.high - row.low) / 2 == pytest.approx(1.969 * error, rel=1e-3)  # Student's of 255 degrees of freedom
 
 
 @pytest.mark.slow

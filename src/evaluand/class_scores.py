@@ -108,7 +108,7 @@ class OfScores(Metric):
             DataError: a row has no truth or no confidence.
         """
         truth, labels = columns[TRUTH], columns[LABELS]
-        refuse(columns, truth < 0, lambda row: "is scored but has no truth; such rows abstain")
+        refuse_unknown_truth(columns)
         if self.label is None:
             matrix = columns[SCORES] if self.scored_by == "classes" else _one_hot(columns[PREDICTION], len(labels))
             return {TRUTH: truth, SCORES: matrix, LABELS: labels}
@@ -124,6 +124,15 @@ class OfScores(Metric):
                 score = np.where(columns[PREDICTION] == code, score, 1 - score)
         positive = np.fromiter([self.label], np.object_, 1)
         return {TRUTH: np.where(truth == code, 0, -1), SCORES: score[:, None], LABELS: positive}
+
+
+def refuse_unknown_truth(columns: Columns) -> None:
+    """Stops at rows whose truth is not known.
+
+    Raises:
+        DataError: there is one.
+    """
+    refuse(columns, columns[TRUTH] < 0, lambda row: "is scored but has no truth; such rows abstain")
 
 
 def probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whole: bool) -> None:

@@ -198,6 +198,49 @@ def interval_within(
     return least + width * low, least + width * high
 
 
+def steadied(
+    value: float, variance: float, expected: float, effective: float, range: tuple[float, float], confidence: float
+) -> tuple[float, float]:
+    """The score interval of a value whose variance few rows have told, so that it cannot be relied on alone.
+
+    Near an end of the range, where most rows agree, the variance found is mostly too small and now and then much too
+    large. So it is drawn towards that of a proportion, which counts as much as a few rows; what is found counts by the
+    rows that decide times value × (1 − value), which is about how many do not agree. The rows that the drawing counts
+    for, and Student's degrees, were chosen by simulation, see the table in docs/concepts.md.
+    Source: G. Smyth, "Linear models and empirical Bayes methods" (Statistical Applications in Genetics and Molecular
+    Biology 3, 2004), for variances drawn towards an expected one; R. Newcombe, "Confidence intervals for an effect size
+    measure based on the Mann-Whitney statistic. Part 2" (Statistics in Medicine 25, 2006), for the score interval.
+
+    Args:
+        variance: of the value, as it was found.
+        expected: of how many rows a proportion would vary as the value is expected to.
+        effective: how many rows of equal weight decide the value.
+        range: the values it can take; unless both ends are finite, the interval is Student's.
+
+    Example:
+        >>> low, high = steadied(1.0, 0.0, 40.0, 10.0, (0.0, 1.0), 0.95)
+        >>> round(low, 3), high
+        (0.896, 1.0)
+    """
+    least, most = range
+    degrees = np.array(max(round(effective) - 1, 1))
+    if not math.isfinite(most - least):
+        half = float(t_quantile(confidence, degrees)) * math.sqrt(variance)
+        return max(value - half, least), min(value + half, most)
+    share = (value - least) / (most - least)
+    near = (share * expected + 0.5) / (expected + 1)
+    found = _FOUND * share * (1 - share) * effective
+    steady = (near * (1 - near) / expected + found * variance / (most - least) ** 2) / (1 + found)
+    quantile = float(t_quantile(confidence, degrees + _EXPECTED_DEGREES))
+    ends = _score_interval(np.array(share), np.array(near * (1 - near) / steady), quantile)
+    low, high = (least + (most - least) * min(max(float(end), 0.0), 1.0) for end in ends)
+    return min(low, value), max(high, value)  # at the end of the range rounding would leave the value outside
+
+
+_FOUND = 2.0
+_EXPECTED_DEGREES = 4
+
+
 def _score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
     z2 = np.square(z)
     scale = 1 + z2 / n

@@ -1,9 +1,10 @@
-"""Statistics: metrics that are a function of all their rows and no mean of them, with an interval by the jackknife.
+"""Statistics: metrics that are a function of all their rows and no mean of them, with an interval.
 
 A kind says which columns make a row and what the value of weighted rows is; everything else is here. The interval
 leaves out one block of examples after the other: blocks are a pure function of what tells examples (or clusters)
 apart, so the same rows give the same interval on any machine and in any shards. A replicate is the same value with
-other weights, so one function serves for both.
+other weights, so one function serves for both. A kind that knows the influence of each row, the derivative of its value
+by the row's weight, needs no replicate: summed by cluster, influences are what leaving one out would change.
 
 Rows that consist of labels alone are counted: what is kept is a table of how often each combination occurred in each
 block, which does not grow with the rows; only an interval needs a key of each row besides, to count the clusters. Other
@@ -24,7 +25,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from evaluand.intervals import Spread, count_rows, interval_within, runs, scrambled
+from evaluand.intervals import Spread, count_rows, interval_within, runs, scrambled, steadied
 from evaluand.labels import one_vocabulary
 from evaluand.metric import (
     APART,
@@ -45,19 +46,19 @@ BLOCKS: Final = 256
 """How many blocks the jackknife leaves out at most; its interval has a degree of freedom less than there are."""
 
 FEW_BLOCKS: Final = 64
-"""How many it leaves out of more than `MANY_ROWS` rows."""
+"""How many it leaves out of more than `MANY_ROWS` rows that are not counted."""
 
 MANY_ROWS: Final = 50_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Statistic(Metric):
-    """A function of weighted rows, with a jackknife interval over blocks of examples or clusters.
+    """A function of weighted rows, with an interval by rows' influence, or else by the jackknife over blocks of them.
 
-    Where the range is bounded on both sides, the interval is the score interval of a proportion with the jackknife's
-    variance, so it stays within the range and has a width where all rows agree; else it is Student's.
-    Source: J. Shao & D. Tu, The Jackknife and Bootstrap (1995), section 2.3, for blocks left out; see
-    `clustered_wilson` for the score interval.
+    Where the range is bounded on both sides, the interval is the score interval of a proportion with the variance
+    found, so it stays within the range and has a width where all rows agree; else it is Student's.
+    Source: J. Shao & D. Tu, The Jackknife and Bootstrap (1995), section 2.3 for blocks left out and 2.4 for influences
+    (the infinitesimal jackknife); see `clustered_wilson` and `steadied` for the score interval.
 
     Args:
         weighted: each row counts by the weight of its example.
@@ -86,7 +87,9 @@ class Statistic(Metric):
 
     @property
     def interval(self) -> str | None:
-        return None if self.confidence is None else "jackknife"
+        if self.confidence is None:
+            return None
+        return "jackknife" if type(self).influence is Statistic.influence else "influence"
 
     @property
     def by_cluster(self) -> bool:
@@ -116,6 +119,24 @@ class Statistic(Metric):
             weight: one for each row.
         """
         return 1.0
+
+    def influence(self, rows: Columns, weight: np.ndarray) -> np.ndarray | None:
+        """The derivative of the value by the weight of each row; NaN where rows are too few to tell its spread.
+
+        A kind that gives it has its interval from it, and else from the values without each block.
+
+        Args:
+            rows: what `arranged` gave; with `CLUSTER`, which rows belong together.
+            weight: one for each row.
+        """
+        return None
+
+    def expected_basis(self, rows: Columns, weight: np.ndarray) -> float:
+        """The share of the rows of which a proportion would vary as a value by influence is expected to.
+
+        What is measured counts the more against it, the more rows there are, see `steadied`.
+        """
+        return self.basis(rows, weight)
 
     def arranged(self, rows: Columns) -> Columns:
         """The rows of one group in another order, and what else is found out once for all weightings.
@@ -230,12 +251,15 @@ class Statistic(Metric):
                 continue
             if found.basis < 1:
                 data[group]["rests_on"] = round(float(n[group]) * found.basis, 1)
-                effective[group] *= found.basis
+            if found.changes is not None:
+                low[group], high[group] = self._by_influence(found.value, [found], effective[[group]])
+                continue
+            effective[group] *= found.basis
             variance[group], blocks[group] = self._variance(found.value, found.without)
         if _has_blocks(state):
-            spread = Spread(variance, blocks, effective)
             held = np.isfinite(variance)
-            low[held], high[held] = self._within(value[held], Spread(*(each[held] for each in spread)))
+            spread = Spread(variance[held], blocks[held], effective[held])
+            low[held], high[held] = self._within(value[held], spread)
             for group in np.flatnonzero(np.isfinite(value)).tolist():
                 few, all_ = int(clusters[group]), int(n[group])
                 reasons[group] = None if math.isfinite(low[group]) else _no_interval(all_, few)
@@ -255,9 +279,13 @@ class Statistic(Metric):
             if not math.isfinite(value):
                 yield group, Judged(value, told, self._why(arranged, weight))
                 continue
-            whole = rows if self.counted else arranged
-            without = self._without(whole, int(state["n"][group])) if _has_blocks(state) else np.empty(0)
-            yield group, Judged(value, told, None, min(self.basis(arranged, weight), 1.0), without)
+            found = Judged(value, told, None, min(self.basis(arranged, weight), 1.0))
+            if _has_blocks(state) and self.interval == "influence":
+                found = found._replace(changes=self._changes(arranged))
+            elif _has_blocks(state):
+                without = self._without(rows if self.counted else arranged, int(state["n"][group]))
+                found = found._replace(without=without)
+            yield group, found
 
     def _alike(self, rows: Columns) -> Columns:
         """Rows of labels that are alike in whatever block, as one."""
@@ -269,7 +297,8 @@ class Statistic(Metric):
 
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
         """The rows of each group that has some, as `arranged` takes them."""
-        for group, rows in _by_group(_table(state)):
+        keys = {} if self.counted or "cluster_key" not in state else {CLUSTER: state["cluster_key"]}
+        for group, rows in _by_group({**_table(state), **keys}):
             yield group, {**rows, LABELS: state[LABELS]}
 
     def replicates(self, state: State) -> tuple[np.ndarray, np.ndarray]:
@@ -288,29 +317,41 @@ class Statistic(Metric):
         return value, without
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
-        """With the jackknife's interval, in which a block is left out of all groups at once."""
+        """With an interval, in which a block is left out of all groups at once, or a cluster changes all of them."""
         found = super().mean_over(state, groups)
         if self.confidence is None:
             return replace(
                 found, reason=[None if v == v else r for v, r in zip(found.value, found.reason, strict=True)]
             )
-        table = _table(state)
-        _, without = self.replicates(state)
-        _, effective = clusters_of(state)
-        ends = np.full((len(groups), 2), np.nan)
-        for place, members in enumerate(groups):
-            blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
-            means = without[:, members].mean(axis=1)[blocks]
-            if len(means) > 1 and np.isfinite(means).all() and math.isfinite(found.value[place]):
-                spread = self._variance(float(found.value[place]), means)
-                if math.isfinite(spread[0]):
-                    one = (np.array([x]) for x in (*spread, float(effective[members].max())))
-                    ends[place] = np.concatenate(self._within(found.value[place : place + 1], Spread(*one)))
+        ends = self._ends_of_means(state, found.value, groups)
         reason = [
             None if known else why if value != value else _FEW_DECIDE
             for known, value, why in zip(np.isfinite(ends[:, 0]), found.value, found.reason, strict=True)
         ]
         return replace(found, low=ends[:, 0], high=ends[:, 1], reason=reason)
+
+    def _ends_of_means(self, state: State, value: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
+        ends = np.full((len(groups), 2), np.nan)
+        known = [place for place in range(len(groups)) if math.isfinite(value[place])]
+        _, effective = clusters_of(state)
+        if self.interval == "influence":
+            judged = dict(self.judged(state))
+            for place in known:
+                members = groups[place]
+                each = [judged[group] for group in members.tolist()]
+                ends[place] = self._by_influence(float(value[place]), each, effective[members])
+            return ends
+        table = _table(state)
+        _, without = self.replicates(state)
+        for place in known:
+            members = groups[place]
+            blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
+            means = without[:, members].mean(axis=1)[blocks]
+            variance, n = self._variance(float(value[place]), means)
+            if math.isfinite(variance):
+                spread = Spread(*(np.array([x]) for x in (variance, n, float(effective[members].max()))))
+                ends[place] = np.concatenate(self._within(value[place : place + 1], spread))
+        return ends
 
     def _why(self, rows: Columns, weight: np.ndarray) -> str:
         if not weight.sum() > 0:
@@ -322,9 +363,17 @@ class Statistic(Metric):
             found = np.asarray(self.value(rows, weight), np.float64)
         return np.where(np.isfinite(found) & (weight.sum(axis=1) > 0), found, np.nan)
 
+    def _changes(self, rows: Columns) -> Changes:
+        weight = rows[WEIGHT]
+        influence = self.influence(rows, weight)
+        assert influence is not None
+        alike = float(weight.sum() ** 2 / np.square(weight).sum())
+        return Changes(rows[CLUSTER], weight * influence, alike, min(self.expected_basis(rows, weight), 1.0))
+
     def _without(self, rows: Columns, n: int) -> np.ndarray:
         """The values without each block that is left out for the interval."""
-        return self.without_each(rows, left_out(rows[BLOCK], np.asarray(n)))[1]
+        many = n > MANY_ROWS and not self.counted
+        return self.without_each(rows, rows[BLOCK] % FEW_BLOCKS if many else rows[BLOCK])[1]
 
     def _variance(self, value: float, without: np.ndarray) -> tuple[float, int]:
         """The jackknife's variance of a value, NaN where there is none, and from how many blocks."""
@@ -335,14 +384,58 @@ class Statistic(Metric):
             variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
         if not math.isfinite(variance):
             return math.nan, n
-        width = self.range[1] - self.range[0]
-        if math.sqrt(variance) <= _ROUNDING * (width if math.isfinite(width) else abs(value)) * math.sqrt(n):
-            variance = 0.0 if math.isfinite(width) else math.nan
-        return variance, n
+        variance = self._unless_rounding(variance, value, n)
+        return variance if variance or math.isfinite(self.range[1] - self.range[0]) else math.nan, n
 
     def _within(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
+        """The interval: that of a proportion where the range is bounded, else Student's."""
         assert self.confidence is not None
-        return interval_within(value, spread, self.range, self.confidence)
+        variance, blocks, effective = spread
+        effective = np.where(variance > 0, np.minimum(effective, blocks), effective)
+        return interval_within(value, Spread(variance, blocks, effective), self.range, self.confidence)
+
+    def _by_influence(self, value: float, groups: Sequence[Judged], effective: np.ndarray) -> tuple[float, float]:
+        """The interval about the mean of the values of groups that may share clusters.
+
+        Clusters tell as much as they are, but no more than the rows that a value rests on.
+
+        Args:
+            effective: how many clusters of equal weight each group has.
+        """
+        assert self.confidence is not None
+        each = [(found.basis, found.changes) for found in groups if found.changes is not None]
+        change = np.concatenate([changes.change for _, changes in each]) / len(each)
+        resting = [min(float(n), changes.alike * basis) for n, (basis, changes) in zip(effective, each, strict=True)]
+        fewest = min(resting)
+        if fewest < _FEWEST or not np.isfinite(change).all():
+            return math.nan, math.nan
+        expected = min(n / basis * changes.expected for n, (basis, changes) in zip(resting, each, strict=True))
+        change = _summed(np.concatenate([changes.key for _, changes in each]), change)
+        variance = fewest / (fewest - 1) * float(np.square(change).sum())
+        variance = self._unless_rounding(variance, value, len(change))
+        return steadied(value, variance, expected, fewest, self.range, self.confidence)
+
+    def _unless_rounding(self, variance: float, value: float, n: int) -> float:
+        """The variance, 0 where it may be of rounding alone."""
+        width = self.range[1] - self.range[0]
+        least = _ROUNDING * (width if math.isfinite(width) else abs(value)) * math.sqrt(n)
+        return 0.0 if math.sqrt(variance) <= least else variance
+
+
+class Changes(NamedTuple):
+    """What the influences of rows tell of the spread of their value.
+
+    Attributes:
+        key: the cluster of each row.
+        change: by the influence of each row with its weight.
+        alike: of how many rows of equal weight it is.
+        expected: the share of them of which a proportion would vary as is expected.
+    """
+
+    key: np.ndarray
+    change: np.ndarray
+    alike: float
+    expected: float
 
 
 class Judged(NamedTuple):
@@ -353,7 +446,8 @@ class Judged(NamedTuple):
         told: what else there is to say.
         why: why it is undefined; None where it is not.
         basis: the share of the rows that it rests on, up to 1.
-        without: the values without each block, where there is to be an interval.
+        without: the values without each block, where there is to be an interval by them.
+        changes: where there is to be one by influence.
     """
 
     value: float
@@ -361,11 +455,7 @@ class Judged(NamedTuple):
     why: str | None
     basis: float = 1.0
     without: np.ndarray = np.empty(0)
-
-
-def left_out(block: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """The blocks that are left out of so many rows: of many there are fewer."""
-    return np.where(n > MANY_ROWS, block % FEW_BLOCKS, block)
+    changes: Changes | None = None
 
 
 def reordered(rows: Columns, order: np.ndarray) -> dict[str, np.ndarray]:
@@ -382,6 +472,9 @@ _AT_ONCE: Final = 1 << 22  # weights held in memory
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 
 
+_FEWEST: Final = 1.5  # rows that decide: of one alone nothing can be told
+
+
 _FEW_DECIDE: Final = "no interval: leaving a few rows out leaves no value, or changes nothing, or too much"
 
 
@@ -394,6 +487,14 @@ def _no_interval(n: int, clusters: int) -> str:
 def kept(state: State, name: str) -> np.ndarray:
     """One of the columns that rows are kept as."""
     return state[_PREFIX + name]
+
+
+def _summed(key: np.ndarray, change: np.ndarray) -> np.ndarray:
+    """The sum of each cluster."""
+    if (key[1:] > key[:-1]).all():
+        return change
+    order = np.argsort(key, kind="stable")
+    return np.asarray(np.add.reduceat(change[order], runs(key[order])))
 
 
 def _held(table: Columns) -> dict[str, np.ndarray]:
@@ -471,15 +572,14 @@ def _placed_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int) -> np.n
 
 
 def sorted_parts(state: State, width: int) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]]:
-    """The rows by group and by the block that is left out, some groups at a time, with the group and block of each.
+    """The rows by group and block, some groups at a time, with the group and block of each.
 
     Args:
         width: how many numbers there will be for each block.
     """
-    table, n = _table(state), state["n"]
-    block = left_out(table[BLOCK], n[table[_GROUP]])
-    order = np.lexsort((block, table[_GROUP]))
-    group, block = table[_GROUP][order], block[order]
+    table = _table(state)
+    order = np.lexsort((table[BLOCK], table[_GROUP]))
+    group, block = table[_GROUP][order], table[BLOCK][order]
     starts, first = runs(group, block), runs(group)
     part = np.searchsorted(starts, first) // max(1, _AT_ONCE // max(width, 1))
     borders = [*first[runs(part)].tolist(), len(order)]

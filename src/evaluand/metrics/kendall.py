@@ -38,66 +38,68 @@ class Kendall(OfNumbers):
 
     def arranged(self, rows: Columns) -> Columns:
         found = reordered(rows, np.argsort(rows[TRUTH], kind="stable"))
-        codes = {_CODES[name]: np.unique(found[name], return_inverse=True)[1] for name in (TRUTH, PREDICTION)}
-        return {**found, **codes}
+        found |= {_CODES[name]: np.unique(found[name], return_inverse=True)[1] for name in (TRUTH, PREDICTION)}
+        return {**found, _PAIRS: _pairs(found, found[WEIGHT]).T}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        whole = np.zeros(weight.shape[1], np.int64)
-        return np.array([_tau(*_pairs(rows, each, whole)[1][:, 0]) for each in weight])
+        return np.array([_tau(*(self._by_row(rows, each) @ each)) for each in weight])
 
-    def without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Each pair that a block takes away is a pair of its rows with all rows, less those within the block."""
-        weight = rows[WEIGHT]
-        blocks, code = np.unique(block, return_inverse=True)
-        by_row, total = _pairs(rows, weight, np.zeros(len(weight), np.int64))
-        _, within = _pairs(rows, weight, code)
-        touched = np.stack([np.bincount(code, weight * each, minlength=len(blocks)) for each in by_row])
-        used = np.bincount(code, weight, minlength=len(blocks)) > 0
-        left = (total - 2 * touched + within)[:, used]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return blocks[used], _tau(*np.where(np.abs(left) < _ROUNDING * total, 0.0, left))
+    def influence(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        """A row counts in each of its pairs; no two rows are a pair but once."""
+        by_row = self._by_row(rows, weight)
+        score, by_truth, by_prediction = by_row @ weight
+        value = score / np.sqrt(by_truth) / np.sqrt(by_prediction)
+        own = by_row[0] / np.sqrt(by_truth) / np.sqrt(by_prediction)
+        return np.asarray(2 * own - value * (by_row[1] / by_truth + by_row[2] / by_prediction))
+
+    def _by_row(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        """What `_pairs` finds; the value and its influence need it of the rows' own weights."""
+        return rows[_PAIRS].T if np.array_equal(weight, rows[WEIGHT]) else _pairs(rows, weight)
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return "all truths or all predictions are one value, which has no order"
 
 
-def _tau(score: np.ndarray, by_truth: np.ndarray, by_prediction: np.ndarray) -> np.ndarray:
-    found = score / np.sqrt(by_truth) / np.sqrt(by_prediction)
-    return np.clip(np.where((by_truth > 0) & (by_prediction > 0), found, np.nan), -1, 1)
+def _tau(score: float, by_truth: float, by_prediction: float) -> float:
+    if not (by_truth > 0 and by_prediction > 0):
+        return np.nan
+    return float(np.clip(score / np.sqrt(by_truth) / np.sqrt(by_prediction), -1, 1))
 
 
-def _pairs(rows: Columns, weight: np.ndarray, part: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pairs of rows within parts, by their weights: alike less otherwise, with other truths, with other predictions.
+def _pairs(rows: Columns, weight: np.ndarray) -> np.ndarray:
+    """What each row has with all others by their weights: alike less otherwise, of other truths, of other predictions.
+
+    Only how many rows are below in both has to be found in two orders at once; the rest are sums over one order or
+    over ties.
 
     Args:
         rows: sorted by truth.
-        part: the part of each row, from 0 on.
 
     Returns:
-        What each row has with all others (3 × rows), and the sums over both rows of each pair (3 × parts).
+        3 × rows.
     """
-    order = np.argsort(part, kind="stable")
-    part, weight = part[order], weight[order]
-    truth, prediction = (rows[_CODES[name]][order] for name in (TRUTH, PREDICTION))
-    begin, end = _bounds(part)
-    below, above = _bounds(part * (int(truth.max()) + 1) + truth)
+    truth, prediction = (rows[_CODES[name]] for name in (TRUTH, PREDICTION))
+    below, above = _bounds(truth)
     running = np.concatenate([[0.0], np.cumsum(weight)])
-    before = _under(prediction, weight, begin, below, prediction)
-    before_or_tied = _under(prediction, weight, begin, below, prediction + 1)
-    after = _under(prediction, weight, above, end, prediction)
-    after_or_tied = _under(prediction, weight, above, end, prediction + 1)
-    score = before - (running[below] - running[begin] - before_or_tied)
-    score += (running[end] - running[above] - after_or_tied) - after
-    by_truth = (running[end] - running[begin]) - (running[above] - running[below])
-    tied = np.lexsort((prediction, part))
-    first, last = _bounds((part * (int(prediction.max()) + 1) + prediction)[tied])
-    sorted_weight = np.concatenate([[0.0], np.cumsum(weight[tied])])
-    by_prediction = np.empty_like(by_truth)
-    by_prediction[tied] = (running[end] - running[begin])[tied] - (sorted_weight[last] - sorted_weight[first])
-    found = np.stack([score, by_truth, by_prediction])
-    by_row = np.empty_like(found)
-    by_row[:, order] = found
-    return by_row, np.stack([np.bincount(part, weight * each) for each in found])
+    total, lower_truth, equal_truth = running[-1], running[below], running[above] - running[below]
+    by_prediction = np.argsort(prediction, kind="stable")
+    lower, equal, lower_of_equal, both_equal = (np.empty(len(weight)) for _ in range(4))
+    ordered = np.concatenate([[0.0], np.cumsum(weight[by_prediction])])
+    first, last = _bounds(prediction[by_prediction])
+    lower[by_prediction], equal[by_prediction] = ordered[first], ordered[last] - ordered[first]
+    begin, end = _bounds(prediction[by_prediction] * (int(truth.max()) + 1) + truth[by_prediction])
+    lower_of_equal[by_prediction] = ordered[begin] - ordered[first]  # a lower truth, the same prediction
+    both_equal[by_prediction] = ordered[end] - ordered[begin]
+    both_lower = _under(prediction, weight, below)
+    within = np.lexsort((prediction, truth))
+    ordered = np.concatenate([[0.0], np.cumsum(weight[within])])
+    same = np.empty(len(weight))
+    same[within] = ordered[_bounds((truth * (int(prediction.max()) + 1) + prediction)[within])[0]] - ordered[below]
+    higher_truth = total - lower_truth - equal_truth
+    over = lower_truth - both_lower - lower_of_equal  # a lower truth and a higher prediction
+    under = lower - both_lower - same  # a higher truth and a lower prediction
+    both_higher = higher_truth - under - (equal - lower_of_equal - both_equal)
+    return np.stack([both_lower + both_higher - over - under, total - equal_truth, total - equal])
 
 
 def _bounds(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -107,24 +109,25 @@ def _bounds(ordered: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.repeat(starts, sizes), np.repeat(starts + sizes, sizes)
 
 
-def _under(code: np.ndarray, weight: np.ndarray, low: np.ndarray, high: np.ndarray, limit: np.ndarray) -> np.ndarray:
-    """The weight of the rows from `low` to `high` whose code is below a limit, for many of these at once.
+def _under(code: np.ndarray, weight: np.ndarray, before: np.ndarray) -> np.ndarray:
+    """The weight of the rows before each row's place whose code is below its own, for all rows at once.
 
     Bit by bit from the highest, rows with a 0 are moved before rows with a 1: F. Claude & G. Navarro, "The wavelet
     matrix" (SPIRE 2012).
     """
-    found = np.zeros(len(limit))
-    for bit in reversed(range(int(limit.max(initial=0)).bit_length())):
+    limit, low, high = code, np.zeros(len(code), np.int64), before
+    found = np.zeros(len(code))
+    for bit in reversed(range(int(code.max(initial=0)).bit_length())):
         one = (code >> bit) & 1 == 1
         zeros = np.concatenate([[0], np.cumsum(~one)])
         lighter = np.concatenate([[0.0], np.cumsum(np.where(one, 0.0, weight))])
         up = (limit >> bit) & 1 == 1
         found += np.where(up, lighter[high] - lighter[low], 0.0)
         low, high = (np.where(up, zeros[-1] + end - zeros[end], zeros[end]) for end in (low, high))
-        order = np.argsort(one, kind="stable")
+        order = np.concatenate([np.flatnonzero(~one), np.flatnonzero(one)])
         code, weight = code[order], weight[order]
     return found
 
 
 _CODES: Final = {TRUTH: "_truth_", PREDICTION: "_prediction_"}
-_ROUNDING: Final = 1e-13
+_PAIRS: Final = "_pairs_"

@@ -75,17 +75,48 @@ class Spearman(Pearson):
         return {**found, _ORDER: by_prediction, **dict(zip((_TRUTH, _PREDICTION), starts, strict=True))}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        total = weight.sum(axis=1)
-        truth = _ranks(weight, rows[_TRUTH]) - total[:, None] / 2
-        order = rows[_ORDER]
-        prediction = np.empty_like(truth)
-        prediction[:, order] = _ranks(weight[:, order], rows[_PREDICTION]) - total[:, None] / 2
-        product, left, right = (
-            np.einsum("rn,rn,rn->r", weight, one, other) / total**3
-            for one, other in ((truth, prediction), (truth, truth), (prediction, prediction))
-        )
+        product, left, right = self._moments(weight, *self._ranks(rows, weight))
         flat = np.minimum(left, right) < _FLAT
         return np.where(flat, np.nan, np.clip(product / np.sqrt(left) / np.sqrt(right), -1, 1))
+
+    def influence(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        """A row has a rank, and moves those of the rows above it.
+
+        Source: C. Croux & C. Dehon, "Influence functions of the Spearman and Kendall correlation measures" (Statistical
+        Methods & Applications 19, 2010).
+        """
+        truth, prediction = (each / weight.sum() for each in self._ranks(rows, weight[None]))
+        product, left, right = self._moments(weight[None], truth, prediction) * weight.sum() ** 2
+        total = weight.sum()
+        ranks = {_TRUTH: truth[0], _PREDICTION: prediction[0]}
+        orders = {_TRUTH: np.arange(len(weight)), _PREDICTION: rows[_ORDER]}
+
+        def moved(by: str, other: str) -> np.ndarray:
+            """The weighted sum of one side's ranks over the rows that are above a row on a side."""
+            found = np.empty(len(weight))
+            found[orders[by]] = _after((weight * ranks[other])[orders[by]], rows[by])
+            return np.asarray(found / total)
+
+        of_product = truth[0] * prediction[0] + moved(_TRUTH, _PREDICTION) + moved(_PREDICTION, _TRUTH)
+        of_left, of_right = (np.square(ranks[name]) + 2 * moved(name, name) for name in (_TRUTH, _PREDICTION))
+        value = product / np.sqrt(left * right)
+        return np.asarray(
+            (of_product / np.sqrt(left * right) - value / 2 * (of_left / left + of_right / right)) / total
+        )
+
+    def _ranks(self, rows: Columns, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of truth and prediction, replicates × rows, less their means."""
+        middle = weight.sum(axis=1)[:, None] / 2
+        order = rows[_ORDER]
+        prediction = np.empty(weight.shape)
+        prediction[:, order] = _ranks(weight[:, order], rows[_PREDICTION]) - middle
+        return _ranks(weight, rows[_TRUTH]) - middle, prediction
+
+    def _moments(self, weight: np.ndarray, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        """Means of product and squares of ranks, as shares of the rows: 3 × replicates."""
+        pairs = (truth, prediction), (truth, truth), (prediction, prediction)
+        total = weight.sum(axis=1)
+        return np.stack([np.einsum("rn,rn,rn->r", weight, one, other) / total**3 for one, other in pairs])
 
 
 def _starts(ordered: np.ndarray) -> np.ndarray:
@@ -98,6 +129,13 @@ def _ranks(weight: np.ndarray, starts: np.ndarray) -> np.ndarray:
     tied = np.add.reduceat(weight, starts, axis=1)
     middle = np.cumsum(tied, axis=1) - tied / 2
     return np.repeat(middle, np.diff(starts, append=weight.shape[1]), axis=1)
+
+
+def _after(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The sum of what comes after each row's value and half of that of the value itself."""
+    tied = np.add.reduceat(values, starts)
+    middle = tied.sum() - np.cumsum(tied) + tied / 2
+    return np.repeat(middle, np.diff(starts, append=len(values)))
 
 
 _FLAT: Final = 1e-14  # rounding's variance of ranks that are all one, as shares of the rows

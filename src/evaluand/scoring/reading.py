@@ -221,6 +221,8 @@ def _found(column: pa.Array, names: pa.Array) -> np.ndarray:
 
 def _by_number(numbers: np.ndarray, names: np.ndarray, first: int, last: int) -> np.ndarray:
     """The same by looking it up, where numbers lie close together."""
+    if len(names) == last - first + 1 and numbers.min(initial=first) >= first and numbers.max(initial=last) <= last:
+        return np.asarray(numbers - first, np.int64)
     table = np.full(last - first + 2, -1)
     table[names - first] = np.arange(len(names))
     inside = (numbers >= first) & (numbers <= last)

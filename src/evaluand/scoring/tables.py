@@ -111,8 +111,13 @@ _ROUNDING: Final = 1e-12
 
 def pair_codes(codes: np.ndarray, labels: pa.Array) -> np.ndarray:
     """A code for each example and label of a dictionary, -1 where one is missing."""
-    label = np.asarray(labels.indices.fill_null(-1)).astype(np.int64)
-    return np.where((codes < 0) | (label < 0), -1, codes * max(len(labels.dictionary), 1) + label)
+    found = codes * max(len(labels.dictionary), 1)
+    found += np.asarray(labels.indices.fill_null(0) if labels.indices.null_count else labels.indices)
+    missing = codes < 0
+    if labels.indices.null_count:
+        missing |= np.asarray(labels.indices.is_null())
+    found[missing] = -1
+    return np.asarray(found)
 
 
 def _lists(values: pa.Array, codes: np.ndarray, n: int) -> pa.Array:
