@@ -232,6 +232,25 @@ def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> No
     assert one(b, "mean better than base", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
 
 
+def test_a_gate_says_why_it_passes_or_fails_beside_an_interval_that_seems_to_say_otherwise(store: MemoryStore) -> None:
+    a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
+    b = evaluated(store, "b", {i: 1.9 + i % 3 + 0.5 * (-1) ** (i // 3) for i in range(N)})
+    lower = [Measure("score", Mean(direction="lower"))]
+    free = one(b, "mean not worse than a by 0.06", a, measures=lower)
+    [pair] = compare(a, b, metrics=Mean(direction="lower")).pairs
+    assert free.passed
+    assert pair["high"] > 0.06 > free.facts["values"][0]["bound"]
+    assert free.message.endswith(
+        f"95% interval [{pair['low']:+.4g}, {pair['high']:+.4g}] of a comparison is two-sided, and so wider than the"
+        " bound"
+    )
+    assert free.facts["values"][0]["high"] == pair["high"]
+    held = one(b, "mean not worse than a by 0.5", a, measures=[Measure("score", Mean(range=(0, 10)))])
+    bound, low = (held.facts["values"][0][name] for name in ("bound", "low"))
+    assert bound < -0.5 < low
+    assert held.message.endswith("the bound also heeds one not seen that is apart by 10")
+
+
 def test_agreement_on_numbers_is_no_certainty_that_nothing_is_worse(store: MemoryStore) -> None:
     a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
     b = evaluated(store, "b", {i: 2.0 + i % 3 for i in range(N)} | {99: 0})

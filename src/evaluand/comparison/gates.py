@@ -31,7 +31,7 @@ import numpy as np
 
 from evaluand.aggregation import Measure, dataset_of, held_as, is_repeated, shards
 from evaluand.comparison.comparing import declared_of, find_evaluations, metric_of
-from evaluand.comparison.difference import bound, mean_of
+from evaluand.comparison.difference import Sample
 from evaluand.comparison.pairing import Rows, paired, unpairable
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
@@ -279,9 +279,8 @@ def _differences(gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: s
 
 def _against(gate: Gate, rows: Rows, target: str | None, metric: Metric, level: float) -> _Found:
     asked, known = np.all(rows.asked, axis=0), np.all(rows.known, axis=0)
-    used = rows.of(known)
-    lower, upper = bound(rows, 0, 1, metric, level)
-    apart = mean_of(used, used.value[1] - used.value[0], metric)
+    sample = Sample.of(rows.of(known), 0, 1, metric)
+    apart, (low, high), (lower, upper) = sample.value, sample.interval(level), sample.bounds(level)
     end = lower if metric.direction == "higher" else upper
     counts = {
         "n": int(asked.sum()),
@@ -291,7 +290,8 @@ def _against(gate: Gate, rows: Rows, target: str | None, metric: Metric, level: 
         "n_only_baseline": int(((rows.status[0] >= 0) & (rows.status[1] < 0)).sum()),
         "n_only": int(((rows.status[1] >= 0) & (rows.status[0] < 0)).sum()),
     }
-    facts = {"target": target, "difference": _plain(apart), "bound": _plain(end), "level": level} | counts
+    facts = {"target": target, "difference": _plain(apart), "bound": _plain(end), "level": level}
+    facts |= {"low": _plain(low), "high": _plain(high)} | counts
     told = _told(counts)
     if counts["n"] in (counts["n_baseline_missing"], counts["n_missing"]):
         return _Found(False, f"undefined: one side has no score at all; {told}", facts)
@@ -302,9 +302,25 @@ def _against(gate: Gate, rows: Rows, target: str | None, metric: Metric, level: 
     margin = gate.number if gate.relation == NOT_WORSE else 0.0
     passed = end > -margin if metric.direction == "higher" else end < margin
     which = "low" if metric.direction == "higher" else "high"
-    return _Found(
-        passed, f"difference {_target(target)}{apart:+.4g}, {_bound_name(which, level)}{end:+.4g}; {told}", facts
-    )
+    shown = f"difference {_target(target)}{apart:+.4g}, {_bound_name(which, level)}{end:+.4g}; {told}"
+    near = low if which == "low" else -high
+    if passed and -margin >= near:
+        shown += f"; the {_interval(low, high, level)} of a comparison is two-sided, and so wider than the bound"
+    elif (end if which == "low" else -end) < near:
+        shown += f"; beyond the {_interval(low, high, level)} of a comparison, {_what_a_bound_heeds(sample)}"
+    return _Found(passed, shown, facts)
+
+
+def _interval(low: float, high: float, level: float) -> str:
+    return f"{100 * level:g}% interval [{low:+.4g}, {high:+.4g}]"
+
+
+def _what_a_bound_heeds(sample: Sample) -> str:
+    """Why a bound, so as to err at most as rarely as it says, may lie farther out than a two-sided interval."""
+    if sample.independent and sample.binary:
+        return "which of few rows that differ is a little too narrow"
+    unit = "row" if sample.clusters == len(sample.apart) else "cluster"
+    return f"which goes by the {unit}s seen: the bound also heeds one not seen that is apart by {sample.span:.4g}"
 
 
 def _baseline(
