@@ -363,7 +363,8 @@ def _given(
             yield metric
         elif isinstance(metric, str):
             for scorer in scorers:
-                own = [Measure(scorer, m.metric) for m in declared if (m.scorer, m.metric.kind) == (scorer, metric)]
+                alike = (m for m in declared if m.scorer == scorer and metric in (m.metric.kind, *m.called))
+                own = [Measure(scorer, m.metric) for m in alike]
                 yield from own or [Measure(scorer, metric_of(metric))]
         else:
             yield from (Measure(scorer, metric) for scorer in scorers)
