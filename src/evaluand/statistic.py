@@ -261,9 +261,13 @@ class Statistic(Metric):
         blocks, without = self.without_each(rows, rows[BLOCK] if n <= MANY_ROWS else rows[BLOCK] % FEW_BLOCKS)
         if len(blocks) < 2 or not np.isfinite(without).all():
             return math.nan, math.nan
-        return self._about(value, without, effective)
+        return self._about(value, without, effective, self.least_variance(rows, value))
 
-    def _about(self, value: float, without: np.ndarray, effective: float) -> tuple[float, float]:
+    def least_variance(self, rows: Columns, value: float) -> float:
+        """What a value's variance cannot lie below, whatever few blocks say that are alike by chance."""
+        return 0.0
+
+    def _about(self, value: float, without: np.ndarray, effective: float, least: float = 0.0) -> tuple[float, float]:
         """The interval about a value, from the values without each block."""
         assert self.confidence is not None
         n = len(without)
@@ -274,6 +278,8 @@ class Statistic(Metric):
         width = self.range[1] - self.range[0]
         if variance <= (_ROUNDING * (width if math.isfinite(width) else abs(value))) ** 2 * n:
             variance = 0.0
+        elif variance < least:
+            variance = least
         if variance == 0 and not math.isfinite(width):
             return math.nan, math.nan
         spread = Spread(*(np.array([x]) for x in (variance, n, effective)))

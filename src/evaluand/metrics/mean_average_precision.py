@@ -196,6 +196,12 @@ class MeanAveragePrecision(Statistic):
             value = np.where((weight * (rows["sort"] == sort)).any(axis=1), end, value)
         return np.asarray(value)
 
+    def least_variance(self, rows: Columns, value: float) -> float:
+        """That of a share of as many boxes as are true: the boxes of an image tell no more than ones on their own."""
+        weight = rows[WEIGHT][rows["sort"] == _TRUTH]
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return float(value * (1 - value) * np.square(weight).sum() / weight.sum() ** 2)
+
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return "no image has a true box" + ("" if self.label is None else f" with the label {self.label!r}")
 
