@@ -32,6 +32,7 @@ from evaluand.metrics.quantile import Quantile
 from evaluand.report.comparison import comparison_table
 from evaluand.scorer import Score, Scorer
 from evaluand.store import Store
+from evaluand.verdict import measured
 from evaluand.verification import verify
 
 HOSTILE = "[red]x[/red]\x1b[2J\u202e"
@@ -653,6 +654,11 @@ def test_a_declared_metric_that_cannot_be_compared_is_told_and_what_only_fairnes
     assert str(made).endswith(f"quantile · {scorer}: not compared, no mean of one number per row")
     assert compare(*sides, metrics="accuracy", declared=own).left_out == []
     assert [pair["metric"] for pair in compare(*sides, metrics="mean", declared=own).pairs] == ["mean"]
+
+
+def test_thousands_are_written_as_such() -> None:
+    pair = {"share": False}
+    assert [measured(value, pair) for value in (-1153.4, -467.2, 0.0123)] == ["-1,153", "-467", "0.0123"]
 
 
 def test_values_of_one_metric_have_the_same_decimals() -> None:

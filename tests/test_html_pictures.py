@@ -89,6 +89,13 @@ def test_a_matrix_stands_in_a_table_with_shares_of_the_truth() -> None:
     ]
 
 
+def test_the_summary_leads_to_the_matrix_and_shows_no_number_of_rows_for_its_value() -> None:
+    measures = [Measure("same", ConfusionMatrix())]
+    text = section(page(*made(records_of(["a", "b"]), {"mine": ["a", "a"]}, measures)), "summary")
+    assert '<td><a href="#confusion">matrix</a></td>' in text
+    assert 'class="value"' not in text
+
+
 def test_of_many_classes_the_most_frequent_stand_in_the_matrix_and_the_rest_is_told() -> None:
     truth = [f"class {i:02}" for i in range(30) for _ in range(1 + (i < 20))]
     text = section(page(*made(records_of(truth), {"mine": truth}, [Measure("same", ConfusionMatrix())])), "confusion")
