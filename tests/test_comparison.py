@@ -32,6 +32,7 @@ from evaluand.metrics.quantile import Quantile
 from evaluand.report.comparison import comparison_table
 from evaluand.scorer import Score, Scorer
 from evaluand.store import Store
+from evaluand.verdict import measured
 from evaluand.verification import verify
 
 HOSTILE = "[red]x[/red]\x1b[2J\u202e"
@@ -637,6 +638,28 @@ def test_what_is_compared_in_place_of_metrics_that_cannot_be_is_told() -> None:
     with pytest.warns(Doubt, match="quantile as declared cannot be compared row by row; a plain mean of the values is"):
         made = compare(*sides, declared=[Measure(scorer, Quantile(q=0.5))])
     assert made.pairs[0]["signature"].startswith("mean ")
+
+
+def test_a_declared_metric_that_cannot_be_compared_is_told_and_what_only_fairness_asks_for_is_no_comparison() -> None:
+    store, file = MemoryStore(), io.StringIO()
+    sides = [evaluated(store, name, scores(given)) for name, given in (("a", [1, 0]), ("b", [0, 0]))]
+    [scorer] = sides[0].scorers
+    own = [Measure(scorer, Accuracy()), Measure(scorer, Quantile(q=0.5)), Measure(scorer, Quantile(q=0.9))]
+    made = compare(*sides, declared=[*own, Measure(scorer, Mean(), criterion="demographic_parity")])
+    assert [pair["metric"] for pair in made.pairs] == ["accuracy"]
+    found = Comparison(store, made.id).left_out
+    assert [(one["metric"], one["reason"]) for one in found] == [("quantile", "no mean of one number per row")] * 2
+    Console(file=file, width=200, markup=False, highlight=False).print(comparison_table(made.to_dict()))
+    told = f"not compared: quantile(q=0.5) · {scorer}, quantile(q=0.9) · {scorer} (no mean of one number per row)"
+    assert told in file.getvalue()
+    assert str(made).endswith(f"quantile · {scorer}: not compared, no mean of one number per row")
+    assert compare(*sides, metrics="accuracy", declared=own).left_out == []
+    assert [pair["metric"] for pair in compare(*sides, metrics="mean", declared=own).pairs] == ["mean"]
+
+
+def test_thousands_are_written_as_such() -> None:
+    pair = {"share": False}
+    assert [measured(value, pair) for value in (-1153.4, -467.2, 0.0123)] == ["-1,153", "-467", "0.0123"]
 
 
 def test_values_of_one_metric_have_the_same_decimals() -> None:

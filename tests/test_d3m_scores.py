@@ -674,6 +674,11 @@ def test_the_command_writes_the_files_that_are_asked_for(files: Files, tmp_path:
     assert row["predictions_digest"] != row["truth_digest"]
     assert "accuracy" in (tmp_path / "r.html").read_text()
     assert "0.750" in commands.done("show", "mine")
+    files.score(TRUTH, RIGHT, "f1Macro")
+    commands.done(*given, "--name", "other")
+    gate = ("--gate", "f1Macro >= 0.9")
+    told = commands.call("compare", "other", "other", *gate).output
+    assert "FAILED  f1Macro >= 0.9" in told
     assert "is there already" in commands.refused(*given, "--out", tmp_path / "s.csv", code=2)
     commands.done(*given, "--out", tmp_path / "s.csv", "--force")
     assert (tmp_path / "mine.csv").exists() is False

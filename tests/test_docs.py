@@ -31,6 +31,12 @@ def test_the_code_of_the_readme_prints_what_it_says() -> None:
         assert f"prints `{done.stdout.strip()}`" in (ROOT / "README.md").read_text()
 
 
+def test_the_how_to_on_comparisons_names_every_metric_that_can_be_compared() -> None:
+    told = (ROOT / "docs/howto/compare.md").read_text().partition("These are: ")[2].partition(". ")[0]
+    averaging = [name for name in registry.names("metrics") if registry.find("metrics", name).averages]
+    assert re.findall(r"`(\w+)`", told) == averaging
+
+
 @pytest.mark.parametrize("document", ["docs/howto/compare.md", "docs/howto/gate.md"])
 def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None:
     for code in blocks(document, "python"):

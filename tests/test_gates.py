@@ -232,6 +232,25 @@ def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> No
     assert one(b, "mean better than base", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
 
 
+def test_a_gate_says_why_it_passes_or_fails_beside_an_interval_that_seems_to_say_otherwise(store: MemoryStore) -> None:
+    a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
+    b = evaluated(store, "b", {i: 1.9 + i % 3 + 0.5 * (-1) ** (i // 3) for i in range(N)})
+    lower = [Measure("score", Mean(direction="lower"))]
+    free = one(b, "mean not worse than a by 0.06", a, measures=lower)
+    [pair] = compare(a, b, metrics=Mean(direction="lower")).pairs
+    assert free.passed
+    assert pair["high"] > 0.06 > free.facts["values"][0]["bound"]
+    assert free.message.endswith(
+        f"95% interval [{pair['low']:+.4g}, {pair['high']:+.4g}] of a comparison is two-sided, and so wider than the"
+        " bound"
+    )
+    assert free.facts["values"][0]["high"] == pair["high"]
+    held = one(b, "mean not worse than a by 0.5", a, measures=[Measure("score", Mean(range=(0, 10)))])
+    bound, low = (held.facts["values"][0][name] for name in ("bound", "low"))
+    assert bound < -0.5 < low
+    assert held.message.endswith("the bound also heeds one not seen that is apart by 10")
+
+
 def test_agreement_on_numbers_is_no_certainty_that_nothing_is_worse(store: MemoryStore) -> None:
     a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
     b = evaluated(store, "b", {i: 2.0 + i % 3 for i in range(N)} | {99: 0})
@@ -496,6 +515,70 @@ def test_a_measure_that_not_all_evaluations_can_take_is_none_to_compare_them_by(
     plain = evaluated(store, "plain", {i: 2.0 + i % 3 for i in range(N)})
     with pytest.warns(Doubt, match="mean as declared cannot be compared row by row; a plain mean"):
         assert compare(weighted, plain).pairs[0]["direction"] is None
+
+
+# Disparities and names of problems
+
+MARGIN = "equalized difference by topic"
+
+
+def differing(base: Evaluation) -> list[Measure]:
+    """One criterion of two metrics: of algebra all is right, of geometry half; and the declared accuracy."""
+    two = [Accuracy(), Mean(range=(0, 2), direction="higher")]
+    return [Measure("score", Accuracy())] + [Measure("score", m, "topic", "difference", "equalized") for m in two]
+
+
+@pytest.mark.parametrize(
+    ("gate", "passed", "told"),
+    [
+        (f"{MARGIN} <= 0.5", True, "0.5; from topic=geometry to topic=algebra; 40 rows: 40 scored; few rows: topic="),
+        ("equalized: difference by topic <= 0.49", False, "0.5; from topic=geometry"),
+        (f"{MARGIN} <= 0.5 at 95%", False, "upper 95% bound about 0."),
+        ("accuracy ratio by topic >= 0.5", True, "0.5; "),
+        ("accuracy min by topic >= 0.5", True, "0.5; "),
+    ],
+)
+def test_a_gate_may_be_on_how_far_groups_lie_apart(base: Evaluation, gate: str, passed: bool, told: str) -> None:
+    found = one(base, gate, measures=differing(base))
+    assert (found.passed, found.message.startswith(told)) == (passed, True)
+    assert found.facts["values"][0]["lowest"] == {"topic": "geometry"}
+
+
+def test_the_bound_of_a_disparity_is_an_end_of_its_interval_at_twice_the_rarity(base: Evaluation) -> None:
+    measure = Measure("score", Accuracy(confidence=0.9), "topic", "difference")
+    [row] = Aggregator(base.store).aggregate([base], [measure]).disparities().to_pylist()
+    found = one(base, "accuracy difference by topic <= 0.9 at 95%")
+    assert found.facts["values"][0]["high"] == row["high"]
+
+
+@pytest.mark.parametrize(
+    ("gate", "message"),
+    [
+        (
+            "equalized <= 0.5",
+            "is no value but a criterion; say which of its disparities is meant: equalized difference by",
+        ),
+        ("equalised difference by topic <= 0.5", r"no metric is called 'equalised' \(did you mean 'equalized'\?\)"),
+        ("equalized difference by topc <= 0.5", r"'topc' is no attribute \(did you mean 'topic'\?\)"),
+        ("accuracy ratio by topic >= 80", "the ratio of accuracy lies between 0 and 1, never at 80; did you mean 0.8"),
+        ("accuracy[topic=algebra] ratio by topic >= 1", r"one between all groups; leave out what stands in \[\]"),
+        ("accuracy ratio by topic better than base", "stands 'better', but >=, <=, >, < is expected"),
+        ("accuracy ratio", "it ends, but `by` is expected"),
+    ],
+)
+def test_a_disparity_that_cannot_be_is_told(base: Evaluation, gate: str, message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        one(base, gate, measures=differing(base))
+
+
+def test_a_gate_finds_a_metric_by_what_the_problem_calls_it(base: Evaluation) -> None:
+    Aggregator(base.store).aggregate([base], [Measure("score", Quantile(q=0.1), called=["lowTenth"])])
+    assert one(base, "lowTenth <= 0").passed
+    assert one(base, "quantile <= 0").passed
+    with pytest.raises(SpecError, match=r"no metric is called 'lowTent' \(did you mean 'lowTenth'\?\)"):
+        one(base, "lowTent <= 0")
+    with pytest.raises(SpecError, match=r"the most similar are .*; what was scored is also called lowTenth"):
+        one(base, "zzz <= 0")
 
 
 # In tests and on the command line

@@ -14,6 +14,7 @@ from evaluand.aggregation import Aggregator, Measure
 from evaluand.dataset import Dataset
 from evaluand.evaluation import Evaluator
 from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.mean import Mean
 from evaluand.report.examples import Examples
 from evaluand.report.facts import Part, metrics_facts, report_facts
 from evaluand.report.html import write_report
@@ -67,7 +68,7 @@ def right(output: str, expected: str) -> Any:
     return Score(float(output.startswith(expected)), explanation=HOSTILE)
 
 
-def report(folder: Path, rows: int, tasks: tuple[str, ...] = ("mine",)) -> str:
+def report(folder: Path, rows: int, tasks: tuple[str, ...] = ("mine",), scorer: str = HOSTILE) -> str:
     """The address of a report: of every ten rows 7 fails, one in two is wrong; row 3 is not scored."""
     records = [
         {
@@ -82,9 +83,10 @@ def report(folder: Path, rows: int, tasks: tuple[str, ...] = ("mine",)) -> str:
     parts = []
     for task in tasks:
         run = Runner().run(answer, data)
-        parts.append(Part(task, run, Evaluator().evaluate(run, {HOSTILE: right})))
+        parts.append(Part(task, run, Evaluator().evaluate(run, {scorer: right})))
     evaluations = [part.evaluation for part in parts if part.evaluation]
-    measures = [Measure(HOSTILE, Accuracy(), (HOSTILE,))]
+    bounded = Mean(missing="wrong", range=(-123456789.25, 123456789.25), direction="higher", bootstrap=1000)
+    measures = [Measure(scorer, Accuracy(), (HOSTILE,)), *[Measure(scorer, bounded)] * (scorer != HOSTILE)]
     aggregation = Aggregator(parts[0].run.store).aggregate(evaluations[:1], measures, labels=tasks[:1])
     facts = report_facts(HOSTILE, parts, metrics_facts(aggregation))
     path = folder / "report.html"
@@ -211,6 +213,13 @@ def test_a_narrow_page_does_not_scroll_sideways(page: Any, tmp_path: Path) -> No
     opened(page, report(tmp_path, 20))
     page.locator(".row").first.click()
     assert page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+def test_the_values_fit_a_page_of_1200_however_long_a_signature_is(page: Any, tmp_path: Path) -> None:
+    page.set_viewport_size({"width": 1200, "height": 900})
+    page.goto(report(tmp_path, 10, scorer="of_all_that_was_said_the_last"))
+    table = "document.querySelector('#summary table')"
+    assert page.evaluate(f"{table}.scrollWidth <= {table}.parentElement.clientWidth")
 
 
 def test_clearing_the_filters_ends_a_search(page: Any, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from evaluand.metrics.mean_squared_error import MeanSquaredError, RootMeanSquare
 from evaluand.metrics.roc_auc import RocAuc
 from evaluand.report.boxes import Images, frames
 from evaluand.report.examples import Examples
-from evaluand.report.facts import Part, curves_facts, matrix_of, report_facts, summary_facts
+from evaluand.report.facts import Part, curves_facts, matrix_of, missing_facts, report_facts, summary_facts
 from evaluand.report.html import write_report
 from evaluand.run import Runner
 from evaluand.scorers.detection import Detection
@@ -88,6 +88,22 @@ def test_a_matrix_stands_in_a_table_with_shares_of_the_truth() -> None:
         "a predicted as a: 3 of 4",
         "a predicted as b: 1 of 4",
     ]
+
+
+def test_the_summary_leads_to_the_matrix_and_shows_no_number_of_rows_for_its_value() -> None:
+    measures = [Measure("same", ConfusionMatrix())]
+    text = section(page(*made(records_of(["a", "b"]), {"mine": ["a", "a"]}, measures)), "summary")
+    assert '<td><a href="#confusion">matrix</a></td>' in text
+    assert 'class="value"' not in text
+
+
+def test_reasons_that_differ_in_their_figures_are_one_that_says_so() -> None:
+    def answer(number: int) -> str:
+        raise ValueError(f"fold {number} failed" if number < 2 else "no answer")
+
+    run = Runner().run(answer, Dataset.from_rows([{"input": i} for i in (0, 1, 2, 2)]))
+    told = sorted(reason["reason"] for reason in missing_facts(run, None))
+    assert told == ["ValueError: fold 0 failed; others differ in their figures", "ValueError: no answer"]
 
 
 def test_of_many_classes_the_most_frequent_stand_in_the_matrix_and_the_rest_is_told() -> None:

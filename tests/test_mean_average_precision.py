@@ -274,6 +274,21 @@ def test_an_image_that_failed_may_have_found_all_its_boxes_or_none() -> None:
     assert value_of(AverageRecall(missing="wrong"), images).value == pytest.approx(1 / 3)
 
 
+def square(a: float, b: float, c: float, d: float, confidence: float | None = None) -> dict[str, Any]:
+    return {"box": [a, b, c, d]} | ({} if confidence is None else {"confidence": confidence})
+
+
+@pytest.mark.parametrize("definition", ["coco", "standard"])
+def test_two_images_that_are_alike_by_chance_make_no_narrow_interval(definition: str) -> None:
+    images: list[tuple[Boxes | None, Boxes]] = [
+        ([square(12, 9, 60, 62, 0.9)], [square(10, 10, 60, 60), square(80, 10, 120, 50)]),
+        ([square(50, 50, 70, 70, 0.4), square(0, 0, 38, 30, 0.3)], [square(0, 0, 40, 30)]),
+    ]
+    row = value_of(MeanAveragePrecision(definition=definition), images)
+    assert 0.55 < row.value < 0.56
+    assert (row.low < 0.02, row.high > 0.98) == (True, True)
+
+
 def test_several_thresholds_are_averaged() -> None:
     images = drawn(3)
     each = [value_of(MeanAveragePrecision(iou=iou), images).value for iou in (0.5, 0.7)]

@@ -50,6 +50,7 @@ class Measure:
             `difference_to_overall`, `ratio_to_overall`; see `disparity.py`.
         criterion: what several measures are called together whose disparities count as one, the largest: equalized
             odds is that of the true and the false positive rates.
+        called: what a problem calls the metric, by which gates find it, too.
 
     Raises:
         SpecError: the metric is none, there is no such disparity, or nothing to group by.
@@ -65,6 +66,7 @@ class Measure:
     by: Sequence[str | Sequence[str]] = ()
     disparities: Sequence[Kind] = ()
     criterion: str | None = None
+    called: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.metric, Metric):
@@ -80,6 +82,8 @@ class Measure:
         spec: dict[str, Any] = {"scorer": self.scorer, "metric": self.metric.spec, "by": [list(by) for by in self.by]}
         if self.disparities:
             spec |= {"disparities": list(self.disparities), "criterion": self.criterion}
+        if self.called:
+            spec |= {"called": list(self.called)}
         return spec
 
 
@@ -136,7 +140,8 @@ def _measure(spec: Mapping[str, Any]) -> Iterator[Measure]:
     metric = spec["metric"]
     try:
         found = registry.find("metrics", metric["kind"])(**metric["parameters"])
-        yield Measure(spec["scorer"], found, spec["by"], spec.get("disparities", ()), spec.get("criterion"))
+        further = {name: spec[name] for name in ("disparities", "criterion", "called") if name in spec}
+        yield Measure(spec["scorer"], found, spec["by"], **further)
     except (SpecError, TypeError):  # a class of the user's own, which no store can bring back
         return
 

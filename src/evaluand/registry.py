@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +36,7 @@ def find(group: str, name: str) -> Any:
     """
     known = _known(group)
     if name not in known:
-        raise SpecError(f"no {group[:-1]} is called {name!r}{nearest(name, known)}; known: {', '.join(sorted(known))}")
+        raise SpecError(f"no {group[:-1]} is called {name!r}{alternatives(name, sorted(known))}")
     return known[name].load()
 
 
@@ -63,6 +64,24 @@ def by_default(group: str, name: str, **given: Any) -> Any:
 def names(group: str) -> list[str]:
     """The names registered in a group, sorted."""
     return sorted(_known(group))
+
+
+def alternatives(name: str, known: Sequence[str]) -> str:
+    """What there is in place of an unknown name: the nearest, and all of few or the most similar of many.
+
+    Example:
+        >>> alternatives("acuracy", ["accuracy", "mean"])
+        " (did you mean 'accuracy'?); known: accuracy, mean"
+    """
+    near = nearest(name, known)
+    if len(known) <= _FEW:
+        return f"{near}; known: {', '.join(known)}"
+    similar = difflib.get_close_matches(name, known, n=_SIMILAR, cutoff=0.0)
+    return near or f"; of {len(known)} names the most similar are {', '.join(similar)}"
+
+
+_FEW = 15
+_SIMILAR = 5
 
 
 def nearest(name: str, known: Any) -> str:

@@ -131,6 +131,14 @@ class Statistic(Metric):
         """
         return None
 
+    def least_variance(self, rows: Columns, value: float) -> float:
+        """What a value's variance cannot lie below unless it is 0, whatever few blocks say that are alike by chance.
+
+        Args:
+            rows: what `arranged` gave.
+        """
+        return 0.0
+
     def expected_basis(self, rows: Columns, weight: np.ndarray) -> float:
         """The share of the rows of which a proportion would vary as a value by influence is expected to.
 
@@ -255,7 +263,7 @@ class Statistic(Metric):
                 low[group], high[group] = self._by_influence(found.value, [found], effective[[group]])
                 continue
             effective[group] *= found.basis
-            variance[group], blocks[group] = self._variance(found.value, found.without)
+            variance[group], blocks[group] = self._variance(found.value, found.without, found.least)
         if _has_blocks(state):
             held = np.isfinite(variance)
             spread = Spread(variance[held], blocks[held], effective[held])
@@ -284,7 +292,7 @@ class Statistic(Metric):
                 found = found._replace(changes=self._changes(arranged))
             elif _has_blocks(state):
                 without = self._without(rows if self.counted else arranged, int(state["n"][group]))
-                found = found._replace(without=without)
+                found = found._replace(without=without, least=self.least_variance(arranged, value))
             yield group, found
 
     def _alike(self, rows: Columns) -> Columns:
@@ -375,8 +383,12 @@ class Statistic(Metric):
         many = n > MANY_ROWS and not self.counted
         return self.without_each(rows, rows[BLOCK] % FEW_BLOCKS if many else rows[BLOCK])[1]
 
-    def _variance(self, value: float, without: np.ndarray) -> tuple[float, int]:
-        """The jackknife's variance of a value, NaN where there is none, and from how many blocks."""
+    def _variance(self, value: float, without: np.ndarray, least: float = 0.0) -> tuple[float, int]:
+        """The jackknife's variance of a value, NaN where there is none, and from how many blocks.
+
+        Args:
+            least: see `least_variance`.
+        """
         n = len(without)
         if n < 2 or not np.isfinite(without).all():
             return math.nan, n
@@ -385,6 +397,7 @@ class Statistic(Metric):
         if not math.isfinite(variance):
             return math.nan, n
         variance = self._unless_rounding(variance, value, n)
+        variance = max(variance, least) if variance else variance
         return variance if variance or math.isfinite(self.range[1] - self.range[0]) else math.nan, n
 
     def _within(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
@@ -447,7 +460,8 @@ class Judged(NamedTuple):
         why: why it is undefined; None where it is not.
         basis: the share of the rows that it rests on, up to 1.
         without: the values without each block, where there is to be an interval by them.
-        changes: where there is to be one by influence.
+        least: see `least_variance`.
+        changes: the influences, where there is to be an interval by them.
     """
 
     value: float
@@ -455,6 +469,7 @@ class Judged(NamedTuple):
     why: str | None
     basis: float = 1.0
     without: np.ndarray = np.empty(0)
+    least: float = 0.0
     changes: Changes | None = None
 
 

@@ -53,7 +53,9 @@ def measured(value: float | None, pair: Mapping[str, Any], *, signed: bool = Fal
     if value is None:
         return "–"
     sign = "+" if signed else ""
-    return f"{100 * value:{sign}.1f}" if pair["share"] else f"{value:{sign}.3g}"
+    if pair["share"]:
+        return f"{100 * value:{sign}.1f}"
+    return f"{value:{sign},.0f}" if 1000 <= abs(value) < 1e15 else f"{value:{sign}.3g}"
 
 
 def unit(pair: Mapping[str, Any]) -> str:

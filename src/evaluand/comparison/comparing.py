@@ -71,6 +71,8 @@ class Comparison:
         for place in self.ranking:
             value = "–" if place["value"] is None else f"{place['value']:.4g}"
             yield f"{what(place)}: {labels[place['evaluation']]} {value} {place['letters']}"
+        for one in self.left_out:
+            yield f"{what(one | {'target': None})}: not compared, {one['reason']}"
 
     @property
     def digest(self) -> str:
@@ -106,6 +108,11 @@ class Comparison:
         """For three evaluations and more: by metric the best first, over the rows that all have."""
         return self._rows("ranking")
 
+    @property
+    def left_out(self) -> list[dict[str, Any]]:
+        """The declared metrics that are not compared: `scorer`, `metric`, `signature` and the `reason`."""
+        return list(self.manifest["spec"].get("left_out", ()))
+
     def flips(self) -> list[dict[str, Any]]:
         """The examples won and lost: the first of each pair, or those that gained and lost most.
 
@@ -133,6 +140,7 @@ class Comparison:
             ],
             "pairs": self.pairs,
             "ranking": self.ranking,
+            "left_out": self.left_out,
             "flips": self.flips(),
         }
 
@@ -182,9 +190,9 @@ def compare(
     Args:
         evaluations: two or more; the first is what the others are held against.
         scorers: whose scores; all that the evaluations share if not given.
-        metrics: objects or names; by default those that the scores were summarised by, as far as they average rows.
-            Where none is known, `accuracy` where all scores are 0 or 1, else a `mean` of which nothing says whether
-            higher or lower is better.
+        metrics: objects or names; by default those that the scores were summarised by, as far as they average rows;
+            `left_out` tells the others. Where none is known, `accuracy` where all scores are 0 or 1, else a `mean` of
+            which nothing says whether higher or lower is better.
         missing: what happens to rows without a score, in place of what the metrics say.
         confidence: of intervals, and of the statement that two differ.
         flips: how many examples of each pair to list as won and as lost.
@@ -217,7 +225,8 @@ def compare(
     store = _one_store(evaluations)
     if labels is not None:
         _check_labels(labels, len(evaluations))
-    measures = _compared(evaluations, scorers, metrics, missing, declared)
+    known = declared_of(evaluations) if declared is None else declared
+    measures = _compared(evaluations, scorers, metrics, missing, known)
     spec = {
         "method": METHOD,
         "evaluations": [e.digest for e in evaluations],
@@ -229,6 +238,8 @@ def compare(
     }
     called = labels_of(labels or [e.name for e in evaluations], [e.id for e in evaluations])
     spec |= {"labels": called}
+    if not _listed(metrics) and (left_out := _left_out(evaluations, known, scorers)):
+        spec |= {"left_out": left_out}
     id = ids.artifact_id("comparisons", spec)
     found = store.is_sealed("comparisons", id)
     if not found:
@@ -302,7 +313,7 @@ def _compared(
     scorers: str | Sequence[str] | None,
     metrics: str | Metric | Measure | Sequence[str | Metric | Measure] | None,
     missing: Missing | None,
-    declared: Sequence[Measure] | None = None,
+    declared: Sequence[Measure],
 ) -> list[Measure]:
     """What is compared: each metric on each scorer.
 
@@ -322,8 +333,7 @@ def _compared(
     given = _listed(metrics)
     if not wanted:
         raise SpecError("the evaluations share no scorer; evaluate both runs by the same scorers")
-    known = declared_of(evaluations) if declared is None else declared
-    found = list(_given(given, wanted, known) if given else _usual(evaluations, wanted, known))
+    found = list(_given(given, wanted, declared) if given else _usual(evaluations, wanted, declared))
     if not found:
         raise SpecError(f"no scorer gave numbers: {', '.join(wanted)}; name a metric that reads another column")
     if missing is not None:
@@ -353,7 +363,8 @@ def _given(
             yield metric
         elif isinstance(metric, str):
             for scorer in scorers:
-                own = [Measure(scorer, m.metric) for m in declared if (m.scorer, m.metric.kind) == (scorer, metric)]
+                alike = (m for m in declared if m.scorer == scorer and metric in (m.metric.kind, *m.called))
+                own = [Measure(scorer, m.metric) for m in alike]
                 yield from own or [Measure(scorer, metric_of(metric))]
         else:
             yield from (Measure(scorer, metric) for scorer in scorers)
@@ -373,8 +384,8 @@ def metric_of(kind: str) -> Metric:
 def _usual(evaluations: Sequence[Evaluation], scorers: Iterable[str], declared: Sequence[Measure]) -> Iterator[Measure]:
     """What the scores were summarised by; else accuracy where all are 0 or 1, and the mean of other numbers."""
     for scorer in scorers:
-        own = [Measure(scorer, measure.metric) for measure in declared if measure.scorer == scorer]
-        if suiting := [measure for measure in own if _suits(measure, evaluations)]:
+        own = [Measure(scorer, measure.metric) for measure in _asked_for(declared) if measure.scorer == scorer]
+        if suiting := [measure for measure in own if _why_not(measure, evaluations) is None]:
             yield from suiting
             continue
         values = [b.column(0).drop_null() for e in evaluations for b in e.batches(scorer, ["value"])]
@@ -388,14 +399,38 @@ def _usual(evaluations: Sequence[Evaluation], scorers: Iterable[str], declared: 
             yield Measure(scorer, metric_of(usual))
 
 
-def _suits(measure: Measure, evaluations: Sequence[Evaluation]) -> bool:
-    """Whether all evaluations have what a measure reads, and their rows differences by it."""
+def _asked_for(declared: Iterable[Measure]) -> Iterator[Measure]:
+    """The metrics among some measures, without those that only a criterion of fairness is made of."""
+    return (measure for measure in declared if measure.criterion is None)
+
+
+def _why_not(measure: Measure, evaluations: Sequence[Evaluation]) -> str | None:
+    """Why evaluations cannot be compared by a measure: they lack what it reads, or their rows differences by it."""
+    metric = measure.metric
     try:
         for e in evaluations:
             check_measures([measure], {name: e.columns(name) for name in e.scorers}, dataset_of(e).roles)
     except SpecError:
-        return False
-    return unpairable(measure.metric) is None
+        return "not all evaluations have what is read"
+    if not metric.averages:
+        return "no mean of one number per row"
+    return None if unpairable(metric) is None else "each of several responses is a row"
+
+
+def _left_out(
+    evaluations: Sequence[Evaluation],
+    declared: Sequence[Measure],
+    scorers: str | Sequence[str] | None,
+) -> list[dict[str, str]]:
+    """The declared metrics that cannot be compared, each once, with the reason."""
+    found: dict[tuple[str, str], dict[str, str]] = {}
+    for measure in _asked_for(declared):
+        key = measure.scorer, _definition(measure.metric)
+        reason = _why_not(Measure(measure.scorer, measure.metric), evaluations)
+        if reason is not None and (not scorers or measure.scorer in _listed(scorers)):
+            about = {"scorer": key[0], "metric": measure.metric.kind, "signature": key[1]}
+            found.setdefault(key, {**about, "reason": reason})
+    return [*found.values()]
 
 
 def _check_labels(labels: Any, n: int) -> None:

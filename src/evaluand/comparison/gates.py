@@ -6,6 +6,7 @@
     accuracy not worse than base by 0.02             … above -0.02; `at 99%` after either says another level
     accuracy(answer)[topic=algebra] >= 0.8           of one scorer, in one group
     f_beta(strict, label=PER) >= 0.5                   of several of one kind the one that tables call f_beta(label=PER)
+    equalized_odds difference by sex <= 0.1          how far groups lie apart, by a metric or a criterion of fairness
 
 `at` always means one thing: the gate passes wrongly at most so rarely, in 5 of 100 cases at 95 %. That holds only about
 for a value that is no share of independent rows (its message says `about`), and for a difference of values without a
@@ -25,14 +26,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, NoReturn
+from functools import partial
+from typing import Any, Final, NamedTuple, NoReturn, get_args
 
 import numpy as np
 
-from evaluand.aggregation import Measure, dataset_of, held_as, is_repeated, shards
+from evaluand.aggregation import Measure, dataset_of, held_as, is_repeated, measured, shards
 from evaluand.comparison.comparing import declared_of, find_evaluations, metric_of
-from evaluand.comparison.difference import bound, mean_of
+from evaluand.comparison.difference import Sample
 from evaluand.comparison.pairing import Rows, paired, unpairable
+from evaluand.disparity import Kind
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
@@ -62,7 +65,7 @@ class Gate:
 
     Attributes:
         text: as it was written.
-        metric: the metric's kind.
+        metric: the metric's kind, what the problem scored calls it, or of a disparity a criterion of fairness.
         scorer: whose scores; None is the only one.
         where: attribute → value: only this group.
         parameters: name → value: of several metrics of the kind the one that has these.
@@ -70,6 +73,8 @@ class Gate:
         number: the threshold, or by how much it may be worse.
         baseline: what it is held against.
         level: how sure; None asks for the value itself.
+        disparity: how far groups lie apart, in place of the value; see `disparity.Kind`.
+        by: the attributes these groups are made by.
     """
 
     text: str
@@ -81,6 +86,8 @@ class Gate:
     scorer: str | None = None
     where: tuple[tuple[str, str], ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
+    disparity: str | None = None
+    by: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Gate:
@@ -153,9 +160,9 @@ def check_gates(
             raise SpecError(f"gate {gate.text!r}: holds an evaluation against itself; name another baseline")
         for label in subjects:
             chosen = _scorer(gate, evaluations[label].scorers, scorer)
-            metric = _metric(gate, chosen, found[label], missing)
+            metrics = _metrics(gate, chosen, found[label], missing)
             base = _baseline(gate, evaluations[label], evaluations, others)
-            results.append(_checked(gate, label, evaluations[label], base, chosen, metric, missing))
+            results.append(_checked(gate, label, evaluations[label], base, chosen, metrics, missing))
     return results
 
 
@@ -184,7 +191,7 @@ def check_fit(
     """
     for gate in gates:
         scorer = _scorer(gate, scorers, None)
-        _metric(gate, scorer, measures)
+        _metrics(gate, scorer, measures)
         _check_attributes(gate, attributes)
         if gate.baseline is not None and gate.baseline not in baselines:
             base = _stored(gate, gate.baseline, store, baselines)
@@ -193,7 +200,7 @@ def check_fit(
 
 
 def _check_attributes(gate: Gate, attributes: Sequence[str]) -> None:
-    lacking = [name for name, _ in gate.where if name not in attributes]
+    lacking = [name for name in (*dict(gate.where), *gate.by) if name not in attributes]
     if lacking:
         raise SpecError(f"gate {gate.text!r}: {lacking[0]!r} is no attribute{nearest(lacking[0], attributes)}")
 
@@ -204,11 +211,14 @@ def _checked(
     evaluation: Evaluation,
     base: Evaluation | None,
     scorer: str,
-    metric: Metric,
+    metrics: Sequence[Metric],
     missing: Missing | None,
 ) -> GateResult:
+    metric = metrics[0]
     try:
-        if base is None:
+        if gate.disparity is not None:
+            found = list(_disparities(gate, evaluation, scorer, [_with(one, missing) for one in metrics]))
+        elif base is None:
             found = list(_values(gate, evaluation, scorer, _with(metric, missing)))
         else:
             fill = "wrong" if math.isfinite(metric.ends[0]) else metric.missing
@@ -269,6 +279,36 @@ def _values(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) -> 
             yield _Found(passed, f"{shown}; {_counted(row)}", facts | counts)
 
 
+def _disparities(gate: Gate, evaluation: Evaluation, scorer: str, metrics: Sequence[Metric]) -> Iterator[_Found]:
+    """How far groups lie apart against a threshold, by target."""
+    dataset = dataset_of(evaluation)
+    _check_attributes(gate, dataset.roles.attributes)
+    chosen = metrics if gate.level is None else [_at(gate, metric) for metric in metrics]
+    kind: Kind = gate.disparity  # type: ignore[assignment]
+    measures = [Measure(scorer, metric, (gate.by,), (kind,), gate.metric) for metric in chosen]
+    found = measured(measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation), drawn=False)
+    overall = {row.target: row for _, row in found.values if not row.by}
+    for _, row in found.disparities:
+        end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
+        number = row.value if end is None else getattr(row, end)
+        facts = {name: _plain(getattr(row, name)) for name in ("target", "value", "low", "high", "n_groups")}
+        facts |= {"lowest": row.lowest, "highest": row.highest}
+        told = _counted(overall[row.target])
+        if math.isnan(number):
+            yield _Found(False, f"undefined: {row.reason or 'it is undefined'}; {told}", facts)
+            continue
+        groups = f"from {_group(row.lowest)} to {_group(row.highest)}; " if row.lowest and row.highest else ""
+        about = "about " if end else ""
+        shown = f"{_bound_name(end, gate.level)}{about}{_target(row.target)}{number:.4g}; {groups}{told}"
+        if row.small:
+            shown += f"; few rows: {' | '.join(map(_group, row.small))}"
+        yield _Found(_COMPARED[gate.relation](number, gate.number), shown, facts)
+
+
+def _group(by: Mapping[str, str | None]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in by.items())
+
+
 def _differences(gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric) -> Iterator[_Found]:
     """A difference to the baseline against a margin, by target."""
     rows = paired([base, evaluation], scorer, metric, dict(gate.where))
@@ -279,9 +319,8 @@ def _differences(gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: s
 
 def _against(gate: Gate, rows: Rows, target: str | None, metric: Metric, level: float) -> _Found:
     asked, known = np.all(rows.asked, axis=0), np.all(rows.known, axis=0)
-    used = rows.of(known)
-    lower, upper = bound(rows, 0, 1, metric, level)
-    apart = mean_of(used, used.value[1] - used.value[0], metric)
+    sample = Sample.of(rows.of(known), 0, 1, metric)
+    apart, (low, high), (lower, upper) = sample.value, sample.interval(level), sample.bounds(level)
     end = lower if metric.direction == "higher" else upper
     counts = {
         "n": int(asked.sum()),
@@ -291,7 +330,8 @@ def _against(gate: Gate, rows: Rows, target: str | None, metric: Metric, level: 
         "n_only_baseline": int(((rows.status[0] >= 0) & (rows.status[1] < 0)).sum()),
         "n_only": int(((rows.status[1] >= 0) & (rows.status[0] < 0)).sum()),
     }
-    facts = {"target": target, "difference": _plain(apart), "bound": _plain(end), "level": level} | counts
+    facts = {"target": target, "difference": _plain(apart), "bound": _plain(end), "level": level}
+    facts |= {"low": _plain(low), "high": _plain(high)} | counts
     told = _told(counts)
     if counts["n"] in (counts["n_baseline_missing"], counts["n_missing"]):
         return _Found(False, f"undefined: one side has no score at all; {told}", facts)
@@ -302,9 +342,25 @@ def _against(gate: Gate, rows: Rows, target: str | None, metric: Metric, level: 
     margin = gate.number if gate.relation == NOT_WORSE else 0.0
     passed = end > -margin if metric.direction == "higher" else end < margin
     which = "low" if metric.direction == "higher" else "high"
-    return _Found(
-        passed, f"difference {_target(target)}{apart:+.4g}, {_bound_name(which, level)}{end:+.4g}; {told}", facts
-    )
+    shown = f"difference {_target(target)}{apart:+.4g}, {_bound_name(which, level)}{end:+.4g}; {told}"
+    near = low if which == "low" else -high
+    if passed and -margin >= near:
+        shown += f"; the {_interval(low, high, level)} of a comparison is two-sided, and so wider than the bound"
+    elif (end if which == "low" else -end) < near:
+        shown += f"; beyond the {_interval(low, high, level)} of a comparison, {_what_a_bound_heeds(sample)}"
+    return _Found(passed, shown, facts)
+
+
+def _interval(low: float, high: float, level: float) -> str:
+    return f"{100 * level:g}% interval [{low:+.4g}, {high:+.4g}]"
+
+
+def _what_a_bound_heeds(sample: Sample) -> str:
+    """Why a bound, so as to err at most as rarely as it says, may lie farther out than a two-sided interval."""
+    if sample.independent and sample.binary:
+        return "which of few rows that differ is a little too narrow"
+    unit = "row" if sample.clusters == len(sample.apart) else "cluster"
+    return f"which goes by the {unit}s seen: the bound also heeds one not seen that is apart by {sample.span:.4g}"
 
 
 def _baseline(
@@ -347,24 +403,54 @@ def _scorer(gate: Gate, known: Sequence[str], usual: str | None) -> str:
     return name
 
 
-def _metric(gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None = None) -> Metric:
-    alike = [measure.metric for measure in measures if (measure.scorer, measure.metric.kind) == (scorer, gate.metric)]
-    own = _meant(gate, scorer, {metric.signature: metric for metric in alike})
-    if gate.baseline is not None and all(math.isfinite(metric.ends[0]) for metric in own):
-        missing = missing or "wrong"
-    declared = {_with(metric, missing).signature: metric for metric in own}  # as the gate will take them
-    if len(declared) > 1:
+def _metrics(gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None = None) -> list[Metric]:
+    """The metric that a gate is about; of a criterion of fairness all that it is made of."""
+    own = [measure for measure in measures if measure.scorer == scorer]
+    of_criterion = [measure.metric for measure in own if measure.criterion == gate.metric]
+    found = _of_criterion(gate, scorer, of_criterion) if of_criterion else [_metric(gate, scorer, own, missing)]
+    for metric in found:
+        _check_number(gate, metric)
+        _check_decidable(gate, scorer, metric)
+    return found
+
+
+def _of_criterion(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> list[Metric]:
+    if gate.disparity is None:
         raise SpecError(
-            f"gate {gate.text!r}: {gate.metric} of {scorer!r} is declared more than once; say which is meant:"
-            f" {', '.join(_calls(gate, scorer, [*declared]))}"
+            f"gate {gate.text!r}: {gate.metric} is no value but a criterion; say which of its disparities is meant:"
+            f" {gate.metric} difference by …"
         )
+    of_kind: dict[str, dict[str, Metric]] = {}
+    for metric in metrics:
+        of_kind.setdefault(metric.kind, {})[metric.signature] = metric
+    return [_only(gate, scorer, _meant(gate, scorer, alike)) for alike in of_kind.values()]
+
+
+def _metric(gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None) -> Metric:
+    alike = [measure.metric for measure in measures if gate.metric in (measure.metric.kind, *measure.called)]
+    meant = _meant(gate, scorer, {metric.signature: metric for metric in alike})
+    if gate.baseline is not None and all(math.isfinite(metric.ends[0]) for metric in meant):
+        missing = missing or "wrong"
+    declared = {_with(metric, missing).signature: metric for metric in meant}  # as the gate will take them
+    if declared:
+        return _only(gate, scorer, [*declared.values()])
     try:
-        metric = next(iter(declared.values())) if declared else metric_of(gate.metric)
+        return metric_of(gate.metric)
     except SpecError as error:
-        raise SpecError(f"gate {gate.text!r}: {error}") from None
-    _check_number(gate, *metric.range)
-    _check_decidable(gate, scorer, metric)
-    return metric
+        known = [*dict.fromkeys(name for measure in measures for name in (*measure.called, measure.criterion) if name)]
+        near = nearest(gate.metric, known)
+        hint = f"; what was scored is also called {', '.join(known)}" if known else ""
+        told = f"no metric is called {gate.metric!r}{near}" if near else f"{error}{hint}"
+        raise SpecError(f"gate {gate.text!r}: {told}") from None
+
+
+def _only(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> Metric:
+    if len(metrics) == 1:
+        return metrics[0]
+    raise SpecError(
+        f"gate {gate.text!r}: {gate.metric} of {scorer!r} is declared more than once; say which is meant:"
+        f" {', '.join(_calls(gate, scorer, [metric.signature for metric in metrics]))}"
+    )
 
 
 def _meant(gate: Gate, scorer: str, metrics: Mapping[str, Metric]) -> list[Metric]:
@@ -414,12 +500,16 @@ def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
         )
 
 
-def _check_number(gate: Gate, low: float, high: float) -> None:
+def _check_number(gate: Gate, metric: Metric) -> None:
     """Stops at a threshold that no value can have, and at a margin by which no two values can differ."""
-    if gate.baseline is None:
-        within, told = low <= gate.number <= high, f"{gate.metric} lies between {low:g} and {high:g}, never at"
-    else:
+    low, high = metric.range
+    if gate.baseline is not None:
         within, told = gate.number <= high - low, f"values of {gate.metric} differ by at most {high - low:g}, never by"
+    else:
+        what = gate.metric if gate.disparity is None else f"the {gate.disparity} of {gate.metric}"
+        if gate.disparity is not None and gate.disparity not in ("min", "max"):
+            low, high = (0.0, 1.0) if gate.disparity.startswith("ratio") else (0.0, high - low)
+        within, told = low <= gate.number <= high, f"{what} lies between {low:g} and {high:g}, never at"
     if not within:
         hint = f"; did you mean {gate.number / 100:g}?" if (low, high) == (0, 1) and 1 < gate.number <= 100 else ""
         raise SpecError(f"gate {gate.text!r}: {told} {gate.number:g}{hint}")
@@ -514,8 +604,12 @@ class _Parser:
         scorer, parameters = self._scorer()
         parts: dict[str, Any] = {"text": self.text, "metric": metric, "scorer": scorer, "parameters": parameters}
         parts["where"] = tuple(self._where())
+        if self.tokens[0].kind == "word" and self.tokens[0].text in get_args(Kind):
+            parts |= self._disparity(parts)
         if self.tokens[0].text in _COMPARED and self.tokens[0].kind == "sign":
             parts |= {"relation": self._next().text, "number": self._number("a number")}
+        elif "disparity" in parts:
+            self._expected(", ".join(_COMPARED))
         elif self._takes("better"):
             self._word("than")
             parts |= {"relation": BETTER, "baseline": self._name("the name of a baseline"), "level": LEVEL}
@@ -532,6 +626,17 @@ class _Parser:
         if self.tokens[0].kind != "end":
             self._expected("`at …%` or the end" if "level" not in parts else "the end")
         return Gate(**parts)
+
+    def _disparity(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """`difference by sex, site`, also as tables write it, with a colon after the metric."""
+        if before["where"]:
+            raise SpecError(f"gate {self.text!r}: a disparity is one between all groups; leave out what stands in []")
+        kind = self._next().text
+        self._word("by")
+        by = [self._name("an attribute")]
+        while self._takes(","):
+            by.append(self._name("an attribute"))
+        return {"metric": before["metric"].removesuffix(":"), "disparity": kind, "by": tuple(by)}
 
     def _scorer(self) -> tuple[str | None, tuple[tuple[str, str], ...]]:
         """What stands in parentheses: the scorer, the parameters, or both."""

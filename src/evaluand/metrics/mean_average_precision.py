@@ -8,7 +8,7 @@ import numpy as np
 
 from evaluand.curves import PARTS, POINTS, Curve, Drawn, named, thinned
 from evaluand.detection import Definition, Points, curve, definition_of, mean_over_recall
-from evaluand.metric import WEIGHT, Metric, State
+from evaluand.metric import WEIGHT, Columns, Metric, State
 from evaluand.metrics.of_boxes import DETECTED, Detected, OfBoxes
 
 
@@ -63,6 +63,12 @@ class MeanAveragePrecision(OfBoxes):
     def of_label(self, label: Detected, level: int, weight: np.ndarray, slack: float) -> np.ndarray:
         recall, precision, _ = self._curve(label, level, label.up[level], weight)
         return mean_over_recall(recall, precision, self.rules, slack)
+
+    def least_variance(self, rows: Columns, value: float) -> float:
+        """That of a share of as many boxes as are true: the boxes of an image tell no more than ones on their own."""
+        weight = np.concatenate([rows[WEIGHT][label.truths] for label in rows[DETECTED]])
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            return float(value * (1 - value) * np.square(weight).sum() / weight.sum() ** 2)
 
     @property
     def drawn_by(self) -> Metric:

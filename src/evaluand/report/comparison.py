@@ -36,6 +36,8 @@ def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
         else:
             yield Text(_title(pairs[0]), "bold")
         yield _notes(pairs, facts)
+    if facts["left_out"]:
+        yield _left_out(facts)
     if facts["ranking"]:
         yield _ranking(facts)
     for number, pair in enumerate(facts["pairs"]):
@@ -144,6 +146,16 @@ def _counts(pair: Facts) -> Iterator[str]:
         yield f"{pair['n_skipped']:,} rows were never asked of one of them"
     if clusters := clusters_text([pair]):
         yield f"interval and test go by {clusters}: rows of the same are not independent"
+
+
+def _left_out(facts: Facts) -> RenderableType:
+    """The declared metrics that are not compared, by reason."""
+    labels = labelled([*facts["left_out"], *facts["pairs"]])[: len(facts["left_out"])]
+    of: dict[str, list[str]] = {}
+    for one in labels:
+        of.setdefault(one["reason"], []).append(one["label"])
+    told = [f"not compared: {', '.join(names)} ({reason})" for reason, names in of.items()]
+    return Text(safe("; ".join(told)), "dim")
 
 
 def _ranking(facts: Facts) -> RenderableType:

@@ -470,17 +470,20 @@ def _ungraded_calls(evaluation: Evaluation) -> dict[str, Counter[str]]:
 
 
 def _reasons(found: Iterable[tuple[int, str, str]]) -> list[Facts]:
-    """Reasons with their number and first row; those that differ only in their figures are one."""
+    """Reasons with their number and first row; those that differ only in their figures are one, which says so."""
     first: dict[tuple[str, str], tuple[int, str]] = {}
+    unlike: set[tuple[str, str]] = set()
     counts: Counter[tuple[str, str]] = Counter()
     for index, status, reason in found:
         key = (status, re.sub(r"\d+", "0", reason))
         if key not in first and len(first) >= _KINDS_OF_REASONS:
             key, reason = (status, ""), "other reasons"
-        first.setdefault(key, (index, reason))
+        if first.setdefault(key, (index, reason))[1] != reason:
+            unlike.add(key)
         counts[key] += 1
+    others = "; others differ in their figures"
     return [
-        {"status": key[0], "count": count, "reason": first[key][1], "first": first[key][0]}
+        {"status": key[0], "count": count, "reason": first[key][1] + others * (key in unlike), "first": first[key][0]}
         for key, count in counts.most_common()
     ]
 

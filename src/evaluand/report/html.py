@@ -41,6 +41,7 @@ from evaluand.report.pictures import confusion_section, curves_section, disparit
 from evaluand.report.text import (
     LABEL,
     SHORT_ID,
+    bounds_text,
     clusters_text,
     defaulted_text,
     metric_labels,
@@ -198,6 +199,7 @@ def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], 
     skipped = any(row["n_skipped"] for row in rows)
     bounded = any(row["worst"] != row["best"] for row in rows)
     heads = _heads(["Task"], bounded, skipped)
+    drawn = _matrices(facts)
     bodies = []
     for key, label in labels.items():
         mine = _of(rows, key)
@@ -205,7 +207,8 @@ def _values_table(rows: Sequence[Facts], labels: Mapping[tuple[str, str], str], 
             continue
         form = _form(facts, key)
         lines = "".join(
-            f'<tr><th scope="row">{_name(row["task"])}{_target(row)}</th>{_cells(row, form, bounded, skipped)}</tr>'
+            f'<tr><th scope="row">{_name(row["task"])}{_target(row)}</th>'
+            f"{_cells(row, form, bounded, skipped, drawn=key in drawn)}</tr>"
             for row in mine
         )
         named = f'{escape(label)}<span class="signature">{_text(_signature(facts, key), 2 * _CELL)}</span>'
@@ -235,13 +238,20 @@ def _heads(first: Sequence[str], bounded: bool, skipped: bool, *, sortable: bool
     return "".join(_th(name, "text", sortable) for name in first) + "".join(_th(n, "", sortable) for n in names)
 
 
-def _cells(row: Facts, form: str, bounded: bool, skipped: bool) -> str:
+def _matrices(facts: Facts) -> set[tuple[str, str]]:
+    """The metrics whose value is a number of rows, and which are shown as a table."""
+    return {(curve["scorer"], curve["signature"]) for curve in facts["curves"] if curve["curve"] == "confusion"}
+
+
+def _cells(row: Facts, form: str, bounded: bool, skipped: bool, *, drawn: bool = False) -> str:
     value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
     why = f'<span class="why">{_text(row["reason"], _CELL)}</span>' if row["reason"] else ""
     interval = "" if row["low"] is None else f"{low} – {high}"
-    bounds = "" if row["worst"] == row["best"] else f"{worst} … {best}"
+    bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
     cells = [
-        f'<td class="value"{_data(row["value"])}>{value}{why}</td>',
+        f'<td><a href="#confusion">matrix</a>{why}</td>'
+        if drawn
+        else f'<td class="value"{_data(row["value"])}>{value}{why}</td>',
         f"<td{_data(row['low'])}>{interval}</td>",
         *[f"<td{_data(row['worst'])}>{bounds}</td>"] * bounded,
     ]
@@ -263,9 +273,9 @@ def _count_class(name: str, count: int) -> str:
 def _charts(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     tasks = [entry["task"] for entry in facts["tasks"]]
     figures = []
-    counts = {(curve["scorer"], curve["signature"]) for curve in facts["curves"] if curve["curve"] == "confusion"}
+    counts = _matrices(facts)
     for key, label in labels.items():
-        if key in counts:  # a number of rows, and shown as a table
+        if key in counts:
             continue
         rows = [row for row in _of(facts["metrics"], key) if not row["by"]]
         dots = [(_name(r["task"]) + _target(r), [_dot(r, tasks.index(r["task"]))]) for r in rows]

@@ -28,6 +28,7 @@ from evaluand.report.comparison import comparison_parts
 from evaluand.report.facts import Facts, matrix_of
 from evaluand.report.text import (
     SHORT_ID,
+    bounds_text,
     clusters_text,
     defaulted_text,
     group_name,
@@ -269,7 +270,7 @@ class _Metrics:
             form = self._formats[row["scorer"], row["signature"]]
             value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
             interval = "" if row["low"] is None else f"[{low} – {high}]"
-            bounds = "" if row["worst"] == row["best"] else f"{worst} … {best}"
+            bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
             table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))
             indent = " " * (4 if row["by"] else 2)
             if bounds and not wide:

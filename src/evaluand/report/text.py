@@ -58,6 +58,16 @@ def number_format(values: Iterable[float | None]) -> str:
     return f",.{min(max(3 - digits, 1), 3) if digits >= -1 else 2 - digits}f"
 
 
+def bounds_text(worst: str, best: str) -> str:
+    """The values there could be with every row; an end that no row is known to have, `–`, is told in a word.
+
+    Example:
+        >>> bounds_text("0.75", "1.00"), bounds_text("–", "0.083")
+        ('0.75 … 1.00', 'no limit … 0.083')
+    """
+    return f"{'no limit' if worst == '–' else worst} … {'no limit' if best == '–' else best}"
+
+
 def group_name(by: Mapping[str, str | None]) -> str:
     """The group of a value; one without a value is written so that no value looks like it.
 

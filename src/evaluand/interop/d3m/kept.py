@@ -66,11 +66,22 @@ class Rows:
 
 
 def keep(
-    rows: Rows, metrics: Sequence[tuple[Metric, Reads]], store: Store, name: str, origin: Mapping[str, Any]
+    rows: Rows,
+    metrics: Sequence[tuple[Metric, Reads]],
+    store: Store,
+    name: str,
+    origin: Mapping[str, Any],
+    called: Mapping[str, Sequence[str]],
 ) -> Results:
-    """Keeps rows and what metrics say of them; see `Experiment.run`."""
+    """Keeps rows and what metrics say of them; see `Experiment.run`.
+
+    Args:
+        called: signature → what the problem calls the metric.
+    """
     scorers = {scorer: registry.find("scorers", kind)(**more) for scorer, kind, more in rows.shape.scorers(rows.form)}
-    measures = [Measure(rows.shape.read_by(reads), metric) for metric, reads in metrics]
+    measures = [
+        Measure(rows.shape.read_by(reads), metric, called=called.get(metric.signature, ())) for metric, reads in metrics
+    ]
     given = {TASK: rows.task()}
     experiment = Experiment(name, rows.dataset(None), given, scorers, measures, origin=dict(origin))
     return experiment.run(store)

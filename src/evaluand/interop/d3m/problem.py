@@ -279,7 +279,7 @@ def _specified(node: Node, word: str | None) -> str | None:
     known = registry.names("metrics")
     if name is None or name in known:
         return name
-    told = f"no metric is called {name!r}{registry.nearest(name, known)}; there are {', '.join(known)}"
+    told = f"no metric is called {name!r}{registry.alternatives(name, known)}"
     node.fault("specifyOther", "unregistered_metric", told)
     return None
 

@@ -184,7 +184,11 @@ class Scores:
         parts = [(part.repeat, part.fold, part.truth, part.predictions) for part in self.parts]
         rows = Rows(parts, self.form, [reads for _, reads in self.metrics])
         files = {str(part.file): None for part in self.parts}
-        return keep(rows, self.metrics, store, name, {"problem": self.problem.id, "files": [*files], **self.digests})
+        origin = {"problem": self.problem.id, "files": [*files], **self.digests}
+        called: dict[str, list[str]] = {}
+        for metric, signature in dict.fromkeys((row.metric, row.signature) for row in self.rows):
+            called.setdefault(signature, []).append(metric)
+        return keep(rows, self.metrics, store, name, origin, called)
 
     def write(self, path: str | os.PathLike[str], layout: Layout = "3.1.1", *, force: bool = False) -> None:
         """Writes scores.csv.
