@@ -277,6 +277,25 @@ def test_an_experiment_file_asks_for_criteria(tmp_path: Path, decisions: dict[st
     assert rows[0]["value"] == expected.disparities[0].value
 
 
+def test_the_calibration_of_a_label_is_that_of_its_probability(decisions: dict[str, Any]) -> None:
+    truth, guess, group = decisions.values()
+    of_true = np.random.default_rng(1).uniform(0.001, 0.999, len(truth))
+    by: dict[str, Any] = {"by": {"group": group}, "label": True, "fairness": "calibration_by_group"}
+    bins = np.digitize(of_true, np.linspace(0, 1, 11)[1:-1])
+    parts = [bins == place for place in range(10)]
+    expected = sum(abs(of_true[part].mean() - truth[part].mean()) * part.mean() for part in parts)
+    of_guess = np.where(guess, of_true, 1 - of_true)
+    for given in ({"confidence": of_guess}, {"scores": {True: of_true}}):
+        assert evaluate(truth, guess, **given, **by)["expected_calibration_error"].value == pytest.approx(expected)
+
+
+def test_a_criterion_of_texts_says_beforehand_that_it_needs_a_label() -> None:
+    by: dict[str, Any] = {"by": {"sex": ["f", "m"]}}
+    with pytest.raises(SpecError, match=r"equalized_odds is about the class .*; say which, as in label='no'"):
+        evaluate(["no", "yes"], ["no", "no"], **by, fairness="equalized_odds")
+    assert evaluate(["no", "yes"], ["no", "no"], **by, fairness="equalized_odds", label="yes").disparities
+
+
 def test_an_unknown_criterion_is_refused_with_the_nearest() -> None:
     with pytest.raises(SpecError, match=r"no criterion is called 'equalised_odds' \(did you mean 'equalized_odds'\?\)"):
         evaluate([True], [True], by={"g": ["a"]}, fairness="equalised_odds")  # type: ignore[arg-type]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from evaluand.class_scores import SCORES, OfScores
+from evaluand.class_scores import GIVE_SCORES, SCORES, OfScores
 from evaluand.counts import TRUTH, harmonic
 from evaluand.curves import PARTS, Curve, Drawn, Kind, named
 from evaluand.errors import SpecError
@@ -144,12 +144,14 @@ class OneVsRest(OfScores, Statistic):
             return blocks[used], _weighted(values, (mine.sum(axis=1, keepdims=True) - mine)[:, used])
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        if self.label is None and np.isnan(rows[SCORES]).all():
+            return f"no row has scores of classes; {GIVE_SCORES}"
         for place in _classes(rows):
             label, mine = rows[LABELS][place], rows[TRUTH] == place
             lacking = int(np.isnan(rows[SCORES][:, place]).sum())
             if lacking and np.isnan(self.otherwise):
                 told = f"{lacking} {'row has' if lacking == 1 else 'rows have'} no score for {label!r}"
-                return f"{told}; absent=0 takes it for 0"
+                return f"{told}; {GIVE_SCORES}, or absent=0, which takes it for 0"
             if not weight[mine].sum() > 0:
                 return f"no truth is {label!r}"
             if not weight[~mine].sum() > 0:
