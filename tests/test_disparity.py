@@ -11,6 +11,7 @@ import fairlearn.metrics as fairlearn
 import numpy as np
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from evaluand import evaluate
 from evaluand.aggregation import Aggregator, Measure
@@ -24,6 +25,7 @@ from evaluand.intervals import wilson
 from evaluand.metric import Metric
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
+from evaluand.report.terminal import disparities_table
 from evaluand.run import Runner
 from evaluand.verification import verify
 
@@ -309,3 +311,28 @@ def test_rates_of_few_that_matter_say_so_however_many_rows_there_are() -> None:
     assert result["recall"].low < 0.7
     assert difference.small == ({"group": "a"}, {"group": "b"})
     assert difference.high > 0.3
+
+
+def test_a_printed_disparity_without_an_interval_has_none_and_its_reason_stays_in_its_place() -> None:
+    generator = np.random.default_rng(2)
+    truth, sure = generator.random(80) < 0.5, generator.random(80)
+    sex = generator.choice(["f", "m"], 80)
+    result = evaluate(truth, truth, confidence=sure, by={"sex": sex}, fairness="calibration_by_group")
+    printed = str(result)
+    assert "nan" not in printed
+    table = printed.split("\n\n")[0].splitlines()
+    assert all(line.startswith("  ") for line in table[2:])
+    rows = [row._asdict() | {"task": "t"} for row in result.disparities]
+    small = ({"sex": "f", "site": "C"}, {"sex": "m", "site": "C"})
+    console = Console(width=200, no_color=True)
+    with console.capture() as capture:
+        console.print(disparities_table([{**rows[0], "low": None, "high": None, "small": small}]))
+    assert "rest on few rows: sex=f, site=C; sex=m, site=C" in capture.get()
+
+
+def test_a_rate_that_two_criteria_share_is_printed_once(decisions: dict[str, Any]) -> None:
+    truth, guess, group = decisions.values()
+    both = evaluate(truth, guess, by={"group": group}, fairness=["equal_opportunity", "equalized_odds"])
+    [line] = [line for line in str(both).splitlines() if line.startswith("  recall")]
+    assert "900" in line
+    assert str(both).split("\n\n")[0].count("group=a  ") == 3  # accuracy, recall and false alarms

@@ -198,7 +198,8 @@ class ArrayEvaluation:
             console.print(metrics_table(self._facts()))
             if self.disparities:
                 console.print()
-                console.print(disparities_table([{"task": TASK} | row._asdict() for row in self.disparities]))
+                apart = [{name: _plain(value) for name, value in row._asdict().items()} for row in self.disparities]
+                console.print(disparities_table([{"task": TASK} | row for row in apart]))
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     __repr__ = __str__

@@ -437,8 +437,8 @@ def _flags(rows: Sequence[Facts]) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(clean(one, 2 * LABEL) for one in names[:20])
-    return f"{shown}, and {len(names) - 20:,} more" if len(names) > 20 else shown
+    shown = "; ".join(clean(one, 2 * LABEL) for one in names[:20])
+    return f"{shown}; and {len(names) - 20:,} more" if len(names) > 20 else shown
 
 
 def _words(kind: str) -> str:
