@@ -309,3 +309,23 @@ def test_series_whose_rows_are_not_the_same_are_not_put_side_by_side() -> None:
     with pytest.raises(SpecError, match="truth and predictions have different indexes; align them"):
         evaluate(truth, said)
     assert evaluate(truth, said.sort_index())["accuracy"].value == 1.0
+
+
+def test_the_chosen_label_is_that_of_every_metric_given_by_name_that_looks_at_one_class() -> None:
+    truth, predictions = ["yes", "no", "yes", "no"], ["yes", "yes", "no", "no"]
+    names = ["accuracy", "recall", "roc_auc", "expected_calibration_error"]
+    scores = {"yes": [0.9, 0.6, 0.4, 0.1]}
+    result = evaluate(truth, predictions, metrics=names, label="yes", scores=scores)
+    assert [result[name].value for name in names] == pytest.approx([0.5, 0.5, 0.75, 0.35])
+    assert "scored_by=classes label=yes" in result["expected_calibration_error"].signature
+    with pytest.raises(SpecError, match="label='yes': nothing that is asked for by name looks at one class"):
+        evaluate(truth, predictions, label="yes")
+
+
+def test_what_is_saved_of_scores_is_graded_as_it_was(tmp_path: Path) -> None:
+    result = evaluate(["a", "b"], ["a", "a"], scores={"a": [0.9, 0.6], "b": [0.1, 0.4]}, metrics="roc_auc")
+    saved = result.save(DirectoryStore(tmp_path), "two")
+    table = saved.tasks[0].evaluation.table("prediction")
+    graded = result.columns.graded()
+    for name in ("confidence", "confidence_of"):
+        assert table[name].to_pylist() == graded[name].to_pylist()

@@ -226,6 +226,86 @@ def test_the_confidence_may_be_that_of_the_positive_or_of_the_predicted_class() 
     assert evaluate(truth, prediction, confidence=of_cat, metrics=metric)["roc_auc"].value == pytest.approx(expected)
 
 
+def probable(n: int = 300) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Truths of two classes, what is predicted and the probability of `ill`."""
+    generator = np.random.default_rng(5)
+    of_ill = generator.uniform(0.001, 0.999, n)
+    truth = np.where(generator.random(n) < of_ill, "ill", "well")
+    return truth, np.where(of_ill > 0.4, "ill", "well"), of_ill
+
+
+def graded(truth: np.ndarray, prediction: np.ndarray, confidence: np.ndarray, of: Any) -> pa.Table:
+    n = len(truth)
+    fixed = {"_index_": np.arange(n), "status": ["scored"] * n, "truth": truth, "prediction": prediction}
+    return pa.table({**fixed, "confidence": confidence, "confidence_of": pa.array(of, pa.string())})
+
+
+@pytest.mark.parametrize("scored_by", ["predicted", "positive"])
+def test_a_confidence_that_is_known_to_be_of_one_class_is_read_as_that(scored_by: Any) -> None:
+    truth, prediction, of_ill = probable()
+    shard = graded(truth, prediction, of_ill, ["ill"] * len(truth))
+    area = sk.roc_auc_score(truth == "ill", of_ill)
+    assert one(shard, RocAuc(scored_by=scored_by, label="ill")).value == pytest.approx(area)
+    loss = sk.brier_score_loss(truth == "ill", of_ill)
+    assert one(shard, Brier(scored_by=scored_by, label="ill")).value == pytest.approx(loss)
+    expected, _ = reference_ece(of_ill, truth == "ill", 10)
+    assert one(shard, ExpectedCalibrationError(scored_by=scored_by, label="ill")).value == pytest.approx(expected)
+
+
+def test_the_calibration_of_predictions_takes_a_confidence_of_the_other_class_from_1() -> None:
+    truth, prediction, of_ill = probable()
+    sure = np.where(prediction == "ill", of_ill, 1 - of_ill)
+    expected, _ = reference_ece(sure, truth == prediction, 10)
+    for confidence, of in ((of_ill, ["ill"] * len(truth)), (sure, prediction), (sure, [None] * len(truth))):
+        shard = graded(truth, prediction, confidence, of)
+        assert one(shard, ExpectedCalibrationError()).value == pytest.approx(expected)
+
+
+def test_a_confidence_in_what_is_predicted_is_not_taken_for_that_of_one_class() -> None:
+    truth, prediction, of_ill = probable()
+    shard = graded(truth, prediction, np.where(prediction == "ill", of_ill, 1 - of_ill), prediction)
+    with pytest.raises(SpecError, match="takes the confidence for the score of 'ill', but there are some of 'well'"):
+        one(shard, RocAuc(scored_by="positive", label="ill"))
+
+
+def test_the_calibration_of_three_classes_does_not_take_the_confidence_of_another() -> None:
+    shard = graded(LABELS, LABELS, np.array([0.5, 0.2, 0.1]), ["a"] * 3)
+    with pytest.raises(SpecError, match="does not tell that of several others"):
+        one(shard, ExpectedCalibrationError())
+
+
+@pytest.mark.parametrize("metric", [RocAuc(absent=0), LogLoss(absent=0, clip=1e-15), Brier(absent=0)])
+def test_rows_without_any_scores_are_not_taken_for_rows_of_zeros(metric: Metric) -> None:
+    truth, scores = drawn(50)
+    scores[4:6] = np.nan
+    shard = table(truth, np.nan_to_num(scores)).drop_columns(["scores"])
+    held = [[{"label": label, "score": x} for label, x in zip(LABELS, row, strict=True) if x == x] for row in scores]
+    with pytest.raises(DataError, match="_index_ 4: has no scores of classes, and absent is of single ones"):
+        one(shard.append_column("scores", pa.array(held, SCORES)), metric)
+    with pytest.raises(SpecError, match=r"no row has scores of classes, .*; let outputs hold them as an object"):
+        one(shard.append_column("scores", pa.array([None] * 50, SCORES)), metric)
+
+
+@pytest.mark.parametrize("metric", [RocAuc(), LogLoss(), Brier()])
+def test_what_to_do_about_lacking_scores_is_said_before_anything_is_taken_for_0(metric: Metric) -> None:
+    shard = table(*drawn(50)).drop_columns(["scores"]).append_column("scores", pa.array([None] * 50, SCORES))
+    row = one(shard, metric)
+    assert math.isnan(row.value)
+    assert "let outputs hold them as an object label → number under 'probabilities'" in str(row.reason)
+    with pytest.raises(SpecError, match="reads the scores of classes, and there are none: let outputs hold them"):
+        evaluate(LABELS, LABELS, confidence=[0.5] * 3, metrics=metric)
+
+
+def test_two_classes_have_the_values_of_scikit_learn_for_the_positive_one() -> None:
+    truth, prediction, of_ill = probable()
+    scores = {"ill": of_ill, "well": 1 - of_ill}
+    result = evaluate(truth, prediction, scores=scores, label="ill", metrics=["brier", "average_precision", "roc_auc"])
+    assert result["brier"].value == pytest.approx(sk.brier_score_loss(truth == "ill", of_ill))
+    assert result["average_precision"].value == pytest.approx(sk.average_precision_score(truth == "ill", of_ill))
+    halved = evaluate(truth, prediction, scores=scores, metrics=Brier(halved=True))
+    assert halved["brier"].value == pytest.approx(result["brier"].value)
+
+
 def test_labels_alone_have_the_area_of_their_one_threshold() -> None:
     generator = np.random.default_rng(3)
     truth, prediction = generator.choice(LABELS, (2, 100))
@@ -254,7 +334,9 @@ def test_a_class_without_a_score_is_told_and_may_be_taken_for_zero() -> None:
     truth, scores = drawn(50)
     scores[4, 1] = np.nan
     row = one(table(truth, scores), RocAuc())
-    assert (math.isnan(row.value), row.reason) == (True, "1 row has no score for 'b'; absent=0 takes it for 0")
+    assert math.isnan(row.value)
+    assert str(row.reason).startswith("1 row has no score for 'b'; let outputs hold them as an object label → number")
+    assert str(row.reason).endswith("or absent=0, which takes it for 0")
     expected = sk.roc_auc_score(truth == "b", np.nan_to_num(scores[:, 1]))
     assert one(table(truth, scores), RocAuc(absent=0, label="b")).value == pytest.approx(expected)
 
@@ -285,7 +367,7 @@ def test_a_certain_mistake_has_an_infinite_loss_unless_clipped() -> None:
     shard = table(["a", "b"], np.array([[0.0, 1.0, 0.0], [0.0, 1.0, 0.0]]))
     row = one(shard, LogLoss())
     assert math.isnan(row.value)
-    assert "1 row has no probability, or 0, for the truth" in str(row.reason)
+    assert "1 row has no probability for the truth, or 0, whose loss is infinite; let outputs hold" in str(row.reason)
     assert one(shard, LogLoss(clip=1e-15)).value == pytest.approx(-math.log(1e-15) / 2)
 
 

@@ -13,6 +13,7 @@ import fairlearn.metrics as fairlearn
 import numpy as np
 import pyarrow as pa
 import pytest
+from rich.console import Console
 
 from evaluand import evaluate
 from evaluand import rows as tables
@@ -27,6 +28,7 @@ from evaluand.intervals import wilson
 from evaluand.metric import Metric
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
+from evaluand.report.terminal import disparities_table
 from evaluand.run import Runner
 from evaluand.verification import verify
 
@@ -386,6 +388,25 @@ def test_an_experiment_file_asks_for_criteria(tmp_path: Path, decisions: dict[st
     assert rows[0]["value"] == expected.disparities[0].value
 
 
+def test_the_calibration_of_a_label_is_that_of_its_probability(decisions: dict[str, Any]) -> None:
+    truth, guess, group = decisions.values()
+    of_true = np.random.default_rng(1).uniform(0.001, 0.999, len(truth))
+    by: dict[str, Any] = {"by": {"group": group}, "label": True, "fairness": "calibration_by_group"}
+    bins = np.digitize(of_true, np.linspace(0, 1, 11)[1:-1])
+    parts = [bins == place for place in range(10)]
+    expected = sum(abs(of_true[part].mean() - truth[part].mean()) * part.mean() for part in parts)
+    of_guess = np.where(guess, of_true, 1 - of_true)
+    for given in ({"confidence": of_guess}, {"scores": {True: of_true}}):
+        assert evaluate(truth, guess, **given, **by)["expected_calibration_error"].value == pytest.approx(expected)
+
+
+def test_a_criterion_of_texts_says_beforehand_that_it_needs_a_label() -> None:
+    by: dict[str, Any] = {"by": {"sex": ["f", "m"]}}
+    with pytest.raises(SpecError, match=r"equalized_odds is about the class .*; say which, as in label='no'"):
+        evaluate(["no", "yes"], ["no", "no"], **by, fairness="equalized_odds")
+    assert evaluate(["no", "yes"], ["no", "no"], **by, fairness="equalized_odds", label="yes").disparities
+
+
 def test_an_unknown_criterion_is_refused_with_the_nearest() -> None:
     with pytest.raises(SpecError, match=r"no criterion is called 'equalised_odds' \(did you mean 'equalized_odds'\?\)"):
         evaluate([True], [True], by={"g": ["a"]}, fairness="equalised_odds")  # type: ignore[arg-type]
@@ -399,3 +420,28 @@ def test_rates_of_few_that_matter_say_so_however_many_rows_there_are() -> None:
     assert result["recall"].low < 0.7
     assert difference.small == ({"group": "a"}, {"group": "b"})
     assert difference.high > 0.3
+
+
+def test_a_printed_disparity_without_an_interval_has_none_and_its_reason_stays_in_its_place() -> None:
+    generator = np.random.default_rng(2)
+    truth, sure = generator.random(80) < 0.5, generator.random(80)
+    sex = generator.choice(["f", "m"], 80)
+    result = evaluate(truth, truth, confidence=sure, by={"sex": sex}, fairness="calibration_by_group")
+    printed = str(result)
+    assert "nan" not in printed
+    table = printed.split("\n\n")[0].splitlines()
+    assert all(line.startswith("  ") for line in table[2:])
+    rows = [row._asdict() | {"task": "t"} for row in result.disparities]
+    small = ({"sex": "f", "site": "C"}, {"sex": "m", "site": "C"})
+    console = Console(width=200, no_color=True)
+    with console.capture() as capture:
+        console.print(disparities_table([{**rows[0], "low": None, "high": None, "small": small}]))
+    assert "rest on few rows: sex=f, site=C; sex=m, site=C" in capture.get()
+
+
+def test_a_rate_that_two_criteria_share_is_printed_once(decisions: dict[str, Any]) -> None:
+    truth, guess, group = decisions.values()
+    both = evaluate(truth, guess, by={"group": group}, fairness=["equal_opportunity", "equalized_odds"])
+    [line] = [line for line in str(both).splitlines() if line.startswith("  recall")]
+    assert "900" in line
+    assert str(both).split("\n\n")[0].count("group=a  ") == 3  # accuracy, recall and false alarms

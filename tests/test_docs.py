@@ -184,6 +184,24 @@ def parts_of_the_schema() -> dict[str, set[str]]:
     return keys | {"metrics": {key for metric in metrics for key in metric["properties"]}}
 
 
+@pytest.mark.parametrize("kind", registry.names("metrics"))
+def test_concepts_name_the_interval_of_every_metric(kind: str) -> None:
+    made = registry.find("metrics", kind)
+    needed = {"k": 1, "q": 0.5}
+    metric = made(**{f.name: needed[f.name] for f in fields(made) if f.init and f.name in needed})
+    table = (ROOT / "docs" / "concepts.md").read_text().split("| metric | interval |\n")[1].split("\n\n")[0]
+    rows = dict(line.strip("| ").split(" | ") for line in table.splitlines()[1:])
+    told = next((how for kinds, how in rows.items() if kind in re.findall(r"\w+", kinds)), "the jackknife's variance")
+    words = {
+        "wilson": "Wilson",
+        "student": "Student|roots",
+        "woodruff": "Woodruff",
+        "jackknife": "jackknife",
+        None: "none: ",
+    }
+    assert re.search(words[metric.interval], told)
+
+
 def test_the_guide_names_every_key_of_the_experiment_file_and_no_other() -> None:
     section = (ROOT / "docs" / "guide.md").read_text().split("## The experiment file")[1].split("\n## ")[0]
     told: dict[str, set[str]] = {}

@@ -21,16 +21,23 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
+from evaluand.aggregation import Aggregator, Measure
+from evaluand.arrays import evaluate
 from evaluand.dataset import Dataset
 from evaluand.engine import Policy
 from evaluand.errors import DataError, SpecError, TaskError
 from evaluand.evaluation import Evaluator
+from evaluand.metrics.brier import Brier
+from evaluand.metrics.expected_calibration_error import ExpectedCalibrationError
+from evaluand.metrics.log_loss import LogLoss
+from evaluand.metrics.roc_auc import RocAuc
 from evaluand.run import Run, Runner
 from evaluand.scorers.prediction import Prediction
 from evaluand.split import Split
@@ -175,6 +182,7 @@ def test_the_confidence_is_that_of_the_predicted_class_or_of_the_positive_one() 
     for a, b in zip(plain, positive, strict=True):
         assert a["confidence"] == a["probabilities"][a["prediction"]]
         assert b["confidence"] == a["probabilities"]["more"]
+        assert ("confidence_of" in a, b["confidence_of"]) == (False, "more")
         assert a["prediction"] == b["prediction"]
 
 
@@ -199,6 +207,31 @@ def test_the_scorer_prediction_reads_the_response() -> None:
     assert [row["truth"] for row in scores] == Y.tolist()
     assert [row["confidence"] for row in scores] == [a["probabilities"]["1"] for a in answers(run)]
     assert all((row["confidence"] > 0.5) == row["prediction"] for row in scores)
+    assert {row["confidence_of"] for row in scores} == {1}
+
+
+@pytest.mark.parametrize("positive", [None, 1])
+def test_metrics_of_probabilities_are_the_same_whatever_class_the_confidence_is_of(positive: int | None) -> None:
+    run = Runner().run(EstimatorTask(logistic(), FIVE, positive=positive), cancer())
+    evaluation = Evaluator().evaluate(run, {"p": Prediction(type="integer")})
+    of_one = [a["probabilities"]["1"] for a in answers(run)]
+    metrics = [
+        RocAuc(label=1),
+        RocAuc(scored_by="predicted", label=1),
+        Brier(scored_by="predicted", label=1),
+        LogLoss(clip=1e-15),
+        ExpectedCalibrationError(label=1),
+        ExpectedCalibrationError(),
+    ]
+    table = Aggregator().aggregate([evaluation], [Measure("p", metric) for metric in metrics]).table()
+    area, same, brier, loss, error, own = table["value"].to_pylist()
+    assert (area, same) == pytest.approx([roc_auc_score(Y, of_one)] * 2)
+    assert (brier, loss) == pytest.approx((brier_score_loss(Y, of_one), log_loss(Y, of_one)))
+    given = {"predictions": [a["prediction"] for a in answers(run)], "metrics": "expected_calibration_error"}
+    scores = {0: 1 - np.array(of_one), 1: of_one}
+    for value, label in ((error, 1), (own, None)):
+        told = evaluate(Y, **given, scores=scores, label=label)["expected_calibration_error"]
+        assert value == pytest.approx(told.value)
 
 
 def test_several_targets_get_a_response_each() -> None:

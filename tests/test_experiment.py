@@ -719,10 +719,28 @@ def test_a_rate_without_a_period_is_told_how_it_is_written(tmp_path: Path) -> No
 
 def test_a_key_that_a_criterion_of_fairness_has_not_is_told_with_those_it_has(place: Place) -> None:
     rule = "fairness:\n  - {criterion: demographic_parity, by: topic, labels: x}\nrun:"
-    keys = "criterion, by, scorer, label, disparities, confidence"
+    keys = "criterion, by, scorer, label, scored_by, disparities, confidence"
     assert place.told(("run:", rule)) == [
         f"14: fairness.0.labels: is no key here (did you mean 'label'?); there are {keys}"
     ]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "told"),
+    [
+        ("equal_opportunity", "equal_opportunity is about the class decided for; say which, as in label="),
+        (
+            "demographic_parity, label: A, scored_by: classes",
+            "demographic_parity is about decisions and reads no scores",
+        ),
+    ],
+)
+def test_what_a_criterion_of_fairness_lacks_is_told_before_anything_is_called(
+    place: Place, criterion: str, told: str
+) -> None:
+    rule = f"fairness:\n  - {{criterion: {criterion}, by: topic, scorer: same}}\nrun:"
+    [line] = place.told(("run:", rule), ("{kind: exact_match", "{kind: prediction"))
+    assert line.startswith(f"14: fairness.0: {told}")
 
 
 @pytest.mark.parametrize("label", ["1.5", "[a]"])

@@ -243,3 +243,8 @@ def test_the_first_rows_are_those_of_the_dataset_in_any_shards_and_by_group() ->
 
 def test_weights_leave_the_top_as_it_is() -> None:
     assert evaluate([1, 2], [1, 2], weight=[1, 9], metrics=PrecisionAtTopK(k=1))["precision_at_top_k"].value == 1
+
+
+def test_a_precision_of_tops_says_why_it_has_no_interval() -> None:
+    found = evaluate([1.0, 2.0, 3.0], [1.0, 3.0, 2.0], metrics=PrecisionAtTopK(k=2))["precision_at_top_k"]
+    assert (found.value, found.reason) == (1.0, "no interval: a top hangs on the order of rows")

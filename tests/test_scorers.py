@@ -924,11 +924,10 @@ def test_truth_and_prediction_stand_side_by_side_with_their_type(
 ) -> None:
     kind = Prediction(type=type)
     score = kind.score(prediction, truth, None)
-    columns = {"truth": column, "prediction": column, "confidence": "double", "scores": "scores", "weight": "double"}
-    assert kind.columns == columns
-    assert score == Score(
-        value, columns={"truth": truth, "prediction": prediction, "confidence": None, "scores": None, "weight": None}
-    )
+    sure = {"confidence": "double", "confidence_of": column, "scores": "scores"}
+    assert kind.columns == {"truth": column, "prediction": column, **sure, "weight": "double"}
+    nothing = dict.fromkeys([*sure, "weight"])
+    assert score == Score(value, columns={"truth": truth, "prediction": prediction, **nothing})
 
 
 def test_numbers_are_stored_as_floats() -> None:
@@ -956,6 +955,41 @@ def test_an_object_holds_the_prediction_under_its_key(
     columns = Prediction(**parameters).score(output, "cat").columns
     assert columns is not None
     assert (columns["prediction"], columns["confidence"]) == (prediction, confidence)
+
+
+PROBABLE = {"cat": 0.6, "dog": 0.4}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "beside", "confidence", "of", "scores"),
+    [
+        ({}, {"probabilities": PROBABLE}, 0.6, "cat", PROBABLE),
+        ({}, {"probabilities": PROBABLE, "confidence": 0.6}, 0.6, "cat", PROBABLE),
+        ({}, {"probabilities": PROBABLE, "confidence": 0.4, "confidence_of": "dog"}, 0.4, "dog", PROBABLE),
+        ({}, {"probabilities": PROBABLE, "confidence": 0.3}, 0.3, None, PROBABLE),
+        ({}, {"confidence": PROBABLE}, 0.6, "cat", PROBABLE),
+        ({}, {"confidence": {"dog": 0.4}}, None, None, {"dog": 0.4}),
+        ({}, {"confidence": 0.4, "confidence_of": "dog"}, 0.4, "dog", None),
+        ({}, {"confidence_of": "dog"}, None, None, None),
+        ({}, {"probabilities": [0.6, 0.4]}, None, None, None),
+        ({"probabilities_key": None}, {"probabilities": PROBABLE}, None, None, None),
+        ({"confidence_key": "probabilities"}, {"probabilities": PROBABLE}, 0.6, "cat", PROBABLE),
+    ],
+)
+def test_the_class_that_a_confidence_is_of_stands_beside_it(
+    parameters: dict[str, Any], beside: dict[str, Any], confidence: float | None, of: str | None, scores: Any
+) -> None:
+    columns = Prediction(**parameters).score({"prediction": "cat", **beside}, "dog").columns
+    assert columns is not None
+    assert (columns["confidence"], columns["confidence_of"], columns["scores"]) == (confidence, of, scores)
+
+
+@pytest.mark.parametrize(("type", "value"), [("number", 2.0), ("labels", ["cat"])])
+def test_probabilities_beside_what_is_no_class_are_left_alone(type: str, value: Any) -> None:
+    output = {"prediction": value, "probabilities": {"x": "high"}, "confidence": 0.5, "confidence_of": "x"}
+    columns = Prediction(type=type).score(output, value).columns
+    assert columns is not None
+    assert (columns["confidence"], columns["confidence_of"], columns["scores"]) == (0.5, None, None)
 
 
 def test_the_examples_weight_comes_with_the_arguments() -> None:

@@ -22,7 +22,7 @@ from evaluand.dataset import Dataset
 from evaluand.disparity import DisparityRow, Kind, kinds_of
 from evaluand.errors import DataError, Fault, SpecError, with_article
 from evaluand.experiment import Experiment, Results
-from evaluand.fairness import Criterion, measures_of
+from evaluand.fairness import Criterion, check_decided, measures_of
 from evaluand.given import GivenTask
 from evaluand.groups import MetricRow
 from evaluand.labels import coded, contents
@@ -72,14 +72,15 @@ def evaluate(
         by: what to group by: one array, a mapping name → array, a pandas frame or a list of named series; each name is
             one grouping.
         weight: n weights of 0 or more; every metric that can then weighs by them.
-        confidence: n confidences of the predictions.
-        scores: the scores of all classes, such as their probabilities: a mapping label → n numbers, or a pandas frame
+        confidence: n confidences, each in its prediction; the probabilities of one class are `scores` of it.
+        scores: the scores of the classes, such as their probabilities: a mapping label → n numbers, or a pandas frame
             with a column for each label. The prediction's own is then its confidence.
         cluster: n values; rows with the same one are not independent of each other.
         disparities: how far the groups of each metric lie apart, such as `difference` and `ratio`; see `disparity.py`.
         fairness: criteria such as `equalized_odds`, whose rates are then given too, with their differences and ratios;
             see `fairness.py`.
-        label: the class that is decided for, for criteria of fairness.
+        label: the class that is looked at, by metrics given by name that look at one, such as `f_beta` and `roc_auc`,
+            and by criteria of fairness, whose decisions are for it.
 
     Raises:
         SpecError: types that are never equal, or a metric that does not fit.
@@ -93,11 +94,17 @@ def evaluate(
         [({'size': 'large'}, 0.5), ({'size': 'small'}, 1.0)]
     """
     columns = _Columns.of(truth, predictions, by, weight, confidence, scores, cluster)
-    chosen = tuple(_metric(metric, columns.kind, weighted=weight is not None) for metric in _listed(metrics))
+    of_class = _of_class(label, scores)
+    chosen = [_metric(metric, columns.kind, of_class, weighted=weight is not None) for metric in _listed(metrics)]
     kinds = kinds_of(disparities)
     measures = [Measure(SCORER, metric, tuple(columns.by), kinds) for metric in chosen]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
-        measures += measures_of(criterion, tuple(columns.by), scorer=SCORER, label=label)
+        read = of_class if criterion == "calibration_by_group" else {"label": label}
+        measures += measures_of(criterion, tuple(columns.by), scorer=SCORER, **read)
+    for measure in measures:
+        check_decided(measure, columns.truth)
+    if of_class and all(getattr(measure.metric, "label", None) is None for measure in measures):
+        raise SpecError(f"label={label!r}: nothing that is asked for by name looks at one class; give it to the metric")
     check_measures(measures, {SCORER: columns.scorer.readable}, columns.roles)
     table = columns.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
@@ -191,7 +198,8 @@ class ArrayEvaluation:
             console.print(metrics_table(self._facts()))
             if self.disparities:
                 console.print()
-                console.print(disparities_table([{"task": TASK} | row._asdict() for row in self.disparities]))
+                apart = [{name: _plain(value) for name, value in row._asdict().items()} for row in self.disparities]
+                console.print(disparities_table([{"task": TASK} | row for row in apart]))
         return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
     __repr__ = __str__
@@ -289,6 +297,8 @@ class _Columns:
             table[VALUE] = _equal(self.truth, self.prediction)
         beside = {"confidence": self.confidence, "scores": self.scores, "weight": self.weight, WEIGHT: self.weight}
         table |= {name: column for name, column in beside.items() if column is not None}
+        if self.scores is not None:
+            table["confidence_of"] = pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
         if self.cluster is not None:
             table[CLUSTER] = cluster_keys(self.cluster)
         held = dict(zip(held_as(tuple(self.by)), self.by.values(), strict=True))
@@ -337,8 +347,14 @@ def _listed(metrics: Any) -> Sequence[Any]:
     return found
 
 
-def _metric(given: Any, kind: str, *, weighted: bool) -> Metric:
-    metric = _by_name(given, kind) if isinstance(given, str) else given
+def _of_class(label: Any, scores: Any) -> dict[str, Any]:
+    """How metrics given by name look at the one class, where one was chosen."""
+    chosen = {} if label is None else {"label": label}
+    return chosen | ({"scored_by": "classes"} if chosen and scores is not None else {})
+
+
+def _metric(given: Any, kind: str, of_class: Mapping[str, Any], *, weighted: bool) -> Metric:
+    metric = _looking_at(of_class, _by_name(given, kind)) if isinstance(given, str) else given
     if not isinstance(metric, Metric):
         raise SpecError(f"a metric is a name or such as Accuracy(), and not {metric!r}")
     if kind == "number" and VALUE in metric.columns:
@@ -360,6 +376,11 @@ def _by_name(name: str, kind: str) -> Any:
     except SpecError as error:
         of_numbers = kind in ("integer", "number") and name not in known and not registry.nearest(name, known)
         raise SpecError(f"{error}; for errors of numbers, {_OF_NUMBERS}" if of_numbers else str(error)) from None
+
+
+def _looking_at(of_class: Mapping[str, Any], metric: Any) -> Any:
+    known = {field.name for field in fields(metric)} if metric.label_columns else set()
+    return replace(metric, **{name: value for name, value in of_class.items() if name in known and "label" in known})
 
 
 def _weighted(metric: Any) -> Any:

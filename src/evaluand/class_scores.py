@@ -6,7 +6,7 @@ for each class, one confidence, or labels alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal, Self, get_args
 
@@ -16,7 +16,7 @@ from evaluand.counts import PREDICTION, TRUTH
 from evaluand.errors import SpecError
 from evaluand.metric import LABELS, Columns, Labels, Metric, numbers, refuse
 
-SCORES, CONFIDENCE = "scores", "confidence"
+SCORES, CONFIDENCE, CONFIDENCE_OF = "scores", "confidence", "confidence_of"
 
 ScoredBy = Literal["classes", "positive", "predicted", "labels"]
 Label = str | int | bool
@@ -30,6 +30,8 @@ class OfScores(Metric):
         scored_by: what the scores are: the `scores` of all `classes`; the `confidence`, taken for the score of the
             class `label`, whatever was predicted; the `confidence`, taken for the probability of the `predicted`
             class, of two; or, without any score, 1 for the label that was predicted and 0 for the others (`labels`).
+            Where the table says which class a confidence is of, `positive` refuses those of others, and `predicted`
+            takes each for the probability of its own class.
         label: the one class that is looked at; each of the classes if not given.
         absent: what a class without a score in a row had; None if that is not known. Of `classes` only: else each row
             has a score.
@@ -67,7 +69,16 @@ class OfScores(Metric):
 
     @property
     def label_columns(self) -> tuple[str, ...]:
-        return (TRUTH, PREDICTION)
+        return (TRUTH, PREDICTION, CONFIDENCE_OF)
+
+    def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
+        if SCORES in self.columns and SCORES not in available:
+            raise SpecError(
+                f"{self.kind} reads the scores of classes, and there are none: {GIVE_SCORES}; a confidence that is the "
+                "score of one class, whatever was predicted, is read with scored_by='positive' and label, that class"
+            )
+        found = super().columns_for(available)
+        return (*found, CONFIDENCE_OF) if CONFIDENCE in found and CONFIDENCE_OF in available else found
 
     @property
     def score_columns(self) -> tuple[str, ...]:
@@ -87,11 +98,8 @@ class OfScores(Metric):
             SpecError: three classes where the confidence of one is to tell that of the other.
         """
         if self.label is not None and self.scored_by == "predicted":
-            others = [
-                each
-                for each in dict.fromkeys([*labels.get(TRUTH, ()), *labels.get(PREDICTION, ())])
-                if each != self.label
-            ]
+            found = dict.fromkeys(label for name in self.label_columns for label in labels.get(name, ()))
+            others = [label for label in found if label != self.label]
             if len(others) > 1:
                 raise SpecError(
                     f"{self.kind}: with the classes {self.label!r}, {others[0]!r} and {others[1]!r} the confidence of "
@@ -109,6 +117,8 @@ class OfScores(Metric):
         """
         truth, labels = columns[TRUTH], columns[LABELS]
         refuse_unknown_truth(columns)
+        if self.scored_by == "classes" and self.absent is not None:
+            self._refuse_bare(columns)
         if self.label is None:
             matrix = columns[SCORES] if self.scored_by == "classes" else _one_hot(columns[PREDICTION], len(labels))
             return {TRUTH: truth, SCORES: matrix, LABELS: labels}
@@ -121,9 +131,28 @@ class OfScores(Metric):
         else:
             score = numbers(columns, CONFIDENCE, self.kind)
             if self.scored_by == "predicted":
-                score = np.where(columns[PREDICTION] == code, score, 1 - score)
+                score = np.where(class_of_confidence(columns) == code, score, 1 - score)
+            else:
+                self._refuse_others(columns, code)
         positive = np.fromiter([self.label], np.object_, 1)
         return {TRUTH: np.where(truth == code, 0, -1), SCORES: score[:, None], LABELS: positive}
+
+    def _refuse_bare(self, columns: Columns) -> None:
+        """What a single class without a score had says nothing of rows without any."""
+        bare = np.asarray(np.isnan(columns[SCORES]).all(axis=1))
+        if len(bare) and bare.all():
+            raise SpecError(f"{self.kind}: no row has scores of classes, and absent is of single ones; {GIVE_SCORES}")
+        refuse(columns, bare, lambda row: "has no scores of classes, and absent is of single ones; give it some")
+
+    def _refuse_others(self, columns: Columns, code: int) -> None:
+        of = columns.get(CONFIDENCE_OF, columns[TRUTH][:0])
+        others = of[(of >= 0) & (of != code)]
+        if len(others):
+            raise SpecError(
+                f"{self.kind}: scored_by='positive' takes the confidence for the score of {self.label!r}, but there are"
+                f" some of {columns[LABELS][others[0]]!r}; take scored_by='classes', or of two classes "
+                "scored_by='predicted'"
+            )
 
 
 def refuse_unknown_truth(columns: Columns) -> None:
@@ -133,6 +162,12 @@ def refuse_unknown_truth(columns: Columns) -> None:
         DataError: there is one.
     """
     refuse(columns, columns[TRUTH] < 0, lambda row: "is scored but has no truth; such rows abstain")
+
+
+def class_of_confidence(columns: Columns) -> np.ndarray:
+    """The code of the class that each row's confidence is of: the prediction's, where nothing else is known."""
+    of, prediction = columns.get(CONFIDENCE_OF), columns[PREDICTION]
+    return prediction if of is None else np.where(of >= 0, of, prediction)
 
 
 def probabilities(columns: Columns, scores: np.ndarray, kind: str, *, whole: bool) -> None:
@@ -166,5 +201,10 @@ def _one_hot(code: np.ndarray, n: int) -> np.ndarray:
     found[known, code[known]] = 1.0
     return found
 
+
+GIVE_SCORES: Final = (
+    "let outputs hold them as an object label → number under 'probabilities', or give evaluate(…, scores={label: …})"
+)
+"""What to do where scores of classes are lacking."""
 
 _ROUNDED: Final = 1e-4  # probabilities of many classes as 32-bit floats

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import pyarrow as pa
 
 from evaluand.adapter import Pipeline
 from evaluand.aggregation import Measure, check_measures
@@ -12,6 +14,7 @@ from evaluand.document import Document, Place
 from evaluand.errors import SpecError
 from evaluand.experiment.reading import Sound
 from evaluand.experiment.spec import KindSpec
+from evaluand.fairness import check_decided
 from evaluand.gradable import check_gradable
 from evaluand.metric import Metric
 from evaluand.scorer import Scorer
@@ -53,6 +56,15 @@ def check_fit(
             if dataset is not None and measure.scorer in scorers:
                 with document.at(*place):
                     check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
+                    for labels in _truths(dataset) if measure.criterion else ():
+                        check_decided(measure, labels)
+
+
+def _truths(dataset: Dataset) -> Iterator[pa.Array]:
+    """The columns of what is expected."""
+    expected = dataset.roles.expected
+    for name in () if expected is None else [expected] if isinstance(expected, str) else expected.values():
+        yield pa.chunked_array([batch.column(0) for batch in dataset.columns([name])]).combine_chunks()
 
 
 def check_answers(metric: Metric, tasks: Mapping[str, Any], replications: int | None) -> None:

@@ -131,9 +131,14 @@ def measure(spec: MetricSpec, scorers: Sequence[str]) -> Measure:
 
 def fairness(spec: FairnessSpec, scorers: Sequence[str]) -> list[Measure]:
     scorer = _scorer_read(spec.scorer, scorers)
-    kinds = kinds_of(spec.disparities)
     return measures_of(
-        spec.criterion, spec.by, scorer=scorer, label=spec.label, disparities=kinds, confidence=spec.confidence
+        spec.criterion,
+        spec.by,
+        scorer=scorer,
+        label=spec.label,
+        scored_by=spec.scored_by,
+        disparities=kinds_of(spec.disparities),
+        confidence=spec.confidence,
     )
 
 

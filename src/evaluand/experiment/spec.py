@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapt
 from pydantic_core import PydanticCustomError
 
 from evaluand import registry
+from evaluand.class_scores import ScoredBy
 from evaluand.document import Place
 from evaluand.engine import TRANSIENT, Policy
 from evaluand.fairness import Criterion
@@ -154,6 +155,7 @@ class FairnessSpec(BaseModel):
         None, description="one of the kind prediction; may be left out where there is one scorer"
     )
     label: bool | int | str | None = Field(None, description="the class decided for")
+    scored_by: ScoredBy | None = Field(None, description="calibration_by_group: what its probability is read from")
     disparities: str | list[str] = Field(default=["difference", "ratio"])
     confidence: float = Field(0.95, gt=0, lt=1)
 

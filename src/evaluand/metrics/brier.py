@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from evaluand.class_scores import SCORES, OfScores, probabilities
+from evaluand.class_scores import GIVE_SCORES, SCORES, OfScores, probabilities
 from evaluand.errors import SpecError
 from evaluand.metric import VALUE, Columns, Reduce
 from evaluand.metrics.errors import PartlyDefined
@@ -41,7 +41,7 @@ class Brier(OfScores, PartlyDefined):
     kind = "brier"
     direction = "lower"
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
-    unfit: ClassVar[str] = "no probability for the truth; absent=0 takes it for 0"
+    unfit: ClassVar[str] = f"no probability for the truth; {GIVE_SCORES}, or absent=0, which takes it for 0"
 
     halved: bool = False
 

@@ -7,12 +7,20 @@ from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
-from evaluand.class_scores import CONFIDENCE, SCORES, OfScores, ScoredBy, probabilities
+from evaluand.class_scores import (
+    CONFIDENCE,
+    GIVE_SCORES,
+    SCORES,
+    OfScores,
+    ScoredBy,
+    class_of_confidence,
+    probabilities,
+)
 from evaluand.counts import PREDICTION, TRUTH
 from evaluand.curves import Curve, Drawn, named
 from evaluand.errors import SpecError
 from evaluand.intervals import wilson
-from evaluand.metric import WEIGHT, Columns, Metric, State, Values, numbers, refuse, whole_of
+from evaluand.metric import LABELS, WEIGHT, Columns, Metric, State, Values, numbers, refuse, whole_of
 from evaluand.statistic import Statistic, clusters_of
 
 Binning = Literal["width", "mass"]
@@ -24,9 +32,9 @@ class ExpectedCalibrationError(OfScores, Statistic):
     """The difference between mean confidence and share of right rows, over bins of rows of like confidence.
 
     Without `label`, a row is right where prediction and truth are one, and its confidence that of the prediction;
-    with it, where the truth is that class, and its confidence the probability of the class. The value depends on the
-    bins, and with few rows in a bin even perfect confidences have one well above 0: compare only what has the same
-    bins and about as many rows.
+    with it, where the truth is that class, and its confidence the probability of the class. A confidence that the table
+    says to be of the other of two classes is taken from 1. The value depends on the bins, and with few rows in a bin
+    even perfect confidences have one well above 0: compare only what has the same bins and about as many rows.
     Source: C. Guo et al., "On calibration of modern neural networks" (ICML 2017), section 2.
 
     Args:
@@ -79,10 +87,17 @@ class ExpectedCalibrationError(OfScores, Statistic):
             truth, prediction = columns[TRUTH], columns[PREDICTION]
             refuse(columns, truth < 0, lambda row: "is scored but has no truth; such rows abstain")
             sure, right = numbers(columns, CONFIDENCE, self.kind), truth == prediction
+            others = class_of_confidence(columns) != prediction
+            if others.any() and len(columns[LABELS]) > 2:
+                raise SpecError(
+                    f"{self.kind}: the confidence of one class does not tell that of several others, and some rows "
+                    "have that of another class than the predicted one; give label, that class, and scored_by"
+                )
+            sure = np.where(others, 1 - sure, sure)
         else:
             rows = self.scored(columns)
             sure, right = np.where(np.isnan(rows[SCORES]), self.otherwise, rows[SCORES])[:, 0], rows[TRUTH] == 0
-            refuse(columns, np.isnan(sure), lambda row: f"has no score for {self.label!r}; absent=0 takes it for 0")
+            refuse(columns, np.isnan(sure), lambda row: f"has no score for {self.label!r}; {GIVE_SCORES}")
         probabilities(columns, sure[:, None], self.kind, whole=False)
         return {"sure": sure, "right": right.astype(np.float64)}
 

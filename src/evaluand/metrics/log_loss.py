@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from evaluand.class_scores import SCORES, OfScores, probabilities
+from evaluand.class_scores import GIVE_SCORES, SCORES, OfScores, probabilities
 from evaluand.counts import TRUTH
 from evaluand.errors import SpecError
 from evaluand.metric import LABELS, VALUE, Columns, Reduce
@@ -42,7 +42,9 @@ class LogLoss(OfScores, PartlyDefined):
     range: ClassVar[tuple[float, float]] = (0.0, np.inf)
     row_range: ClassVar[tuple[float, float]] = (0.0, np.inf)
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
-    unfit: ClassVar[str] = "no probability, or 0, for the truth, whose loss is infinite; set clip, or absent"
+    unfit: ClassVar[str] = (
+        f"no probability for the truth, or 0, whose loss is infinite; {GIVE_SCORES}, or clip, the least there is"
+    )
 
     clip: float = 0.0
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from evaluand.class_scores import SCORES, OfScores, refuse_unknown_truth
+from evaluand.class_scores import GIVE_SCORES, SCORES, OfScores, refuse_unknown_truth
 from evaluand.counts import PREDICTION, TRUTH, harmonic
 from evaluand.curves import PARTS, Curve, Drawn, Kind, named
 from evaluand.errors import SpecError
@@ -240,12 +240,14 @@ class OneVsRest(OfScores, Statistic):
         return harmonic(self.rows_like(self._positives(rows, weight) / weight.sum(), values), 1.0)
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        if self.label is None and not self._hard and np.isnan(rows[SCORES]).all():
+            return f"no row has scores of classes; {GIVE_SCORES}"
         for place in _classes(rows).tolist():
             label, mine = rows[LABELS][place], rows[TRUTH] == place
             lacking = 0 if self._hard else int(np.isnan(rows[SCORES][:, place]).sum())
             if lacking and np.isnan(self.otherwise):
                 told = f"{lacking} {'row has' if lacking == 1 else 'rows have'} no score for {label!r}"
-                return f"{told}; absent=0 takes it for 0"
+                return f"{told}; {GIVE_SCORES}, or absent=0, which takes it for 0"
             if not weight[mine].sum() > 0:
                 return f"no truth is {label!r}"
             if not weight[~mine].sum() > 0:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 
 from evaluand.errors import SpecError
-from evaluand.metric import Columns, refuse_empty, whole_of
+from evaluand.metric import Columns, State, Values, refuse_empty, whole_of
 from evaluand.metrics.errors import PREDICTION, TRUTH, paired_numbers
 from evaluand.statistic import Statistic
 
@@ -68,6 +68,11 @@ class PrecisionAtTopK(Statistic):
         truth, prediction = (self._top(rows[name]) for name in self.columns)
         return np.full(len(weight), len(np.intersect1d(truth, prediction)) / self.k)
 
+    def compute(self, state: State) -> Values:
+        found = super().compute(state)
+        told = zip(found.value.tolist(), found.reason, strict=True)
+        return replace(found, reason=[why if value != value else _NO_INTERVAL for value, why in told])
+
     def told(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """How many rows the top has."""
         return {"top": min(self.k, len(weight))}
@@ -76,3 +81,6 @@ class PrecisionAtTopK(Statistic):
         if self.top == "first":
             return values[: self.k]
         return np.argsort(values, kind="stable")[::-1][: self.k]
+
+
+_NO_INTERVAL: Final = "no interval: a top hangs on the order of rows"

@@ -12,6 +12,7 @@ import orjson
 from orjson import Fragment
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -245,7 +246,7 @@ class _Metrics:
     """The table of values; bounds get a column where there is room, else a line."""
 
     def __init__(self, rows: Sequence[Facts], labels: Mapping[tuple[str, str], str]) -> None:
-        self._rows, self._labels = rows, labels
+        self._rows, self._labels = _each_once(rows), labels
         self._formats = {
             key: number_format(row[n] for row in rows for n in _NUMBERS if (row["scorer"], row["signature"]) == key)
             for key in labels
@@ -276,7 +277,8 @@ class _Metrics:
             if bounds and not wide:
                 table.add_row(Text(f"{indent}worst … best", "dim"), "", Text(bounds, "dim"))
             if row["reason"]:
-                table.add_row(Text(f"{indent}{safe(row['reason'], 2 * CELL)}", "dim"))
+                why = Text(safe(row["reason"], 2 * CELL), "dim")
+                table.add_row(Padding(why, (0, 0, 0, len(indent))))
         return table
 
     def _label(self, row: Facts) -> Text:
@@ -285,6 +287,15 @@ class _Metrics:
             label = self._labels[row["scorer"], row["signature"]]
             return Text(f"  {label}" + (f" · {target}" if target else ""))
         return Text("    " + ", ".join([*([target] if target else []), group_name(row["by"])]))
+
+
+def _each_once(rows: Sequence[Facts]) -> list[Facts]:
+    """Values metric by metric, each once: two criteria of fairness may share a rate."""
+    blocks: dict[tuple[Any, ...], dict[tuple[Any, ...], Facts]] = {}
+    for row in rows:
+        block = blocks.setdefault((row["task"], row["scorer"], row["signature"]), {})
+        block.setdefault((row["target"], *row["by"].items()), row)
+    return [row for block in blocks.values() for row in block.values()]
 
 
 def _row_counts(row: Facts, skipped: bool) -> list[Text]:

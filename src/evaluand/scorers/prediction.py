@@ -29,14 +29,17 @@ from evaluand.scorer import (
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction(Scorer):
-    """Columns `truth`, `prediction`, `confidence`, `scores` and `weight`; the value is 1 where both are the same.
+    """Columns `truth`, `prediction`, `confidence`, `confidence_of`, `scores`, `weight`; the value is 1 if they agree.
 
     For numbers the value is left empty, since being the same says nothing there. Abstains where the dataset has no
     truth, and where the prediction is null. Called once for each target, with the output and the truth of that target.
 
     An output that is an object holds the prediction, and perhaps a confidence, under the keys given here. Any other
-    output is the prediction itself. A confidence that is an object label → number are the `scores` of the classes, such
-    as their probabilities; the prediction's own is then the `confidence`.
+    output is the prediction itself. Probabilities, an object label → number, are the `scores` of the classes, and so is
+    a confidence that is such an object; if no number is given as confidence, it is the prediction's own.
+
+    `confidence_of` is the class whose probability the confidence is: what the output says, else the prediction where it
+    is the prediction's own of those scores, else nothing, for then it is not known.
 
     Attributes:
         type: what truth and prediction are: `text`, `integer` (64 bits), `number` (finite), `boolean`, or `json` for
@@ -44,37 +47,45 @@ class Prediction(Scorer):
             texts, compared as sets: their order does not matter, and `[]` is an answer like another.
         prediction_key: None where an object is itself the prediction.
         confidence_key: None where there is no confidence to look for. An object without this key has none.
+        confidence_of_key: where the class stands that the confidence is of, if not always the prediction.
+        probabilities_key: where the scores of all classes stand; only an object there is looked at, and only where
+            labels are text, integers, booleans or `json`.
 
     Raises:
         SpecError: there is no such type.
 
     Example:
         >>> Prediction().score({"prediction": "cat", "confidence": 0.9}, "dog").columns
-        {'truth': 'dog', 'prediction': 'cat', 'confidence': 0.9, 'scores': None, 'weight': None}
-        >>> Prediction().score({"prediction": "cat", "confidence": {"cat": 0.9, "dog": 0.1}}, "dog").columns["scores"]
-        {'cat': 0.9, 'dog': 0.1}
+        {'truth': 'dog', 'prediction': 'cat', 'confidence': 0.9, 'confidence_of': None, 'scores': None, 'weight': None}
+        >>> output = {"prediction": "cat", "probabilities": {"cat": 0.9, "dog": 0.1}}
+        >>> columns = Prediction().score(output, "dog").columns
+        >>> columns["scores"], columns["confidence"], columns["confidence_of"]
+        ({'cat': 0.9, 'dog': 0.1}, 0.9, 'cat')
         >>> Prediction(type="labels").score(["sad", "calm"], ["calm", "sad"]).value
         1.0
     """
 
     kind = "prediction"
-    version = 3
+    version = 4
     cheap = True
     by_target = True
 
     type: str = "text"
     prediction_key: str | None = "prediction"
     confidence_key: str | None = "confidence"
+    confidence_of_key: str | None = "confidence_of"
+    probabilities_key: str | None = "probabilities"
 
     def __post_init__(self) -> None:
         require_choice(self, "type", tuple(_TYPES))
-        require_text(self, "prediction_key", optional=True)
-        require_text(self, "confidence_key", optional=True)
+        for name in ("prediction_key", "confidence_key", "confidence_of_key", "probabilities_key"):
+            require_text(self, name, optional=True)
 
     @property
     def columns(self) -> Mapping[str, str]:
         column = _TYPES[self.type][0]
-        return {"truth": column, "prediction": column, "confidence": "double", "scores": "scores", "weight": "double"}
+        sure = {"confidence": "double", "confidence_of": column, "scores": "scores"}
+        return {"truth": column, "prediction": column, **sure, "weight": "double"}
 
     @property
     def readable(self) -> tuple[str, ...]:
@@ -92,19 +103,14 @@ class Prediction(Scorer):
         """
         if expected is None:
             return NOTHING_EXPECTED
-        predicted, confidence = self._parts(output)
+        predicted, beside = self._parts(output)
         if predicted is None:
             return NO_ANSWER._replace(columns=self.unanswered(expected))
         truth, prediction = self._typed("truth", expected), self._typed("prediction", predicted)
-        scores = None
-        if isinstance(confidence, Mapping):
-            scores = self._scores(confidence)
-            confidence = scores.get(self._label(prediction))
         columns = {
             "truth": truth,
             "prediction": prediction,
-            "confidence": None if confidence is None else _number("confidence", confidence),
-            "scores": scores,
+            **self._sure(prediction, beside),
             "weight": None if weight is None else _weight(weight),
         }
         return Score(self._agreement(truth, prediction), columns=columns)
@@ -118,17 +124,37 @@ class Prediction(Scorer):
             if self.score(output, expected).status != SCORED:
                 raise DataError("no prediction: the task gave null")
 
-    def _parts(self, output: Any) -> tuple[Any, Any]:
+    def _parts(self, output: Any) -> tuple[Any, Mapping[str, Any]]:
+        """The prediction, and the object that holds what else there is to it."""
         if self.prediction_key is None or not isinstance(output, Mapping):
-            return output, None
+            return output, {}
         if self.prediction_key not in output:
             keys = ", ".join(map(repr, output)) or "no keys"
             raise DataError(
                 f"no prediction: the output has {keys} and not {self.prediction_key!r}; set prediction_key to the key "
                 "of the prediction, or to null where the whole output is the prediction"
             )
-        confidence = None if self.confidence_key is None else output.get(self.confidence_key)
-        return output[self.prediction_key], confidence
+        return output[self.prediction_key], output
+
+    def _sure(self, prediction: Any, beside: Mapping[str, Any]) -> dict[str, Any]:
+        """The confidence, the class it is of and the scores of all classes, each as far as there is one."""
+        names = (self.confidence_key, self.confidence_of_key, self.probabilities_key)
+        given, of, probable = (None if name is None else beside.get(name) for name in names)
+        of_classes = self.type not in ("number", "labels")
+        scores: dict[str, float] | None = None
+        if isinstance(given, Mapping):
+            scores, given = self._scores(given), None
+        elif of_classes and isinstance(probable, Mapping):
+            scores = self._scores(probable)
+        own = None if scores is None else scores.get(self._label(prediction))
+        confidence = own if given is None else _number("confidence", given)
+        if confidence is None or not of_classes:
+            of = None
+        elif given is None or (of is None and confidence == own):
+            of = prediction
+        elif of is not None:
+            of = self._typed("class of the confidence", of)
+        return {"confidence": confidence, "confidence_of": of, "scores": scores}
 
     def _scores(self, given: Mapping[str, Any]) -> dict[str, float]:
         """The score of each class, by its label's text."""

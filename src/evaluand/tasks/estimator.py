@@ -65,8 +65,8 @@ class EstimatorTask(Task[Any, Any]):
 
     The response is the prediction. Where the estimator has `predict_proba`, it is an object of `prediction`,
     `probabilities` (class → probability; a class that is no text by its JSON text) and `confidence`: the probability of
-    the predicted class, or of the class `positive` where that is given, which is what AUC, thresholds and calibration
-    of two classes read. With several targets, the response is an object target → such a response.
+    the predicted class, or of the class `positive` where that is given, which then stands beside it as `confidence_of`.
+    With several targets, the response is an object target → such a response.
 
     A parameter `random_state` that is None, of the estimator or within it, is set to a number made from the run's seed,
     the repeat and the fold, so that a run can be repeated. A task object serves one run at a time. A limit on the time
@@ -104,7 +104,7 @@ class EstimatorTask(Task[Any, Any]):
     files: Sequence[str | os.PathLike[str]] = ()
 
     kind = "estimator"
-    behaviour = 1
+    behaviour = 2
 
     def __post_init__(self) -> None:
         self._work: _Work | None = None
@@ -518,11 +518,13 @@ def _of_target(predicted: Array, probabilities: Any, classes: Any, positive: Any
     if positive is not None and positive not in labels:
         raise ValueError(f"it has learnt no class {positive!r}, which is to be the positive one; stratify the split")
     place = {label: i for i, label in enumerate(labels)}
+    of = {} if positive is None else {"confidence_of": labels[place[positive]]}
     texts = [label if isinstance(label, str) else ids.encode(label).decode() for label in labels]
     return [
         {
             "prediction": label,
             "confidence": row[place[label if positive is None else positive]],
+            **of,
             "probabilities": dict(zip(texts, row, strict=True)),
         }
         for label, row in zip(predicted.tolist(), np.asarray(probabilities).tolist(), strict=True)
