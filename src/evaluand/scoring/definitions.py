@@ -16,9 +16,10 @@ from evaluand.metric import OverTargets
 from evaluand.problem import STANDARD_METRICS
 from evaluand.registry import nearest
 
-Reads = Literal["labels", "sets", "numbers", "rows", "scores", "ranking", "boxes"]
+Reads = Literal["labels", "sets", "numbers", "rows", "scores", "sure", "ranking", "boxes"]
 """What is read of each example: one label; one label or several (`sets`); a number; whatever stands in the row, in the
-order of the file (`rows`); a score for each class; answers with their ranks; or boxes."""
+order of the file (`rows`); a score for each class; a label and its confidence (`sure`); answers with their ranks; or
+boxes."""
 
 Positive = Literal["none", "one", "given", "chosen"]
 """Whether a label counts as positive: none does; 1 if none is given (`one`); one has to be given (`given`); or the kind
@@ -205,8 +206,15 @@ def rule_of(metric: str, definition: str | None) -> Rule | tuple[str, str]:
         return rules[metric]
     if metric in STANDARD_METRICS:
         has = [other for other, rules in DEFINITIONS.items() if metric in rules]
-        return "not_applicable", f"the definition {name} has no {metric}; take {' or '.join(has)}"
+        return "not_applicable", f"the definition {name} does not have this metric; take {' or '.join(has)}"
     return _of_kind(metric)
+
+
+def _positive(takes: Mapping[str, inspect.Parameter]) -> Positive:
+    """Of one class are kinds that have a label, unless they take the mean over classes by default."""
+    if "label" not in takes:
+        return "none"
+    return "one" if "average" in takes and takes["average"].default is None else "chosen"
 
 
 def _of_kind(metric: str) -> Rule | tuple[str, str]:
@@ -219,12 +227,14 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
     takes = inspect.signature(kind).parameters
     needed = [name for name, one in takes.items() if one.default is one.empty]
     if set(needed) - {"k"}:
-        return "not_applicable", f"{metric} cannot judge by its name alone; it needs {' and '.join(needed)}"
+        return "not_applicable", f"cannot judge by its name alone; it needs {' and '.join(needed)}"
     made = kind(**dict.fromkeys(needed, 1))
     columns = made.columns
     reads: Reads | None = None
     if "scores" in columns:
         reads = "scores"
+    elif "confidence" in columns:
+        reads = "sure"
     elif {"ranks", "first_rank"}.intersection(columns):
         reads = "ranking"
     elif "detections" in columns:
@@ -234,13 +244,15 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
     elif columns == ("truth", "prediction"):
         reads = "numbers"
     if reads is None:
-        return "not_applicable", f"{metric} reads {' and '.join(columns)}, which is not made of predictions"
+        given = " and ".join(columns)
+        told = f"reads {given}, which predictions do not have" if given else "looks at no prediction"
+        return "not_applicable", f"{told}, so it cannot judge any; take another metric"
     return Rule(
         kind=metric,
         reads=reads,
         parameters={"absent": 0.0} if reads == "scores" and "absent" in takes else {},
         k=0 if "k" in needed else takes["k"].default if "k" in takes else None,
         labels="labels" in takes,
-        positive="chosen" if "label" in takes else "none",
+        positive=_positive(takes) if reads != "boxes" else "none",
         jointly=None if reads == "boxes" else "mean",
     )

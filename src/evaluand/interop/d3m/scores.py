@@ -22,7 +22,7 @@ from evaluand.errors import DataError, Fault, SpecError
 from evaluand.experiment import Results
 from evaluand.interop.d3m.dataset import write_csv
 from evaluand.interop.d3m.folder import ProblemFolder
-from evaluand.interop.d3m.form import OF_NUMBERS, Form
+from evaluand.interop.d3m.form import Form
 from evaluand.interop.d3m.kept import Rows, keep
 from evaluand.interop.d3m.names import METRICS
 from evaluand.interop.d3m.parts import Part, assigned, files_beside, parts_of
@@ -30,7 +30,7 @@ from evaluand.interop.d3m.predictions import CONFIDENCE, RANK, Cells, cell_fault
 from evaluand.interop.d3m.tested import Tested, tested
 from evaluand.metric import Metric
 from evaluand.problem import Criterion, Problem, SubType
-from evaluand.scoring import Judgement, Reads, judge
+from evaluand.scoring import DEFINITIONS, STANDARD, Judgement, Reads, judge
 from evaluand.store import Store
 
 Layout = Literal["3.1.1", "4"]
@@ -346,7 +346,7 @@ def _normalized(row: Score) -> float | None:
     name = METRICS.get(row.metric)
     if math.isnan(row.value) or name is None:
         return None
-    if name in OF_NUMBERS:
+    if DEFINITIONS[STANDARD][name].reads == "numbers":
         best = 1.0 if name == "r_squared" else 0.0
         return 2 / (1 + math.exp(min(abs(best - row.value), 700.0)))
     return 1 - row.value if name == "hamming_loss" else row.value

@@ -15,7 +15,7 @@ from evaluand.errors import SpecError, TaskError
 from evaluand.interop.d3m.dataset import write_csv
 from evaluand.interop.d3m.finding import held
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
-from evaluand.interop.d3m.form import OF_SCORES, Form, form_of
+from evaluand.interop.d3m.form import BY_CLASS, Form, form_of, reads_of
 from evaluand.interop.d3m.predictions import CONFIDENCE
 from evaluand.interop.d3m.scores import Layout, Scores, score
 from evaluand.rows import COMPLETED, SKIPPED
@@ -38,8 +38,8 @@ def solve(
     """Fits an estimator on each part of a problem's split, and writes its predictions and their scores.
 
     Where the split has several repeats or folds, each has a file of its own, such as
-    `predictions_repeat0_fold1.csv`. Where the problem asks for areas under ROC curves alone, there is a row for each
-    class with its probability as confidence.
+    `predictions_repeat0_fold1.csv`. Where the problem asks for areas under ROC curves, or for another metric of
+    probabilities, there is a row for each class with its probability as confidence.
 
     Args:
         problem: the folder, with target values of all rows that are learnt from.
@@ -107,7 +107,7 @@ def _table(folder: ProblemFolder, form: Form, tested: Sequence[int], answers: Se
     given = [answer if len(targets) > 1 else {targets[0]: answer} for answer in answers]
     rows = pa.array(tested, pa.int64())
     index = {name: values.take(rows) for name, values in folder.keys().columns.items()}
-    if {criterion.metric for criterion in folder.problem.criteria} <= OF_SCORES and len(targets) == 1:
+    if reads_of(folder.problem) & BY_CLASS and len(targets) == 1:
         return _by_class(index, targets[0], form, [answer[targets[0]] for answer in given])
     predicted = {name: _array([_prediction(answer[name]) for answer in given], form.targets[name]) for name in targets}
     return pa.table({**index, **predicted})
@@ -116,7 +116,9 @@ def _table(folder: ProblemFolder, form: Form, tested: Sequence[int], answers: Se
 def _by_class(index: Mapping[str, pa.Array], target: str, form: Form, answers: Sequence[Any]) -> pa.Table:
     """A row for each class of each example, with its probability."""
     if not all(isinstance(answer, Mapping) for answer in answers):
-        raise SpecError("the problem asks for areas under ROC curves, and the estimator has no predict_proba")
+        raise SpecError(
+            "the problem has a metric of probabilities, such as rocAuc, and the estimator has no predict_proba"
+        )
     chances = [answer["probabilities"] for answer in answers]
     rows = pa.array([place for place, each in enumerate(chances) for _ in each], pa.int64())
     labels = pa.array([label for each in chances for label in each], pa.string())
