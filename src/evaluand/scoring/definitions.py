@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from evaluand import registry
@@ -26,7 +26,7 @@ Positive = Literal["none", "one", "given", "chosen"]
 knows what to do without one (`chosen`)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Rule:
     """A metric under one definition.
 
@@ -57,6 +57,11 @@ class Rule:
     always_jointly: bool = False
     clusters: bool = False
     without_scores: Rule | None = None
+
+    def __repr__(self) -> str:
+        given = ((each.name, getattr(self, each.name), each) for each in fields(self))
+        told = [f"{name}={value!r}" for name, value, each in given if value not in (each.default, {})]
+        return f"Rule({', '.join(told)})"
 
 
 STANDARD: Final = "standard"
@@ -131,56 +136,65 @@ _LARGEST: Final = _but(_STANDARD["precision_at_top_k"], parameters={"top": "larg
 _LATER: Final = ("mean_reciprocal_rank", "hits_at_k")
 
 
+class _Definitions(dict[str, Mapping[str, Rule]]):
+    """Definition → metric → rule, of which a prompt shows the names alone."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {', '.join(rules)}" for name, rules in self.items())
+
+
 def _without(rules: Mapping[str, Rule], *names: str) -> dict[str, Rule]:
     return {name: rule for name, rule in rules.items() if name not in names}
 
 
-DEFINITIONS: Final[Mapping[str, Mapping[str, Rule]]] = {
-    STANDARD: _STANDARD,
-    "3.1.1": _without(_PUBLISHED, *_LATER),
-    "core-2022": {
-        name: replace(rule, always_jointly=True)
-        for name, rule in _without(
-            {
-                **_LIBRARY,
-                **{
-                    name: _but(_LIBRARY[name], positive="given")
-                    for name in ("precision", "recall", "f1", "jaccard_similarity")
+DEFINITIONS: Final[Mapping[str, Mapping[str, Rule]]] = _Definitions(
+    {
+        STANDARD: _STANDARD,
+        "3.1.1": _without(_PUBLISHED, *_LATER),
+        "core-2022": {
+            name: replace(rule, always_jointly=True)
+            for name, rule in _without(
+                {
+                    **_LIBRARY,
+                    **{
+                        name: _but(_LIBRARY[name], positive="given")
+                        for name in ("precision", "recall", "f1", "jaccard_similarity")
+                    },
+                    "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean"),
+                    "normalized_mutual_information": _but(
+                        _STANDARD["normalized_mutual_information"], parameters={"mean": "geometric"}
+                    ),
+                    "hamming_loss": _but(_STANDARD["hamming_loss"], parameters={"one_hot": True}),
+                    "precision_at_top_k": _but(_LARGEST, k=0),
+                    "object_detection_average_precision": _but(
+                        _STANDARD["object_detection_average_precision"], parameters={"definition": "core-2022"}
+                    ),
                 },
-                "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean"),
-                "normalized_mutual_information": _but(
-                    _STANDARD["normalized_mutual_information"], parameters={"mean": "geometric"}
-                ),
-                "hamming_loss": _but(_STANDARD["hamming_loss"], parameters={"one_hot": True}),
-                "precision_at_top_k": _but(_LARGEST, k=0),
-                "object_detection_average_precision": _but(
-                    _STANDARD["object_detection_average_precision"], parameters={"definition": "core-2022"}
-                ),
-            },
-            "root_mean_squared_error_mean",
-        ).items()
-    },
-    "nist": _without(
-        {
-            **_PUBLISHED,
-            **{name: rule.without_scores for name, rule in _PUBLISHED.items() if rule.without_scores},
-            "precision_at_top_k": _LARGEST,
+                "root_mean_squared_error_mean",
+            ).items()
         },
-        *_LATER,
-        "hamming_loss",
-    ),
-    "sklearn": _without(
-        {**_SEPARATE, "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean")},
-        *_LATER,
-        "precision_at_top_k",
-        "object_detection_average_precision",
-    ),
-    "coco": {
-        "object_detection_average_precision": _but(
-            _STANDARD["object_detection_average_precision"], parameters={"definition": "coco"}
-        )
-    },
-}
+        "nist": _without(
+            {
+                **_PUBLISHED,
+                **{name: rule.without_scores for name, rule in _PUBLISHED.items() if rule.without_scores},
+                "precision_at_top_k": _LARGEST,
+            },
+            *_LATER,
+            "hamming_loss",
+        ),
+        "sklearn": _without(
+            {**_SEPARATE, "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean")},
+            *_LATER,
+            "precision_at_top_k",
+            "object_detection_average_precision",
+        ),
+        "coco": {
+            "object_detection_average_precision": _but(
+                _STANDARD["object_detection_average_precision"], parameters={"definition": "coco"}
+            )
+        },
+    }
+)
 """Definition → metric → rule. `standard`: undefined is undefined, and no order of rows matters but to
 `precision_at_top_k`, which looks at the first rows. `3.1.1`: the table and the code published with D3M's problem schema
 3.1.1, that is scikit-learn, where `jaccard_similarity_score` was the accuracy of single labels. `core-2022`: D3M's core

@@ -45,15 +45,15 @@ Labels = Sequence[Any] | Mapping[str, Sequence[Any]]
 
 @dataclass(frozen=True)
 class CriterionFault(Fault):
-    """A criterion that cannot judge such examples, whatever is predicted of them.
+    """A criterion that cannot judge such examples.
 
     Attributes:
         number: its place among the criteria.
-        key: which of its attributes is wrong.
+        key: which of its attributes is wrong; None where it is the predictions that it cannot judge.
     """
 
     number: int = field(kw_only=True)
-    key: Literal["metric", "k", "positive", "jointly"] = field(default="metric", kw_only=True)
+    key: Literal["metric", "k", "positive", "jointly"] | None = field(default="metric", kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +74,7 @@ class Judgement:
         made: the metric itself.
         reads: what it was computed from.
         notes: what is no fault and may not be meant.
+        data: what else the metric tells.
     """
 
     criterion: Criterion
@@ -89,6 +90,7 @@ class Judgement:
     made: Metric
     reads: Reads
     notes: tuple[Fault, ...] = ()
+    data: Any = None
 
 
 def judge(
@@ -476,6 +478,7 @@ def _judged(
         made=metric,
         reads=case.as_read(rule.reads),
         notes=notes,
+        data=row.data,
     )
 
 
@@ -487,8 +490,6 @@ class _Refused(Exception):
         self.key, self.code = key, code
 
     def placed(self, where: str, number: int) -> Fault:
-        if self.key is None:
-            return Fault(where, str(self), code=self.code)
         return CriterionFault(where, str(self), code=self.code, number=number, key=self.key)
 
 

@@ -11,13 +11,15 @@ import pyarrow as pa
 
 from evaluand.cells import TYPES, typed
 from evaluand.dataset import Dataset
-from evaluand.errors import SpecError, TaskError
+from evaluand.errors import DataError, SpecError, TaskError
 from evaluand.interop.d3m.dataset import write_csv
 from evaluand.interop.d3m.finding import held
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
 from evaluand.interop.d3m.form import BY_CLASS, Form, form_of, reads_of
+from evaluand.interop.d3m.judging import scorable
 from evaluand.interop.d3m.predictions import CONFIDENCE
 from evaluand.interop.d3m.scores import Layout, Scores, score
+from evaluand.interop.d3m.tested import tested
 from evaluand.rows import COMPLETED, SKIPPED
 from evaluand.run import Runner
 from evaluand.split import Folds
@@ -51,6 +53,7 @@ def solve(
         store: where the run is kept; in memory if not given.
 
     Raises:
+        DataError: not even predictions that are all right could be scored.
         SpecError: a file is there already, or estimator and problem do not fit together.
         TaskError: the estimator failed.
 
@@ -65,11 +68,17 @@ def solve(
     place = folder.predictions_path
     files = {part: held(_file(place, part, len(parts)), folder.root) for part in parts}
     _check_new([*files.values(), folder.scores_path], force)
+    known, findings = tested(folder, None, None)
+    findings.check()
+    assert known is not None
+    faults = [*scorable(known, definition)]
+    if faults:
+        raise DataError(faults)
     form = form_of(folder.problem, folder.resource())
     answers = _answers(data, folds, estimator, seed, store)
     for (repeat, fold), path in files.items():
-        tested = folds.test(repeat, fold).tolist()
-        write_csv(_table(folder, form, tested, [answers[repeat, place] for place in tested]), path)
+        rows = folds.test(repeat, fold).tolist()
+        write_csv(_table(folder, form, rows, [answers[repeat, place] for place in rows]), path)
     scores = score(folder, [*files.values()], definition=definition)
     scores.write(folder.scores_path, layout, force=force)
     return scores
