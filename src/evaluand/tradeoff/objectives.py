@@ -1,0 +1,342 @@
+"""Objectives: what a trade-off is between: a metric, or how far its values by group lie apart.
+
+An objective is a metric that exists already, at a threshold: the counts of decisions are the weights of four rows, one
+for each truth and decision, and a metric of weighted rows says what they are worth, for all thresholds at once. Leaving
+out one row of each cell gives the jackknife's interval in closed form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
+
+import numpy as np
+
+from evaluand import registry
+from evaluand.class_scores import CONFIDENCE, OfScores
+from evaluand.counts import PREDICTION, TRUTH, Confusion
+from evaluand.disparity import Kind
+from evaluand.errors import SpecError
+from evaluand.fairness import CRITERIA, Criterion
+from evaluand.intervals import Spread, interval_within
+from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric
+from evaluand.registry import nearest
+from evaluand.rows import INDEX
+from evaluand.statistic import Statistic
+from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
+
+Undefined = Literal["nan", "zero"]
+"""What a rate without rows is: undefined, and its group left out of a disparity; or 0. Then a ratio of zeros is 0 too,
+but for the false positive rates of equalized odds: where no group has any, the recall alone decides."""
+
+DISPARITIES: Final = tuple(kind for kind in get_args(Kind) if not kind.endswith("overall"))
+
+
+class Ends(NamedTuple):
+    """A value with its interval, arrays of one shape; NaN where undefined."""
+
+    value: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is to be high, or low.
+
+    Args:
+        metric: a metric of decisions or of confidences, such as `accuracy`, `f_beta`, `roc_auc`; or a criterion of
+            fairness, such as `equalized_odds`, which is that of its worse rate.
+        disparity: what is made of the values by group: `difference`, `ratio`, `min` or `max`.
+        by: the attributes whose groups are compared, crossed.
+        name: what it is called; its text if not given.
+
+    Raises:
+        SpecError: there is no such metric, or it is none of decisions between two classes.
+
+    Example:
+        >>> Objective.parse("equalized_odds difference by sex")
+        Objective(metric='equalized_odds', disparity='difference', by=('sex',), name='equalized_odds difference by sex')
+        >>> Objective("accuracy").direction
+        'higher'
+    """
+
+    metric: str
+    disparity: Kind | None = None
+    by: tuple[str, ...] = ()
+    name: str = ""
+
+    def __post_init__(self) -> None:
+        if (self.disparity is None) != (not self.by):
+            raise SpecError(f"{self.metric}: a disparity is one by attributes: give both or neither")
+        if self.disparity not in (None, *DISPARITIES):
+            hint = nearest(str(self.disparity), DISPARITIES)
+            raise SpecError(
+                f"{self.metric}: no disparity is called {self.disparity!r}{hint}; there are {', '.join(DISPARITIES)}"
+            )
+        if not self.name:
+            object.__setattr__(self, "name", self.text)
+        if self.disparity is None and self.metric in CRITERIA:
+            raise SpecError(f"{self.metric} is about groups; write {self.metric} difference by ATTRIBUTE")
+        if self.disparity in ("min", "max") and len(self.parts) > 1:
+            raise SpecError(f"{self.metric}: several rates have no common {self.disparity}; use difference or ratio")
+        if self.direction is None:
+            raise SpecError(
+                f"{self.metric} is neither better high nor low by itself; use its difference by an attribute"
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Objective:
+        """From text: `METRIC` or `METRIC difference|ratio|min|max by ATTRIBUTE[, ATTRIBUTE…]`.
+
+        Raises:
+            SpecError: it is written in another way.
+        """
+        found = _WRITTEN.fullmatch(text.strip())
+        if not found:
+            raise SpecError(f"{text!r} is no objective; write it as in 'accuracy' or 'recall difference by sex'")
+        by = tuple(part.strip() for part in (found["by"] or "").split(",") if part.strip())
+        return cls(found["metric"], cast(Kind | None, found["disparity"]), by)
+
+    @property
+    def text(self) -> str:
+        return f"{self.metric} {self.disparity} by {', '.join(self.by)}" if self.disparity else self.metric
+
+    @cached_property
+    def parts(self) -> tuple[Metric, ...]:
+        """The metrics it is made of: a criterion may have two."""
+        return tuple(map(_metric, CRITERIA.get(cast(Criterion, self.metric), (self.metric,))))
+
+    @property
+    def of_confidences(self) -> bool:
+        """Whether it is the same at all thresholds of a model."""
+        return isinstance(self.parts[0], OfScores)
+
+    @property
+    def direction(self) -> Direction | None:
+        """Whether a higher or a lower value is better."""
+        fixed: dict[Kind | None, Direction] = {"difference": "lower", "ratio": "higher"}
+        return fixed.get(self.disparity, self.parts[0].direction)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The values it can take."""
+        low, high = self.parts[0].range
+        return {"difference": (0.0, high - low), "ratio": (0.0, 1.0)}.get(self.disparity or "", (low, high))
+
+    def loss(self, value: np.ndarray) -> np.ndarray:
+        """Values from 0, the ideal, to 1, the worst there can be."""
+        low, high = self.range
+        share = (value - low) / (high - low)
+        return 1 - share if self.direction == "higher" else share
+
+    def of_counts(self, counts: np.ndarray, undefined: Undefined = "nan") -> np.ndarray:
+        """The values of decisions.
+
+        Args:
+            counts: any axes × groups × `CELLS`; the groups are those of `by`, or all rows as one.
+            undefined: see `Undefined`.
+        """
+        return self._reduced([_of_cells(part, counts, undefined) for part in self.parts], undefined)
+
+    def of_model(self, given: Confidences, model: str, undefined: Undefined = "nan") -> float:
+        """The value of a model at all thresholds.
+
+        Args:
+            given: with the attributes of `by`.
+        """
+        values = _of_rows(self.parts[0], given, model, given.groups(self.by), None, undefined)
+        return float(self._reduced([values.value], undefined))
+
+    def with_interval(self, counts: np.ndarray, confidence: float) -> Ends:
+        """The values of decisions with their intervals, that of each point by itself; arguments as of `of_counts`."""
+        if not self.disparity:
+            return _with_ends(self.parts[0], counts[..., 0, :], confidence)
+        level = 1 - (1 - confidence) / self._comparisons(counts.shape[-2])
+        return self._apart([_with_ends(part, counts, level) for part in self.parts])
+
+    def of_model_with_interval(self, given: Confidences, model: str, confidence: float) -> Ends:
+        """The value of a model at all thresholds with its interval."""
+        groups = given.groups(self.by)
+        level = 1 - (1 - confidence) / self._comparisons(len(groups.names)) if self.disparity else confidence
+        found = _of_rows(self.parts[0], given, model, groups, level, "nan")
+        return self._apart([found]) if self.disparity else Ends(*(part[0] for part in found))
+
+    def _comparisons(self, groups: int) -> int:
+        pairs = groups * (groups - 1) // 2 if self.disparity in ("difference", "ratio") else groups
+        return max(len(self.parts) * pairs, 1)
+
+    def _reduced(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
+        """One value of those of the groups, of the worse rate where there are two."""
+        if not self.disparity:
+            return values[0][..., 0]
+        if self.disparity in ("min", "max"):
+            return np.asarray(_least(values[0]) if self.disparity == "min" else -_least(-values[0]))
+        found = np.stack([_distance(one, self.disparity, undefined) for one in values])
+        if undefined == "zero" and not self.of_confidences:
+            found[0] = np.nan_to_num(found[0])
+            found = np.where(np.isnan(found), found[0], found)
+        return np.asarray(found.max(axis=0) if self.disparity == "difference" else found.min(axis=0))
+
+    def _apart(self, found: Sequence[Ends]) -> Ends:
+        """The interval that holds for whichever pair of groups is the worst; see `disparity.py`."""
+        value = self._reduced([one.value for one in found], "nan")
+        if self.disparity in ("min", "max"):
+            ends = [_least(end) if self.disparity == "min" else -_least(-end) for end in found[0][1:]]
+        elif self.disparity == "difference":
+            pairs = [_pairs(one) for one in found]
+            ends = [np.max([_most(pair[i]) for pair in pairs], axis=0) for i in (0, 1)]
+            ends[0] = np.maximum(ends[0], 0.0)
+        else:
+            with np.errstate(divide="ignore"):
+                pairs = [_pairs(Ends(*(np.log(np.maximum(array, 0.0)) for array in one))) for one in found]
+            most = [np.max([_most(pair[i]) for pair in pairs], axis=0) for i in (0, 1)]
+            ends = [np.exp(-most[1]), np.exp(-np.maximum(most[0], 0.0))]
+        unknown = np.isnan(value)
+        return Ends(value, *(np.where(unknown, np.nan, end) for end in ends))
+
+
+def objectives_of(given: Sequence[str | Objective]) -> tuple[Objective, ...]:
+    """Objectives of what was asked for.
+
+    Raises:
+        SpecError: there is none, or one twice.
+    """
+    found = tuple(one if isinstance(one, Objective) else Objective.parse(one) for one in given)
+    if not found:
+        raise SpecError("no objective is given; write such as 'accuracy' and 'equalized_odds difference by sex'")
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(f"the objective {name!r} is given twice")
+    return found
+
+
+def _metric(name: str) -> Metric:
+    """A metric of two classes, of which the positive one is looked at."""
+    kind = registry.find("metrics", name)
+    settings: dict[str, Any] = {"label": True, "scored_by": "positive"}
+    known = {key: value for key, value in settings.items() if key in kind.__dataclass_fields__}
+    metric: Metric = kind(**known)
+    reads = set(metric.columns)
+    decided = metric.averages and reads <= {TRUTH, PREDICTION, VALUE}
+    if not (
+        decided or isinstance(metric, Confusion) or (isinstance(metric, OfScores) and isinstance(metric, Statistic))
+    ):
+        raise SpecError(
+            f"{name} is no metric of decisions between two classes; use such as accuracy, f_beta or roc_auc"
+        )
+    if not np.isfinite(metric.range).all():
+        raise SpecError(f"{name} has no best or no worst value, so nothing can be traded for it")
+    return metric
+
+
+def _of_cells(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.ndarray:
+    """The value of each group: counts … × groups × `CELLS` → … × groups."""
+    weight = counts.reshape(-1, len(CELLS)).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if isinstance(metric, Confusion):
+            found = metric.value(metric.arranged(metric.prepare(_ROWS)), weight)
+        else:
+            found = weight @ metric.prepare(_ROWS)[VALUE] / weight.sum(axis=1)
+    if undefined == "zero":
+        found = np.nan_to_num(found)
+    return np.asarray(found).reshape(counts.shape[:-1])
+
+
+def _with_ends(metric: Metric, counts: np.ndarray, confidence: float) -> Ends:
+    """The value of each group with the interval that leaving out one row after the other gives."""
+    unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
+    value = _of_cells(metric, unique, "nan")
+    without = np.stack(
+        [_of_cells(metric, np.maximum(unique - one, 0), "nan") for one in np.eye(len(CELLS), dtype=np.int64)]
+    )
+    n, often = unique.sum(axis=1), unique.T
+    known = np.where(often > 0, without, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (often * known).sum(axis=0) / n
+        variance = (n - 1) / n * (often * np.square(np.where(often > 0, known - mean, 0.0))).sum(axis=0)
+    rests_on = n * np.array(list(_basis(metric, unique)))
+    low, high = interval_within(value, Spread(variance, rests_on, rests_on), metric.range, confidence)
+    return Ends(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
+
+
+def _basis(metric: Metric, counts: np.ndarray) -> Iterator[float]:
+    if not isinstance(metric, Confusion):
+        yield from np.ones(len(counts))
+        return
+    rows = metric.arranged(metric.prepare(_ROWS))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for weight in counts.astype(np.float64):
+            yield metric.basis(rows, weight) if weight.sum() else 0.0
+
+
+def _of_rows(
+    metric: Metric, given: Confidences, model: str, groups: Groups, confidence: float | None, undefined: Undefined
+) -> Ends:
+    """The value of each group of a metric of confidences."""
+    there = groups.code >= 0
+    columns = {
+        TRUTH: given.truth[there].astype(np.int64),
+        CONFIDENCE: given.models[model][there],
+        LABELS: np.array([False, True], np.object_),
+        INDEX: np.flatnonzero(there),
+    }
+    chosen = type(metric)(label=True, scored_by="positive", confidence=confidence)  # type: ignore[call-arg]
+    prepared = {**chosen.prepare(columns), CLUSTER: columns[INDEX].astype(np.uint64)}
+    state = chosen.state(prepared, groups.code[there], len(groups.names))
+    found = chosen.compute(state)
+    value = np.nan_to_num(found.value) if undefined == "zero" and metric.kind == _A_RATE else found.value
+    return Ends(value, found.low, found.high)
+
+
+def _distance(values: np.ndarray, kind: Kind, undefined: Undefined) -> np.ndarray:
+    """How far groups lie apart; undefined where fewer than two have a value."""
+    low, high = _least(values), -_least(-values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = high - low if kind == "difference" else low / high
+    one = (~np.isnan(values)).sum(axis=-1) < 2
+    return np.where(one & (undefined == "nan"), np.nan, found)
+
+
+def _least(values: np.ndarray) -> np.ndarray:
+    """The least value of those that are defined."""
+    least = np.where(np.isnan(values), np.inf, values).min(axis=-1)
+    return np.where(np.isinf(least), np.nan, least)
+
+
+def _most(values: np.ndarray) -> np.ndarray:
+    most = np.where(np.isnan(values), -np.inf, values).max(axis=-1)
+    return np.where(np.isneginf(most), np.nan, most)
+
+
+def _pairs(ends: Ends) -> tuple[np.ndarray, np.ndarray]:
+    """The ends of the intervals of each group's distance from each other: … × pairs, NaN for pairs without one."""
+    value, low, high = ends
+    n = value.shape[-1]
+    i, j = np.nonzero(~np.eye(n, dtype=bool))
+    with np.errstate(invalid="ignore"):
+        apart = value[..., i] - value[..., j]
+        least = apart - np.hypot(value[..., i] - low[..., i], high[..., j] - value[..., j])
+        most = apart + np.hypot(high[..., i] - value[..., i], value[..., j] - low[..., j])
+        endless = ~np.isfinite(value[..., i]) | ~np.isfinite(value[..., j])
+        least = np.where(endless, low[..., i] - high[..., j], least)
+        most = np.where(endless, high[..., i] - low[..., j], most)
+    return least, most
+
+
+_ROWS: Final[Columns] = {
+    TRUTH: np.array([truth for truth, _ in CELLS], np.int64),
+    PREDICTION: np.array([decided for _, decided in CELLS], np.int64),
+    VALUE: np.array([truth == decided for truth, decided in CELLS], np.float64),
+    LABELS: np.array([False, True], np.object_),
+    INDEX: np.arange(len(CELLS)),
+}
+
+_A_RATE: Final = "average_precision"
+"""A mean of rates, which are 0 without rows; the area under the ROC curve is none, and stays undefined."""
+
+_WRITTEN: Final = re.compile(r"(?P<metric>\w+)(?:\s+(?P<disparity>\w+)\s+by\s+(?P<by>.+))?")

@@ -1,0 +1,138 @@
+"""Resampling: what the points of other samples of the same size would have been.
+
+The rows are counts in a table of groups, truths and, for each model, the stretch between thresholds that its confidence
+lies in. Another sample is another draw of that table, so a thousand of them cost as much as drawing some numbers for
+each cell, and models stay as alike as they are. Rows are taken as independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import NormalDist
+from typing import Final
+
+import numpy as np
+
+from evaluand.tradeoff.confidences import Confidences, Groups, cells_of
+from evaluand.tradeoff.objectives import Objective
+
+REPLICATES: Final = 1000
+
+
+def replicated(
+    given: Confidences,
+    thresholds: Mapping[str, np.ndarray],
+    objectives: Sequence[Objective],
+    replicates: int = REPLICATES,
+    seed: int = 0,
+) -> list[np.ndarray]:
+    """The values of points in other samples, for each model: replicates × thresholds × objectives.
+
+    Args:
+        given: the rows that are drawn from.
+        thresholds: those of each model that is looked at.
+        objectives: of decisions, not of confidences.
+        replicates: how many samples are drawn.
+        seed: of the draws.
+    """
+    names = tuple(dict.fromkeys(name for objective in objectives for name in objective.by))
+    cells = _Cells(given, thresholds, names)
+    values = [np.empty((replicates, len(each), len(objectives))) for each in thresholds.values()]
+    for start, drawn in _draws(cells.often, replicates, cells.widest, np.random.default_rng(seed)):
+        for model, each in enumerate(thresholds.values()):
+            counts, order = cells_of(cells.table(drawn, model)), np.argsort(each)
+            for place, objective in enumerate(objectives):
+                mine = _marginal(counts, cells.groups, objective.by)
+                values[model][start : start + len(drawn), order, place] = objective.of_counts(mine)
+    return values
+
+
+def percentiles(drawn: np.ndarray, value: float, confidence: float) -> tuple[float, float]:
+    """The interval of a value from those of other samples, corrected for their bias.
+
+    The best of many points is better than it ought to be in each sample, and better still in a sample of the sample.
+    Source: B. Efron, "Better bootstrap confidence intervals" (JASA 82, 1987), section 2.
+
+    Args:
+        drawn: the value in each of the other samples.
+        value: in the sample itself.
+    """
+    normal = NormalDist()
+    below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn == value) / 2) / len(drawn)
+    if drawn.min() == drawn.max() or not 0 < below < 1:
+        return float("nan"), float("nan")
+    off, z = 2 * normal.inv_cdf(below), normal.inv_cdf((1 + confidence) / 2)
+    low, high = np.quantile(drawn, [normal.cdf(off - z), normal.cdf(off + z)])
+    return float(low), float(high)
+
+
+def bands(drawn: np.ndarray, value: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    """Bands that hold for all points of a model at once: lower and upper ends, points × objectives.
+
+    The farthest that any point lies off in another sample, in its own standard errors, sets the width of all.
+
+    Args:
+        drawn: replicates × points × objectives.
+        value: points × objectives.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.sqrt(np.nanmean(np.square(drawn - np.nanmean(drawn, axis=0)), axis=0))
+        off = np.abs(drawn - value) / np.where(error > 0, error, np.nan)
+    farthest = np.where(np.isnan(off), 0.0, off).max(axis=1)
+    half = np.quantile(farthest, confidence, axis=0) * error
+    return value - half, value + half
+
+
+class _Cells:
+    """The different kinds of rows there are, and how many rows are of each."""
+
+    def __init__(self, given: Confidences, thresholds: Mapping[str, np.ndarray], by: Sequence[str]) -> None:
+        self.groups = given.groups(by)
+        group = np.where(self.groups.code >= 0, self.groups.code, len(self.groups.names))
+        self._sizes = [len(each) + 1 for each in thresholds.values()]
+        reached = [
+            np.searchsorted(np.sort(each), given.models[model], side="right") for model, each in thresholds.items()
+        ]
+        kinds, self.often = np.unique(np.stack([group * 2 + given.truth, *reached]), axis=1, return_counts=True)
+        self._place = kinds[0]
+        self._reached = kinds[1:]
+
+    @property
+    def widest(self) -> int:
+        """How many numbers there are of a draw at most."""
+        return max(len(self.often), max(self._sizes) * self._kinds)
+
+    @property
+    def _kinds(self) -> int:
+        return 2 * (len(self.groups.names) + 1)
+
+    def table(self, drawn: np.ndarray, model: int) -> np.ndarray:
+        """What `binned` would give of each draw; the last group has no attributes."""
+        place = self._reached[model] * self._kinds + self._place
+        order = np.argsort(place, kind="stable")
+        starts = np.flatnonzero(np.diff(place[order], prepend=-1))
+        size = self._sizes[model]
+        table = np.zeros((len(drawn), size * self._kinds), np.int64)
+        table[:, place[order][starts]] = np.add.reduceat(drawn[:, order], starts, axis=1)
+        return table.reshape(len(drawn), size, self._kinds // 2, 2)
+
+
+def _draws(
+    often: np.ndarray, replicates: int, widest: int, random: np.random.Generator
+) -> Iterator[tuple[int, np.ndarray]]:
+    """As many rows as there are, drawn from the kinds there are: replicates × kinds, some at a time."""
+    n, step = int(often.sum()), max(1, _AT_ONCE // widest)
+    for start in range(0, replicates, step):
+        yield start, random.multinomial(n, often / n, size=min(step, replicates - start))
+
+
+def _marginal(counts: np.ndarray, crossed: Groups, by: Sequence[str]) -> np.ndarray:
+    """The counts of the groups of some of the crossed attributes; the last group has no attributes."""
+    if not by:
+        return np.asarray(counts.sum(axis=-2, keepdims=True))
+    keys = [tuple(name[attribute] for attribute in by) for name in crossed.names]
+    groups = [[place for place, key in enumerate(keys) if key == one] for one in dict.fromkeys(keys)]
+    return np.stack([counts[..., members, :].sum(axis=-2) for members in groups], axis=-2)
+
+
+_AT_ONCE: Final = 1 << 21
