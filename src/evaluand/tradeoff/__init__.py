@@ -155,8 +155,8 @@ class Tradeoff:
         """
         given = self._rows("intervals")
         found = [np.full(self.value.shape, np.nan) for _ in Ends._fields]
-        for number, name in enumerate(self.models):
-            mine = np.flatnonzero(self.model == number)
+        for number in np.unique(self.model).tolist():
+            name, mine = self.models[number], np.flatnonzero(self.model == number)
             for place, objective in enumerate(self.objectives):
                 if objective.of_confidences:
                     ends = objective.of_model_with_interval(given, name, confidence)

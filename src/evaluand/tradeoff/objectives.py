@@ -215,6 +215,11 @@ def objectives_of(given: Sequence[str | Objective]) -> tuple[Objective, ...]:
     return found
 
 
+def group_rates(objective: Objective, counts: np.ndarray, part: int, confidence: float) -> Ends:
+    """What one of the metrics of an objective is in each group, with intervals; counts are groups × `CELLS`."""
+    return _with_ends(objective.parts[part], counts, confidence)
+
+
 def _metric(name: str) -> Metric:
     """A metric of two classes, of which the positive one is looked at."""
     kind = registry.find("metrics", name)

@@ -44,7 +44,7 @@ def load(source: Source) -> tuple[str, dict[str, Any]]:
 
 def save(document: Mapping[str, Any], dest: Source) -> None:
     """Writes strict JSON: infinite numbers are text. A file is there as a whole or not at all."""
-    text = orjson.dumps(strict(document), option=orjson.OPT_INDENT_2).decode() + "\n"
+    text = as_text(document)
     if not isinstance(dest, str | os.PathLike):
         dest.write(text)
         return
@@ -52,6 +52,11 @@ def save(document: Mapping[str, Any], dest: Source) -> None:
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8")
     part.replace(path)
+
+
+def as_text(document: Mapping[str, Any]) -> str:
+    """A document as strict JSON."""
+    return orjson.dumps(strict(document), option=orjson.OPT_INDENT_2).decode() + "\n"
 
 
 def strict(value: Any) -> Any:

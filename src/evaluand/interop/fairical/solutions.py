@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import IO, Any, Final, Literal
 
 import numpy as np
 
 from evaluand.errors import DataError, Fault, SpecError, kind_of
 from evaluand.interop.fairical.names import objectives
-from evaluand.interop.fairical.reading import SYSTEM, Source, doubt, load, numbers, save, unique_names
+from evaluand.interop.fairical.reading import SYSTEM, Source, as_text, doubt, load, numbers, save, unique_names
 from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
 from evaluand.tradeoff.front import distinct, non_dominated
@@ -136,6 +136,10 @@ class Solutions:
     def save(self, dest: Source) -> None:
         """Writes a file, by its path or to open text; infinite thresholds are the text "Infinity"."""
         save(self.to_dict(), dest)
+
+    def write(self, file: IO[bytes]) -> None:
+        """Writes to an open file."""
+        file.write(as_text(self.to_dict()).encode())
 
     def __getitem__(self, key: str) -> list[float]:
         return self.points[key]

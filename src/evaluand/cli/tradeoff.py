@@ -1,0 +1,330 @@
+"""`evaluand tradeoff`: what systems cost whom: operating points, fronts, indicators, pictures, and the point to use."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click import UsageError
+from rich.text import Text
+
+from evaluand.cli.options import Group, json_option
+from evaluand.cli.output import opened, print_json, show
+from evaluand.cli.run import notes
+from evaluand.errors import SpecError
+from evaluand.interop.fairical import Scores, Solutions
+from evaluand.interop.fairical.reading import strict
+from evaluand.report.cells import plain_table
+from evaluand.report.facts import Facts
+from evaluand.report.text import safe
+from evaluand.tradeoff import Tradeoff, compared
+
+if TYPE_CHECKING:
+    pass
+
+_EXAMPLES = """\b
+Examples:
+  evaluand tradeoff solve scores/*.json --metric acc --metric eod+race --out solutions
+  evaluand tradeoff evaluate solutions/*.json
+  evaluand tradeoff plot solutions/*.json --out front.svg
+  evaluand tradeoff pick solutions/validation.json --best acc --where "eod+race <= 0.05" --on scores/test.json
+"""
+
+_INDICATORS = ("hv", "ud", "as", "os", "onvg", "onvgr", "relative_onvg", "area", "igd_plus", "epsilon")
+
+_FILES = click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+_DEDUPLICATE = click.option(
+    "--deduplicate/--no-deduplicate", default=True, show_default=True, help="Take equal points as one."
+)
+_FORCE = click.option("--force", is_flag=True, help="Replace files that are there.")
+
+
+@click.group("tradeoff", cls=Group, epilog=_EXAMPLES)
+def command() -> None:
+    """What a system is worth, and how far groups lie apart, at every threshold of every model it may use."""
+
+
+@command.command("solve", epilog=_EXAMPLES)
+@_FILES
+@click.option(
+    "--metric",
+    "-m",
+    "metrics",
+    multiple=True,
+    metavar="NAME",
+    help="acc, f1, eod+ATTRIBUTE, minmaxd+UTILITY+ATTRIBUTE …, in order; acc and eod of each attribute if not given.",
+)
+@click.option(
+    "--thresholds",
+    default="complete",
+    show_default=True,
+    metavar="WHICH",
+    help="complete: every score of each model; automatic: the corners of its ROC curve, or every score where a metric"
+    " of precision and recall is asked for; or how many from 0 to 1.",
+)
+@click.option(
+    "--prior",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Take models and thresholds from these solutions, chosen on other data.",
+)
+@click.option("--only", type=click.Choice(["front", "dominated"]), help="Of --prior only these points.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    default="solutions",
+    show_default=True,
+    metavar="DIR",
+    help="Where the solutions of NAME.json are written as NAME.json.",
+)
+@_DEDUPLICATE
+@_FORCE
+@json_option
+def solve(
+    files: tuple[Path, ...],
+    metrics: tuple[str, ...],
+    thresholds: str,
+    prior: Path | None,
+    only: str | None,
+    out: Path,
+    deduplicate: bool,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Find the operating points of systems, from files of scores.
+
+    Nothing is written unless every file can be read and solved, and inputs are never replaced.
+    """
+    if only and prior is None:
+        raise UsageError("--only is about the points of --prior")
+    places = _places(files, out, force)
+    found: list[Solutions] = []
+    with notes():
+        earlier = Solutions.load(prior) if prior else None
+        for file in files:
+            scores = Scores.load(file)
+            wanted = metrics or ("acc", *(f"eod+{name}" for name in scores.attributes))
+            if earlier is None:
+                solutions = scores.solutions_a_posteriori(wanted, _thresholds(thresholds))
+            else:
+                solutions = scores.solutions_a_priori(wanted, earlier, None if only is None else only == "dominated")
+            found.append(solutions.deduplicate() if deduplicate else solutions)
+    out.mkdir(parents=True, exist_ok=True)
+    for solutions, place in zip(found, places, strict=True):
+        with opened(place) as target:
+            solutions.write(target)
+    if as_json:
+        told = [
+            {
+                "system": each.system,
+                "file": str(place),
+                "points": each.n_solutions,
+                "front": len(each.tradeoff.front()),
+                "undefined": each.metadata.get("undefined", {}),
+            }
+            for each, place in zip(found, places, strict=True)
+        ]
+        return print_json({"solutions": told})
+    table = plain_table("system", "points", "on the front", "undefined", "written")
+    for each, place in zip(found, places, strict=True):
+        undefined = len({point for points in each.metadata.get("undefined", {}).values() for point in points})
+        table.add_row(*map(_text, (each.system, each.n_solutions, len(each.tradeoff.front()), undefined, place)))
+    show(table)
+
+
+@command.command("evaluate", epilog=_EXAMPLES)
+@_FILES
+@_DEDUPLICATE
+@click.option("--format", "form", metavar="NAME", help="Print the table as github, latex, html, csv, tsv, rst …")
+@json_option
+def evaluate(files: tuple[Path, ...], deduplicate: bool, form: str | None, as_json: bool) -> None:
+    """Tell in numbers what the fronts of systems are worth, side by side.
+
+    hv hypervolume, ud uniformity, as and os average and overall spread, onvg points on the front (onvgr: of all,
+    relative_onvg: of the system with the most), area of the radar chart: higher is better. igd_plus and epsilon: how
+    far a system falls short of the best of all together, lower is better.
+    """
+    found = compared(_systems(files, deduplicate))
+    if as_json:
+        return print_json({"indicators": strict(found)})
+    if form:
+        return click.echo(_formatted(found, form))
+    table = plain_table("system", *_INDICATORS)
+    for name, one in found.items():
+        table.add_row(_text(name), *(_number(one[key]) for key in _INDICATORS))
+    show(table)
+
+
+@command.command("plot", epilog=_EXAMPLES)
+@_FILES
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="A picture: .png, .svg or .pdf.",
+)
+@click.option("--kind", type=click.Choice(["pareto", "radar"]), default="pareto", show_default=True)
+@click.option("--hide-dominated", is_flag=True, help="Draw the fronts alone.")
+@_DEDUPLICATE
+@_FORCE
+def plot(files: tuple[Path, ...], out: Path, kind: str, hide_dominated: bool, deduplicate: bool, force: bool) -> None:
+    """Draw the points of systems and their fronts, or their indicators on a radar chart.
+
+    Two metrics are a plane, three a space, more are parallel axes.
+    """
+    from evaluand.report import tradeoffs
+
+    _check_new(out, files, force)
+    systems = _systems(files, deduplicate)
+    figure = (
+        tradeoffs.radar(compared(systems))
+        if kind == "radar"
+        else tradeoffs.pareto(systems, dominated=not hide_dominated)
+    )
+    tradeoffs.save(figure, out)
+    click.echo(f"written: {safe(str(out))}", err=True)
+
+
+@command.command("pick", epilog=_EXAMPLES)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--best", required=True, metavar="METRIC", help="What is to be as good as can be.")
+@click.option("--where", multiple=True, metavar="LIMIT", help="Such as 'eod+race <= 0.05'; several times.")
+@click.option(
+    "--on",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="SCORES",
+    help="Scores of other samples, on which the chosen point is then looked at, with intervals.",
+)
+@click.option(
+    "--rates",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Draw the rates of each group there: .png, .svg or .pdf.",
+)
+@_FORCE
+@json_option
+def pick(
+    file: Path, best: str, where: tuple[str, ...], on: Path | None, rates: Path | None, force: bool, as_json: bool
+) -> None:
+    """Choose the point to use, and tell what it is worth on samples it was not chosen on.
+
+    The point that is chosen looks better than it is where it was chosen: choose on validation data, and quote the value
+    on test data (--on).
+    """
+    if rates is not None:
+        if on is None:
+            raise UsageError("--rates are those of samples; give their scores with --on")
+        _check_new(rates, [file, on], force)
+    with notes():
+        point = Solutions.load(file).tradeoff.pick(best, where)
+        given = Scores.load(on).confidences if on else None
+    there = point.at(given).with_intervals() if given else None
+    if rates is not None and given is not None:
+        from evaluand.report import tradeoffs
+
+        tradeoffs.save(tradeoffs.rates(point, given), rates)
+    if as_json:
+        return print_json(strict(_pick_facts(point, there)))
+    model = point.models[point.model[0]]
+    show(Text(f"{safe(model)} at {point.threshold[0]:g}{' (decides alike for all)' if point.trivial[0] else ''}\n"))
+    table = plain_table("metric", "chosen at", *(["there", "low", "high"] if there else []))
+    for place, objective in enumerate(point.objectives):
+        cells = [point.value[0, place], *([each[0, place] for each in there.ends] if there and there.ends else [])]
+        table.add_row(_text(objective.name), *map(_number, cells))
+    show(table)
+
+
+def _places(files: Sequence[Path], out: Path, force: bool) -> list[Path]:
+    """Where the solutions of files are written: names are kept, and no file is replaced unasked."""
+    places = [out / f"{file.name.removesuffix('.json')}.json" for file in files]
+    for file, place in zip(files, places, strict=True):
+        if [*places].count(place) > 1:
+            raise UsageError(
+                f"several files are called {file.name}; solve them one by one into different folders (--out)"
+            )
+        _check_new(place, files, force)
+    return places
+
+
+def _check_new(place: Path, inputs: Sequence[Path], force: bool) -> None:
+    if place.resolve() in {file.resolve() for file in inputs}:
+        raise UsageError(f"{place} is an input and is not replaced; write elsewhere (--out)")
+    if place.exists() and not force:
+        raise UsageError(f"{place} is there already; write elsewhere (--out), or give --force")
+
+
+def _thresholds(text: str) -> Any:
+    if text in ("complete", "automatic"):
+        return None if text == "automatic" else "complete"
+    try:
+        number = int(text)
+    except ValueError:
+        raise UsageError(f"--thresholds: {text!r} is neither complete nor automatic, nor how many") from None
+    if number < 2:
+        raise UsageError("--thresholds: at least 2, from 0 to 1")
+    return [place / (number - 1) for place in range(number)]
+
+
+def _systems(files: Sequence[Path], deduplicate: bool) -> dict[str, Tradeoff]:
+    """The points of each file, called after it."""
+    found: dict[str, Tradeoff] = {}
+    with notes():
+        for file in files:
+            solutions = Solutions.load(file)
+            if solutions.system in found:
+                raise SpecError(
+                    f"{file}: another file is called {file.name} too; name systems differently to compare them"
+                )
+            found[solutions.system] = (solutions.deduplicate() if deduplicate else solutions).tradeoff
+    return found
+
+
+def _formatted(found: dict[str, dict[str, float]], form: str) -> str:
+    header = ["system", *_INDICATORS]
+    rows = [[name, *(one[key] for key in _INDICATORS)] for name, one in found.items()]
+    if form == "csv":
+        import csv
+        import io
+
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([header, *rows])
+        return text.getvalue().rstrip("\n")
+    try:
+        from tabulate import tabulate, tabulate_formats
+    except ImportError:
+        raise SpecError(f"tables as {form} need tabulate: pip install 'evaluand[plots]'") from None
+    if form not in tabulate_formats:
+        raise UsageError(f"--format: there is no {form!r}; there are csv, {', '.join(tabulate_formats)}")
+    return str(tabulate(rows, header, tablefmt=form, floatfmt=".4f"))
+
+
+def _pick_facts(point: Tradeoff, there: Tradeoff | None) -> Facts:
+    facts: Facts = {
+        "model": point.models[point.model[0]],
+        "threshold": float(point.threshold[0]),
+        "trivial": bool(point.trivial[0]),
+        "chosen": {one.name: float(point.value[0, place]) for place, one in enumerate(point.objectives)},
+    }
+    if there is None or there.ends is None:
+        return facts
+    named = ("value", "low", "high")
+    ends = there.ends
+    each = {
+        one.name: {key: float(end[0, place]) for key, end in zip(named, ends, strict=True)}
+        for place, one in enumerate(there.objectives)
+    }
+    return {**facts, "there": each, "system": there.system}
+
+
+def _text(value: object) -> Text:
+    return Text(safe(str(value)))
+
+
+def _number(value: float) -> Text:
+    return Text("–" if math.isnan(value) else f"{value:.4f}", justify="right")
