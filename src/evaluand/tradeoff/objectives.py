@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 import numpy as np
@@ -52,14 +51,16 @@ class Objective:
             fairness, such as `equalized_odds`, which is that of its worse rate.
         disparity: what is made of the values by group: `difference`, `ratio`, `min` or `max`.
         by: the attributes whose groups are compared, crossed.
+        scorer: whose scores the metric is of, where these are stored.
         name: what it is called; its text if not given.
+        parts: the metrics it is made of, of which a criterion may have two; those of decisions if not given.
 
     Raises:
-        SpecError: there is no such metric, or it is none of decisions between two classes.
+        SpecError: there is no such metric, or nothing can be traded for it.
 
     Example:
-        >>> Objective.parse("equalized_odds difference by sex")
-        Objective(metric='equalized_odds', disparity='difference', by=('sex',), name='equalized_odds difference by sex')
+        >>> Objective.parse("equalized_odds difference by sex").by
+        ('sex',)
         >>> Objective("accuracy").direction
         'higher'
     """
@@ -67,7 +68,9 @@ class Objective:
     metric: str
     disparity: Kind | None = None
     by: tuple[str, ...] = ()
+    scorer: str | None = None
     name: str = ""
+    parts: tuple[Metric, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         if (self.disparity is None) != (not self.by):
@@ -77,38 +80,38 @@ class Objective:
             raise SpecError(
                 f"{self.metric}: no disparity is called {self.disparity!r}{hint}; there are {', '.join(DISPARITIES)}"
             )
-        if not self.name:
-            object.__setattr__(self, "name", self.text)
         if self.disparity is None and self.metric in CRITERIA:
             raise SpecError(f"{self.metric} is about groups; write {self.metric} difference by ATTRIBUTE")
+        if not self.name:
+            object.__setattr__(self, "name", self.text)
+        if not self.parts:
+            kinds = CRITERIA.get(cast(Criterion, self.metric), (self.metric,))
+            object.__setattr__(self, "parts", tuple(map(_metric, kinds)))
         if self.disparity in ("min", "max") and len(self.parts) > 1:
             raise SpecError(f"{self.metric}: several rates have no common {self.disparity}; use difference or ratio")
         if self.direction is None:
             raise SpecError(
                 f"{self.metric} is neither better high nor low by itself; use its difference by an attribute"
             )
+        if not np.isfinite(self.range).all():
+            raise SpecError(f"{self.metric} has no best or no worst value, so nothing can be traded for it")
 
     @classmethod
     def parse(cls, text: str) -> Objective:
-        """From text: `METRIC` or `METRIC difference|ratio|min|max by ATTRIBUTE[, ATTRIBUTE…]`.
+        """From text: `METRIC`, or `METRIC difference|ratio|min|max by ATTRIBUTE[, ATTRIBUTE…]`.
+
+        Where there are stored scores of several scorers, the metric is `METRIC(SCORER)`.
 
         Raises:
             SpecError: it is written in another way.
         """
-        found = _WRITTEN.fullmatch(text.strip())
-        if not found:
-            raise SpecError(f"{text!r} is no objective; write it as in 'accuracy' or 'recall difference by sex'")
-        by = tuple(part.strip() for part in (found["by"] or "").split(",") if part.strip())
-        return cls(found["metric"], cast(Kind | None, found["disparity"]), by)
+        return cls(**written(text))
 
     @property
     def text(self) -> str:
-        return f"{self.metric} {self.disparity} by {', '.join(self.by)}" if self.disparity else self.metric
-
-    @cached_property
-    def parts(self) -> tuple[Metric, ...]:
-        """The metrics it is made of: a criterion may have two."""
-        return tuple(map(_metric, CRITERIA.get(cast(Criterion, self.metric), (self.metric,))))
+        """What `parse` reads."""
+        metric = f"{self.metric}({self.scorer})" if self.scorer else self.metric
+        return f"{metric} {self.disparity} by {', '.join(self.by)}" if self.disparity else metric
 
     @property
     def of_confidences(self) -> bool:
@@ -199,6 +202,19 @@ class Objective:
         return Ends(value, *(np.where(unknown, np.nan, end) for end in ends))
 
 
+def written(text: str) -> dict[str, Any]:
+    """What the text of an objective says: `metric`, `disparity`, `by` and `scorer`.
+
+    Raises:
+        SpecError: it is written in another way.
+    """
+    found = _WRITTEN.fullmatch(text.strip())
+    if not found:
+        raise SpecError(f"{text!r} is no objective; write it as in 'accuracy' or 'recall difference by sex'")
+    by = tuple(part.strip() for part in (found["by"] or "").split(",") if part.strip())
+    return {**found.groupdict(), "by": by}
+
+
 def objectives_of(given: Sequence[str | Objective]) -> tuple[Objective, ...]:
     """Objectives of what was asked for.
 
@@ -234,8 +250,6 @@ def _metric(name: str) -> Metric:
         raise SpecError(
             f"{name} is no metric of decisions between two classes; use such as accuracy, f_beta or roc_auc"
         )
-    if not np.isfinite(metric.range).all():
-        raise SpecError(f"{name} has no best or no worst value, so nothing can be traded for it")
     return metric
 
 
@@ -344,4 +358,4 @@ _ROWS: Final[Columns] = {
 _A_RATE: Final = "average_precision"
 """A mean of rates, which are 0 without rows; the area under the ROC curve is none, and stays undefined."""
 
-_WRITTEN: Final = re.compile(r"(?P<metric>\w+)(?:\s+(?P<disparity>\w+)\s+by\s+(?P<by>.+))?")
+_WRITTEN: Final = re.compile(r"(?P<metric>\w+)(?:\((?P<scorer>[^()]+)\))?(?:\s+(?P<disparity>\w+)\s+by\s+(?P<by>.+))?")

@@ -60,9 +60,9 @@ def objective(name: str) -> Objective:
         return Objective(UTILITIES[head], name=name)
     if head in FAIRNESS and len(rest) == 1:
         metric, kind = FAIRNESS[head]
-        return Objective(metric, kind, (rest[0],), name)
+        return Objective(metric, kind, (rest[0],), name=name)
     if head in WITHIN and len(rest) == 2 and rest[0] in UTILITIES:
-        return Objective(UTILITIES[rest[0]], WITHIN[head], (rest[1],), name)
+        return Objective(UTILITIES[rest[0]], WITHIN[head], (rest[1],), name=name)
     raise SpecError(f"there is no metric {name!r}{_hint(head, rest)}")
 
 
