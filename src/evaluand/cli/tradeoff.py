@@ -20,6 +20,7 @@ from evaluand.interop.fairical.reading import strict
 from evaluand.report.cells import plain_table
 from evaluand.report.facts import Facts
 from evaluand.report.text import safe
+from evaluand.report.tradeoff_page import write_page
 from evaluand.tradeoff import Tradeoff, compared
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ _EXAMPLES = """\b
 Examples:
   evaluand tradeoff solve scores/*.json --metric acc --metric eod+race --out solutions
   evaluand tradeoff evaluate solutions/*.json
-  evaluand tradeoff plot solutions/*.json --out front.svg
+  evaluand tradeoff plot solutions/*.json --out front.html
   evaluand tradeoff pick solutions/validation.json --best acc --where "eod+race <= 0.05" --on scores/test.json
 """
 
@@ -167,7 +168,7 @@ def evaluate(files: tuple[Path, ...], deduplicate: bool, form: str | None, as_js
     required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="A picture: .png, .svg or .pdf.",
+    help="A picture: .png, .svg or .pdf; or a page to look through: .html.",
 )
 @click.option("--kind", type=click.Choice(["pareto", "radar"]), default="pareto", show_default=True)
 @click.option("--hide-dominated", is_flag=True, help="Draw the fronts alone.")
@@ -182,6 +183,10 @@ def plot(files: tuple[Path, ...], out: Path, kind: str, hide_dominated: bool, de
 
     _check_new(out, files, force)
     systems = _systems(files, deduplicate)
+    if out.suffix == ".html":
+        with opened(out) as page:
+            write_page(out.stem, systems, page)
+        return click.echo(f"written: {safe(str(out))}", err=True)
     figure = (
         tradeoffs.radar(compared(systems))
         if kind == "radar"
