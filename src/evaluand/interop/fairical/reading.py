@@ -6,9 +6,9 @@ import json
 import math
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, TypeVar
 
 import orjson
 
@@ -16,30 +16,20 @@ from evaluand.errors import DataError, Doubt, Fault, kind_of
 
 Source = str | os.PathLike[str] | TextIO
 SYSTEM: Final = "system"
+Made = TypeVar("Made")
 
 
-def load(source: Source) -> tuple[str, dict[str, Any]]:
-    """What the system is called, after its file, and the object in the file.
+def load(source: Source, made: Callable[[dict[str, Any], str], Made]) -> Made:
+    """What is made of the object in a file, and of what the system is called, after the file.
 
     Raises:
-        DataError: no such file, or no JSON object in it.
+        DataError: no such file, no JSON object in it, or none that something can be made of.
     """
-    if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if not path.is_file():
-            raise DataError(Fault(str(path), "no such file"))
-        name, where, text = path.name.removesuffix(".json"), str(path), path.read_bytes()
-    else:
-        name, where, text = SYSTEM, getattr(source, "name", "the text"), source.read().encode()
+    name, where, found = _read(source)
     try:
-        found = orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
-    except orjson.JSONDecodeError as error:
-        found = _with_constants(text)
-        if found is None:
-            raise DataError(Fault(f"{where}:{error.lineno}:{error.colno}", f"is no JSON: {error.msg}")) from None
-    if not isinstance(found, dict):
-        raise DataError(Fault(where, f"holds {kind_of(found)} and must hold an object"))
-    return name, found
+        return made(found, name)
+    except DataError as error:
+        raise DataError(Fault(f"{where}: {fault.where}", fault.message) for fault in error.faults) from None
 
 
 def save(document: Mapping[str, Any], dest: Source) -> None:
@@ -118,6 +108,25 @@ def unique_names(given: Any, where: str, n: int | None, faults: list[Fault]) -> 
             doubt(f"{where}: the name {name!r} is there twice; the second model is called {free!r}")
         found.append(free)
     return found
+
+
+def _read(source: Source) -> tuple[str, str, dict[str, Any]]:
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if not path.is_file():
+            raise DataError(Fault(str(path), "no such file"))
+        name, where, text = path.name.removesuffix(".json"), str(path), path.read_bytes()
+    else:
+        name, where, text = SYSTEM, getattr(source, "name", "the text"), source.read().encode()
+    try:
+        found = orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        found = _with_constants(text)
+        if found is None:
+            raise DataError(Fault(f"{where}:{error.lineno}:{error.colno}", f"is no JSON: {error.msg}")) from None
+    if not isinstance(found, dict):
+        raise DataError(Fault(where, f"holds {kind_of(found)} and must hold an object"))
+    return name, where, found
 
 
 def _with_constants(text: bytes) -> Any:

@@ -70,8 +70,7 @@ class Solutions:
         Raises:
             DataError: the file is none, or its content does not fit.
         """
-        system, document = load(source)
-        return cls.from_dict(document, system)
+        return load(source, cls.from_dict)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Solutions:
