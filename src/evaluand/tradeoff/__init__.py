@@ -30,7 +30,8 @@ from evaluand.tradeoff.front import (
     spreads,
     uniformity,
 )
-from evaluand.tradeoff.objectives import Ends, Objective, Undefined, objectives_of
+from evaluand.tradeoff.ends import Ends
+from evaluand.tradeoff.objectives import Objective, Undefined, objectives_of
 from evaluand.tradeoff.resampling import REPLICATES, bands, percentiles, replicated
 
 if TYPE_CHECKING:
