@@ -1,8 +1,8 @@
 """Ends of intervals, and the interval of the largest of several distances.
 
-The largest of many distances is large by chance alone. Its interval is made of those distances that can be no larger
-than seen and no smaller: no level is shared among pairs that are clearly not the worst, and what cannot err at the upper
-end, as the sign of a distance is not looked at, may at the lower.
+The largest of many distances is large by chance alone, and an interval that shares its level among all pairs of groups
+and both ends is too wide: the upper end errs no more often for many pairs than for one, and as the sign of a distance is
+not looked at, that of a small one does not err at all.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _within(limit: np.ndarray, mean: np.ndarray, error: np.ndarray) -> np.ndarra
 
 
 def _normal(x: np.ndarray) -> np.ndarray:
-    return np.interp(x, _GRID, _BELOW)
+    return np.asarray(np.interp(x, _GRID, _BELOW))
 
 
 def _most(values: np.ndarray) -> np.ndarray:
@@ -77,7 +77,11 @@ def _most(values: np.ndarray) -> np.ndarray:
 
 
 _SLACK: Final = 1.0
+"""By how many of its standard errors a distance may be larger than seen."""
+
 _AT_MOST: Final = 0.75
+"""The share of the errors that the lower end may make alone: of few rows, tails are only roughly normal."""
+
 _TINY: Final = 1e-12
 _STEPS: Final = 30
 _GRID: Final = np.linspace(-8.0, 8.0, 4001)

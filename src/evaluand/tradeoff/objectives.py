@@ -237,7 +237,7 @@ def _of_cells(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.nd
 
 
 def _with_ends(metric: Metric, counts: np.ndarray, confidence: float) -> Ends:
-    """The value of each group with its interval: Wilson's of rates, else what leaving out one row after the other gives.
+    """The value of each group with its interval: of rates Wilson's, of others what leaving out single rows gives.
 
     The rows that a rate is about are taken as given; so it has no spread but that of the rate.
     """
