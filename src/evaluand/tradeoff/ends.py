@@ -1,8 +1,8 @@
 """Ends of intervals, and the interval of the largest of several distances.
 
 The largest of many distances is large by chance alone, and an interval that shares its level among all pairs of groups
-and both ends is too wide: the upper end errs no more often for many pairs than for one, and as the sign of a distance is
-not looked at, that of a small one does not err at all.
+and both ends is too wide. The upper end errs no more often for many pairs than for one; and as the sign of a distance
+is not looked at, that of a small one does not err at all.
 """
 
 from __future__ import annotations
