@@ -132,6 +132,13 @@ def test_points_that_crowd_evenly_are_uniform() -> None:
     assert uniformity(np.array([[0.1, 0.1], [0.1, 0.105], [0.9, 0.9]])) == pytest.approx(1 / (1 + math.sqrt(1 / 3)))
 
 
+@pytest.mark.parametrize("reach", [0.001, 0.05, 1.0])
+def test_niches_are_those_of_every_pair(reach: float) -> None:
+    points = np.random.default_rng(0).random((300, 3)) * reach
+    near = (np.linalg.norm(points[:, None] - points, axis=-1) < 0.01).sum(axis=1)
+    assert uniformity(points) == pytest.approx(1 / (1 + near.std(ddof=1)), rel=1e-12)
+
+
 def test_spreads_are_the_reach_of_each_objective() -> None:
     assert spreads(np.array([[0.1, 0.9], [0.5, 0.4]])) == pytest.approx((0.2, 0.45))
     assert spreads(np.zeros((0, 2))) == (0.0, 0.0)

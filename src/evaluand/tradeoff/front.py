@@ -95,13 +95,7 @@ def uniformity(points: np.ndarray, niche: float = NICHE) -> float:
     n = len(points)
     if n < 2:
         return 1.0
-    step = max(1, _AT_ONCE // n)
-    near = np.concatenate(
-        [
-            (np.square(points[i : i + step, None] - points).sum(axis=-1) < niche**2).sum(axis=1)
-            for i in range(0, n, step)
-        ]
-    )
+    near = _within(points, niche)
     return 1 / (1 + float(np.sqrt(np.square(near - near.mean()).sum() / (n - 1))))
 
 
@@ -153,6 +147,26 @@ def _nearest(loss: np.ndarray, reference: np.ndarray, distance: object, of_all: 
         for i in range(0, len(reference), step)
     ]
     return float(of_all(np.concatenate(parts)))  # type: ignore[operator]
+
+
+def _within(points: np.ndarray, niche: float) -> np.ndarray:
+    """How many points lie nearer to each than a niche, itself among them.
+
+    Only those are looked at that are near by the coordinate that tells points apart best.
+    """
+    points = points[np.argsort(points[:, np.argmax(np.ptp(points, axis=0))])]
+    x = points[:, np.argmax(np.ptp(points, axis=0))]
+    first, last = np.searchsorted(x, x - 2 * niche), np.searchsorted(x, x + 2 * niche)
+    step = max(1, _AT_ONCE // int((last - first).max()))
+    found = [np.zeros(0, np.int64)]
+    for start in range(0, len(points), step):
+        mine = np.arange(start, min(start + step, len(points)))
+        many = (last - first)[mine]
+        begins = np.cumsum(many) - many
+        others = np.arange(many.sum()) + np.repeat(first[mine] - begins, many)
+        apart = points[np.repeat(mine, many)] - points[others]
+        found.append(np.add.reduceat(np.square(apart).sum(axis=-1) < niche**2, begins, dtype=np.int64))
+    return np.concatenate(found)
 
 
 def _kept_of_two(points: np.ndarray) -> np.ndarray:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import MISSING, dataclass, fields
+from functools import cache, cached_property
 from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
@@ -207,6 +207,8 @@ def objectives_of(given: Sequence[str | Objective]) -> tuple[Objective, ...]:
 def _metric(name: str) -> Metric:
     """A metric of two classes, of which the positive one is looked at."""
     kind = registry.find("metrics", name)
+    if any(one.init and one.default is one.default_factory is MISSING for one in fields(kind)):
+        raise SpecError(f"{name} is no metric of decisions between two classes, as it needs to be told more")
     settings: dict[str, Any] = {"label": True, "scored_by": "positive"}
     known = {key: value for key, value in settings.items() if key in kind.__dataclass_fields__}
     metric: Metric = kind(**known)
@@ -225,14 +227,28 @@ def _metric(name: str) -> Metric:
 
 def _of_cells(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.ndarray:
     """The value of each group: counts … × groups × `CELLS` → … × groups."""
+    rate = _rate(metric)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = (counts @ rate[0]) / (counts @ rate[1]) if rate else _of_weights(metric, counts)
+    return np.nan_to_num(found) if undefined == "zero" else np.asarray(found)
+
+
+@cache
+def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
+    """Which cells a rate counts, and of which; None for metrics that are no rate of cells."""
+    alone, tried = _of_weights(metric, np.eye(len(CELLS), dtype=np.int64)), np.array([2, 3, 5, 7])
+    counted, of = (alone == 1).astype(np.int64), (~np.isnan(alone)).astype(np.int64)
+    same = np.isin(alone[of > 0], (0, 1)).all() and _of_weights(metric, tried) == (tried @ counted) / (tried @ of)
+    return (counted, of) if same else None
+
+
+def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
     weight = counts.reshape(-1, len(CELLS)).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         if isinstance(metric, Confusion):
             found = metric.value(metric.arranged(metric.prepare(_ROWS)), weight)
         else:
             found = weight @ metric.prepare(_ROWS)[VALUE] / weight.sum(axis=1)
-    if undefined == "zero":
-        found = np.nan_to_num(found)
     return np.asarray(found).reshape(counts.shape[:-1])
 
 
@@ -248,14 +264,6 @@ def _with_ends(metric: Metric, counts: np.ndarray, confidence: float) -> Ends:
         wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else _left_out(metric, unique, confidence)
     )
     return Ends(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
-
-
-def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
-    """Which cells a rate counts, and of which; None for metrics that are no rate of cells."""
-    alone = _of_cells(metric, np.eye(len(CELLS), dtype=np.int64), "nan")
-    of, counted, tried = ~np.isnan(alone), alone == 1, np.array([2, 3, 5, 7])
-    same = np.isin(alone[of], (0, 1)).all() and _of_cells(metric, tried, "nan") == (tried @ counted) / (tried @ of)
-    return (counted.astype(np.int64), of.astype(np.int64)) if same else None
 
 
 def _left_out(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
