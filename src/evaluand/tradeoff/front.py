@@ -7,7 +7,7 @@ and somewhere better; equal points do not dominate each other.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final
 
@@ -32,7 +32,7 @@ def non_dominated(loss: np.ndarray) -> np.ndarray:
     """
     known = ~np.isnan(loss).any(axis=1)
     points, place = np.unique(loss[known], axis=0, return_inverse=True)
-    kept = _kept_of_two(points) if loss.shape[1] == 2 else _kept(points)
+    kept = {2: _kept_of_two, 3: _kept_of_three}.get(loss.shape[1], _kept)(points)
     found = np.zeros(len(loss), bool)
     found[known] = kept[place.ravel()]
     return found
@@ -156,7 +156,8 @@ def _within(points: np.ndarray, niche: float) -> np.ndarray:
     """
     points = points[np.argsort(points[:, np.argmax(np.ptp(points, axis=0))])]
     x = points[:, np.argmax(np.ptp(points, axis=0))]
-    first, last = np.searchsorted(x, x - 2 * niche), np.searchsorted(x, x + 2 * niche)
+    reach = niche * (1 + 1e-9)
+    first, last = np.searchsorted(x, x - reach), np.searchsorted(x, x + reach, side="right")
     step = max(1, _AT_ONCE // int((last - first).max()))
     found = [np.zeros(0, np.int64)]
     for start in range(0, len(points), step):
@@ -173,6 +174,25 @@ def _kept_of_two(points: np.ndarray) -> np.ndarray:
     """Of different points in order."""
     least = np.minimum.accumulate(points[:, 1])
     return np.append(np.ones(min(len(points), 1), bool), points[1:, 1] < least[:-1])
+
+
+def _kept_of_three(points: np.ndarray) -> np.ndarray:
+    """Of different points in order, by the staircase of the other two coordinates of those so far.
+
+    Source: H. Kung, F. Luccio & F. Preparata, "On finding the maxima of a set of vectors" (J. ACM 22, 1975).
+    """
+    kept = np.zeros(len(points), bool)
+    ys, zs = [-math.inf], [math.inf]
+    for place, (y, z) in enumerate(points[:, 1:].tolist()):
+        end = bisect_right(ys, y)
+        if zs[end - 1] <= z:
+            continue
+        kept[place] = True
+        start = end - (ys[end - 1] == y)
+        while end < len(zs) and zs[end] >= z:
+            end += 1
+        ys[start:end], zs[start:end] = [y], [z]
+    return kept
 
 
 def _kept(points: np.ndarray) -> np.ndarray:
