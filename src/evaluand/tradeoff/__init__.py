@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from evaluand.errors import SpecError
 from evaluand.tradeoff.confidences import Confidences, Thresholds, counts_at
+from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.front import (
     additive_epsilon,
     distinct,
@@ -30,7 +31,7 @@ from evaluand.tradeoff.front import (
     spreads,
     uniformity,
 )
-from evaluand.tradeoff.objectives import Ends, Objective, Undefined, objectives_of
+from evaluand.tradeoff.objectives import Objective, Undefined, objectives_of
 from evaluand.tradeoff.resampling import REPLICATES, bands, percentiles, replicated
 
 if TYPE_CHECKING:

@@ -186,13 +186,13 @@ def _positive(truth: pa.Array, label: str | int | bool | None) -> np.ndarray:
         if label is None:
             named = ", ".join(repr(labels[i]) for i in in_order(vocabulary)[:5])
             raise SpecError(f"which label is positive? The truth has {named}; give label=…")
+    if label not in labels and len(labels) > 1:
+        raise SpecError(f"no truth is {label!r}; there are {', '.join(map(repr, labels[:5]))}")
     others = [one for one in labels if one != label]
     if len(others) > 1:
         raise SpecError(
             f"a threshold parts two classes; besides {label!r} the truth has {others[0]!r} and {others[1]!r}"
         )
-    if label not in labels and len(labels) > 1:
-        raise SpecError(f"no truth is {label!r}; there are {', '.join(map(repr, labels))}")
     return np.asarray(codes == (labels.index(label) if label in labels else -1))
 
 

@@ -7,7 +7,7 @@ and somewhere better; equal points do not dominate each other.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final
 
@@ -32,7 +32,7 @@ def non_dominated(loss: np.ndarray) -> np.ndarray:
     """
     known = ~np.isnan(loss).any(axis=1)
     points, place = np.unique(loss[known], axis=0, return_inverse=True)
-    kept = _kept_of_two(points) if loss.shape[1] == 2 else _kept(points)
+    kept = {2: _kept_of_two, 3: _kept_of_three}.get(loss.shape[1], _kept)(points)
     found = np.zeros(len(loss), bool)
     found[known] = kept[place.ravel()]
     return found
@@ -95,13 +95,7 @@ def uniformity(points: np.ndarray, niche: float = NICHE) -> float:
     n = len(points)
     if n < 2:
         return 1.0
-    step = max(1, _AT_ONCE // n)
-    near = np.concatenate(
-        [
-            (np.square(points[i : i + step, None] - points).sum(axis=-1) < niche**2).sum(axis=1)
-            for i in range(0, n, step)
-        ]
-    )
+    near = _within(points, niche)
     return 1 / (1 + float(np.sqrt(np.square(near - near.mean()).sum() / (n - 1))))
 
 
@@ -155,10 +149,50 @@ def _nearest(loss: np.ndarray, reference: np.ndarray, distance: object, of_all: 
     return float(of_all(np.concatenate(parts)))  # type: ignore[operator]
 
 
+def _within(points: np.ndarray, niche: float) -> np.ndarray:
+    """How many points lie nearer to each than a niche, itself among them.
+
+    Only those are looked at that are near by the coordinate that tells points apart best.
+    """
+    points = points[np.argsort(points[:, np.argmax(np.ptp(points, axis=0))])]
+    x = points[:, np.argmax(np.ptp(points, axis=0))]
+    reach = niche * (1 + 1e-9)
+    first, last = np.searchsorted(x, x - reach), np.searchsorted(x, x + reach, side="right")
+    step = max(1, _AT_ONCE // int((last - first).max()))
+    found = [np.zeros(0, np.int64)]
+    for start in range(0, len(points), step):
+        mine = np.arange(start, min(start + step, len(points)))
+        many = (last - first)[mine]
+        begins = np.cumsum(many) - many
+        others = np.arange(many.sum()) + np.repeat(first[mine] - begins, many)
+        apart = points[np.repeat(mine, many)] - points[others]
+        found.append(np.add.reduceat(np.square(apart).sum(axis=-1) < niche**2, begins, dtype=np.int64))
+    return np.concatenate(found)
+
+
 def _kept_of_two(points: np.ndarray) -> np.ndarray:
     """Of different points in order."""
     least = np.minimum.accumulate(points[:, 1])
     return np.append(np.ones(min(len(points), 1), bool), points[1:, 1] < least[:-1])
+
+
+def _kept_of_three(points: np.ndarray) -> np.ndarray:
+    """Of different points in order, by the staircase of the other two coordinates of those so far.
+
+    Source: H. Kung, F. Luccio & F. Preparata, "On finding the maxima of a set of vectors" (J. ACM 22, 1975).
+    """
+    kept = np.zeros(len(points), bool)
+    ys, zs = [-math.inf], [math.inf]
+    for place, (y, z) in enumerate(points[:, 1:].tolist()):
+        end = bisect_right(ys, y)
+        if zs[end - 1] <= z:
+            continue
+        kept[place] = True
+        start = end - (ys[end - 1] == y)
+        while end < len(zs) and zs[end] >= z:
+            end += 1
+        ys[start:end], zs[start:end] = [y], [z]
+    return kept
 
 
 def _kept(points: np.ndarray) -> np.ndarray:

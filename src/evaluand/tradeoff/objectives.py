@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal, NamedTuple, cast, get_args
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
@@ -20,26 +21,19 @@ from evaluand.counts import PREDICTION, TRUTH, Confusion
 from evaluand.disparity import Kind
 from evaluand.errors import SpecError
 from evaluand.fairness import CRITERIA, Criterion
-from evaluand.intervals import Spread, interval_within
+from evaluand.intervals import Spread, interval_within, wilson
 from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.statistic import Statistic
 from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
+from evaluand.tradeoff.ends import Ends, of_largest
 
 Undefined = Literal["nan", "zero"]
 """What a rate without rows is: undefined, and its group left out of a disparity; or 0. Then a ratio of zeros is 0 too,
 but for the false positive rates of equalized odds: where no group has any, the recall alone decides."""
 
 DISPARITIES: Final = tuple(kind for kind in get_args(Kind) if not kind.endswith("overall"))
-
-
-class Ends(NamedTuple):
-    """A value with its interval, arrays of one shape; NaN where undefined."""
-
-    value: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -158,19 +152,18 @@ class Objective:
         """The values of decisions with their intervals, that of each point by itself; arguments as of `of_counts`."""
         if not self.disparity:
             return _with_ends(self.parts[0], counts[..., 0, :], confidence)
-        level = 1 - (1 - confidence) / self._comparisons(counts.shape[-2])
-        return self._apart([_with_ends(part, counts, level) for part in self.parts])
+        level = self._level(confidence, counts.shape[-2])
+        return self._apart([_with_ends(part, counts, level) for part in self.parts], confidence)
 
     def of_model_with_interval(self, given: Confidences, model: str, confidence: float) -> Ends:
         """The value of a model at all thresholds with its interval."""
         groups = given.groups(self.by)
-        level = 1 - (1 - confidence) / self._comparisons(len(groups.names)) if self.disparity else confidence
-        found = _of_rows(self.parts[0], given, model, groups, level, "nan")
-        return self._apart([found]) if self.disparity else Ends(*(part[0] for part in found))
+        found = _of_rows(self.parts[0], given, model, groups, self._level(confidence, len(groups.names)), "nan")
+        return self._apart([found], confidence) if self.disparity else Ends(*(part[0] for part in found))
 
-    def _comparisons(self, groups: int) -> int:
-        pairs = groups * (groups - 1) // 2 if self.disparity in ("difference", "ratio") else groups
-        return max(len(self.parts) * pairs, 1)
+    def _level(self, confidence: float, groups: int) -> float:
+        """Of the groups' intervals: the least and the most of them are those of whichever group (Bonferroni)."""
+        return 1 - (1 - confidence) / max(groups, 1) if self.disparity in ("min", "max") else confidence
 
     def _reduced(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
         """One value of those of the groups, of the worse rate where there are two."""
@@ -184,20 +177,17 @@ class Objective:
             found = np.where(np.isnan(found), found[0], found)
         return np.asarray(found.max(axis=0) if self.disparity == "difference" else found.min(axis=0))
 
-    def _apart(self, found: Sequence[Ends]) -> Ends:
-        """The interval that holds for whichever pair of groups is the worst; see `disparity.py`."""
+    def _apart(self, found: Sequence[Ends], confidence: float) -> Ends:
+        """The interval that holds for whichever pair of groups is the worst."""
         value = self._reduced([one.value for one in found], "nan")
         if self.disparity in ("min", "max"):
             ends = [_least(end) if self.disparity == "min" else -_least(-end) for end in found[0][1:]]
         elif self.disparity == "difference":
-            pairs = [_pairs(one) for one in found]
-            ends = [np.max([_most(pair[i]) for pair in pairs], axis=0) for i in (0, 1)]
-            ends[0] = np.maximum(ends[0], 0.0)
+            ends = list(of_largest(_pairs(found), confidence))
         else:
             with np.errstate(divide="ignore"):
-                pairs = [_pairs(Ends(*(np.log(np.maximum(array, 0.0)) for array in one))) for one in found]
-            most = [np.max([_most(pair[i]) for pair in pairs], axis=0) for i in (0, 1)]
-            ends = [np.exp(-most[1]), np.exp(-np.maximum(most[0], 0.0))]
+                logs = [Ends(*(np.log(np.maximum(array, 0.0)) for array in one)) for one in found]
+            ends = [np.exp(-end) for end in reversed(of_largest(_pairs(logs), confidence))]
         unknown = np.isnan(value)
         return Ends(value, *(np.where(unknown, np.nan, end) for end in ends))
 
@@ -239,6 +229,8 @@ def group_rates(objective: Objective, counts: np.ndarray, part: int, confidence:
 def _metric(name: str) -> Metric:
     """A metric of two classes, of which the positive one is looked at."""
     kind = registry.find("metrics", name)
+    if any(one.init and one.default is one.default_factory is MISSING for one in fields(kind)):
+        raise SpecError(f"{name} is no metric of decisions between two classes, as it needs to be told more")
     settings: dict[str, Any] = {"label": True, "scored_by": "positive"}
     known = {key: value for key, value in settings.items() if key in kind.__dataclass_fields__}
     metric: Metric = kind(**known)
@@ -255,20 +247,46 @@ def _metric(name: str) -> Metric:
 
 def _of_cells(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.ndarray:
     """The value of each group: counts … × groups × `CELLS` → … × groups."""
+    rate = _rate(metric)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = (counts @ rate[0]) / (counts @ rate[1]) if rate else _of_weights(metric, counts)
+    return np.nan_to_num(found) if undefined == "zero" else np.asarray(found)
+
+
+@cache
+def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
+    """Which cells a rate counts, and of which; None for metrics that are no rate of cells."""
+    alone, tried = _of_weights(metric, np.eye(len(CELLS), dtype=np.int64)), np.array([2, 3, 5, 7])
+    counted, of = (alone == 1).astype(np.int64), (~np.isnan(alone)).astype(np.int64)
+    same = np.isin(alone[of > 0], (0, 1)).all() and _of_weights(metric, tried) == (tried @ counted) / (tried @ of)
+    return (counted, of) if same else None
+
+
+def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
     weight = counts.reshape(-1, len(CELLS)).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         if isinstance(metric, Confusion):
             found = metric.value(metric.arranged(metric.prepare(_ROWS)), weight)
         else:
             found = weight @ metric.prepare(_ROWS)[VALUE] / weight.sum(axis=1)
-    if undefined == "zero":
-        found = np.nan_to_num(found)
     return np.asarray(found).reshape(counts.shape[:-1])
 
 
 def _with_ends(metric: Metric, counts: np.ndarray, confidence: float) -> Ends:
-    """The value of each group with the interval that leaving out one row after the other gives."""
+    """The value of each group with its interval: of rates Wilson's, of others what leaving out single rows gives.
+
+    The rows that a rate is about are taken as given; so it has no spread but that of the rate.
+    """
     unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
+    value = _of_cells(metric, unique, "nan")
+    rate = _rate(metric)
+    low, high = (
+        wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else _left_out(metric, unique, confidence)
+    )
+    return Ends(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
+
+
+def _left_out(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
     value = _of_cells(metric, unique, "nan")
     without = np.stack(
         [_of_cells(metric, np.maximum(unique - one, 0), "nan") for one in np.eye(len(CELLS), dtype=np.int64)]
@@ -279,8 +297,7 @@ def _with_ends(metric: Metric, counts: np.ndarray, confidence: float) -> Ends:
         mean = (often * known).sum(axis=0) / n
         variance = (n - 1) / n * (often * np.square(np.where(often > 0, known - mean, 0.0))).sum(axis=0)
     rests_on = n * np.array(list(_basis(metric, unique)))
-    low, high = interval_within(value, Spread(variance, rests_on, rests_on), metric.range, confidence)
-    return Ends(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
+    return interval_within(value, Spread(variance, rests_on, rests_on), metric.range, confidence)
 
 
 def _basis(metric: Metric, counts: np.ndarray) -> Iterator[float]:
@@ -327,24 +344,26 @@ def _least(values: np.ndarray) -> np.ndarray:
     return np.where(np.isinf(least), np.nan, least)
 
 
-def _most(values: np.ndarray) -> np.ndarray:
-    most = np.where(np.isnan(values), -np.inf, values).max(axis=-1)
-    return np.where(np.isneginf(most), np.nan, most)
+def _pairs(found: Sequence[Ends]) -> Ends:
+    """How far apart two groups lie by each rate, with the interval: … × pairs of all rates, NaN for pairs without one.
+
+    Source: G. Y. Zou & A. Donner, as in `disparity.py`.
+    """
+    return Ends(*(np.concatenate(part, axis=-1) for part in zip(*map(_pairs_of, found), strict=True)))
 
 
-def _pairs(ends: Ends) -> tuple[np.ndarray, np.ndarray]:
-    """The ends of the intervals of each group's distance from each other: … × pairs, NaN for pairs without one."""
-    value, low, high = ends
-    n = value.shape[-1]
-    i, j = np.nonzero(~np.eye(n, dtype=bool))
+def _pairs_of(ends: Ends) -> Ends:
+    i, j = np.triu_indices(ends.value.shape[-1], 1)
+    down = ends.value[..., i] < ends.value[..., j]
+    upper, lower = (Ends(*(np.where(swap, e[..., j], e[..., i]) for e in ends)) for swap in (down, ~down))
     with np.errstate(invalid="ignore"):
-        apart = value[..., i] - value[..., j]
-        least = apart - np.hypot(value[..., i] - low[..., i], high[..., j] - value[..., j])
-        most = apart + np.hypot(high[..., i] - value[..., i], value[..., j] - low[..., j])
-        endless = ~np.isfinite(value[..., i]) | ~np.isfinite(value[..., j])
-        least = np.where(endless, low[..., i] - high[..., j], least)
-        most = np.where(endless, high[..., i] - low[..., j], most)
-    return least, most
+        apart = upper.value - lower.value
+        low = apart - np.hypot(upper.value - upper.low, lower.high - lower.value)
+        high = apart + np.hypot(upper.high - upper.value, lower.value - lower.low)
+        endless = ~np.isfinite(upper.value) | ~np.isfinite(lower.value)
+        low = np.where(endless, upper.low - lower.high, low)
+        high = np.where(endless, upper.high - lower.low, high)
+    return Ends(apart, low, high)
 
 
 _ROWS: Final[Columns] = {

@@ -15,7 +15,8 @@ from evaluand.aggregation import Aggregation, Measure
 from evaluand.errors import SpecError
 from evaluand.fairness import CRITERIA
 from evaluand.tradeoff import Tradeoff
-from evaluand.tradeoff.objectives import Ends, Objective, written
+from evaluand.tradeoff.ends import Ends
+from evaluand.tradeoff.objectives import Objective, written
 
 
 def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: str = "system") -> Tradeoff:
