@@ -258,8 +258,9 @@ def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
     """Which cells a rate counts, and of which; None for metrics that are no rate of cells."""
     alone, tried = _of_weights(metric, np.eye(len(CELLS), dtype=np.int64)), np.array([2, 3, 5, 7])
     counted, of = (alone == 1).astype(np.int64), (~np.isnan(alone)).astype(np.int64)
-    same = np.isin(alone[of > 0], (0, 1)).all() and _of_weights(metric, tried) == (tried @ counted) / (tried @ of)
-    return (counted, of) if same else None
+    if not of.any() or not np.isin(alone[of > 0], (0, 1)).all():
+        return None
+    return (counted, of) if _of_weights(metric, tried) == (tried @ counted) / (tried @ of) else None
 
 
 def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
