@@ -238,6 +238,8 @@ def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
     """Which cells a rate counts, and of which; None for metrics that are no rate of cells."""
     alone, tried = _of_weights(metric, np.eye(len(CELLS), dtype=np.int64)), np.array([2, 3, 5, 7])
     counted, of = (alone == 1).astype(np.int64), (~np.isnan(alone)).astype(np.int64)
+    if not of.any():
+        return None
     same = np.isin(alone[of > 0], (0, 1)).all() and _of_weights(metric, tried) == (tried @ counted) / (tried @ of)
     return (counted, of) if same else None
 
