@@ -2,8 +2,8 @@
 
     python benchmarks/tradeoff_coverage.py [--simulations 1000]
 
-Rows are drawn from worlds whose rates are known; some share of them is of the second group. A point's truth is its value
-in an endless sample; that of a hypervolume and of a curve is taken from a sample of 2,000,000 rows.
+Rows are drawn from worlds whose rates are known; some share of them is of the second group. The truth of a point is its
+value in an endless sample; that of a hypervolume and of a curve is taken from a sample of 2,000,000 rows.
 """
 
 from __future__ import annotations

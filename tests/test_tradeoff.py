@@ -367,6 +367,20 @@ def test_bands_are_wider_than_the_intervals_of_single_points() -> None:
     assert np.isnan(bands.low[:, 1]).all()
 
 
+def test_bands_of_what_is_1_in_every_other_sample_still_have_a_width() -> None:
+    points = solve(Confidences.read([1] * 20 + [0] * 20, {"m": [0.9] * 20 + [0.1] * 20}), ["recall"], [0.5])
+    bands = points.bands(replicates=100)
+    assert bands.high[0, 0] == 1.0
+    assert 0.7 < bands.low[0, 0] < 0.9
+
+
+def test_points_that_are_undefined_have_no_bands() -> None:
+    points = solve(no_negatives(), ["false_positive_rate difference by g", "recall"], [0.5])
+    bands = points.bands(replicates=100)
+    assert np.isnan(bands.low[0, 0])
+    assert bands.low[0, 1] < 0.5 < bands.high[0, 1]
+
+
 def test_a_hypervolume_with_an_objective_of_confidences_has_no_interval() -> None:
     with pytest.raises(SpecError, match="roc_auc is no metric of decisions"):
         solve(small(), ["accuracy", "roc_auc"]).hypervolume_interval()

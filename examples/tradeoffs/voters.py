@@ -47,9 +47,8 @@ chosen_on, tested_on = confidences(part == 1, "to choose"), confidences(part == 
 points = solve(chosen_on, ["accuracy", apart])
 front = points.front().deduplicated().with_intervals()
 low, high = points.hypervolume_interval()
-print(
-    f"{len(points)} points, {len(front)} on the front, hypervolume {points.indicators()['hv']:.3f} ({low:.3f} to {high:.3f})"
-)
+print(f"{len(points)} points, {len(front)} on the front, hypervolume", end=" ")
+print(f"{points.indicators()['hv']:.3f} ({low:.3f} to {high:.3f})")
 for name, accuracy, odds in zip(np.array(front.models)[front.model], *front.value.T, strict=True):
     print(f"  {name:20} accuracy {accuracy:.3f}, odds apart {odds:.3f}")
 

@@ -32,7 +32,7 @@ from evaluand.tradeoff.front import (
     uniformity,
 )
 from evaluand.tradeoff.objectives import Objective, Undefined, objectives_of
-from evaluand.tradeoff.resampling import REPLICATES, bands, percentiles, replicated
+from evaluand.tradeoff.resampling import REPLICATES, percentiles, replicated, simultaneous
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -159,32 +159,30 @@ class Tradeoff:
         for number in np.unique(self.model).tolist():
             name, mine = self.models[number], np.flatnonzero(self.model == number)
             for place, objective in enumerate(self.objectives):
-                if objective.of_confidences:
-                    ends = objective.of_model_with_interval(given, name, confidence)
-                else:
-                    counts = counts_at(
-                        given.models[name], given.truth, given.groups(objective.by), self.threshold[mine]
-                    )
-                    ends = objective.with_interval(counts, confidence)
+                ends = self._intervals(given, name, self.threshold[mine], objective, confidence)
                 for part, end in zip(found, ends, strict=True):
                     part[mine, place] = end
         return replace(self, ends=Ends(self.value, *found[1:]))
 
     def bands(self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0) -> Ends:
-        """Bands that hold for all points of a model at once, by resampling; NaN for objectives of confidences.
+        """Bands that hold for all points of a model at once; NaN for objectives of confidences.
+
+        Each point has its interval (see `with_intervals`) at the confidence that resampling tells: `simultaneous`.
 
         Raises:
             SpecError: the rows that the points come from are not known.
         """
+        given = self._rows("bands")
         found = [np.full(self.value.shape, np.nan) for _ in range(2)]
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
         for number, drawn in self._replicated(replicates, seed).items():
-            mine = np.flatnonzero(self.model == number)
-            ends = bands(drawn, self.value[np.ix_(mine, decided)], confidence)
-            for part, end in zip(found, ends, strict=True):
-                part[np.ix_(mine, decided)] = end
-        ranges = np.array([one.range for one in self.objectives])
-        return Ends(self.value, *(np.clip(part, ranges[:, 0], ranges[:, 1]) for part in found))
+            mine, name = np.flatnonzero(self.model == number), self.models[number]
+            levels = simultaneous(drawn, self.value[np.ix_(mine, decided)], confidence)
+            for place, level in zip(decided, levels, strict=True):
+                ends = self._intervals(given, name, self.threshold[mine], self.objectives[place], level)
+                for part, end in zip(found, ends[1:], strict=True):
+                    part[mine, place] = end
+        return Ends(self.value, *found)
 
     def hypervolume_interval(
         self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0
@@ -284,6 +282,15 @@ class Tradeoff:
         if self.given is None:
             raise SpecError(f"{what} need the rows that the points come from, and only the points are known")
         return self.given
+
+    @staticmethod
+    def _intervals(
+        given: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
+    ) -> Ends:
+        if objective.of_confidences:
+            return objective.of_model_with_interval(given, model, confidence)
+        counts = counts_at(given.models[model], given.truth, given.groups(objective.by), thresholds)
+        return objective.with_interval(counts, confidence)
 
     def _thinned(self, most: int) -> Tradeoff:
         """Points of each model that lie evenly among its thresholds, with those of the front."""
