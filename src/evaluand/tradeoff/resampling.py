@@ -51,7 +51,7 @@ def percentiles(drawn: np.ndarray, confidence: float) -> tuple[float, float]:
     """The interval of a value from those of other samples; NaN where all are alike.
 
     The bias of a hypervolume is not corrected: what the best of many points gains by chance and what noisy disparities
-    lose nearly cancel, while resampling shows the loss alone, and intervals corrected for it held 85 to 92 % of the time.
+    lose nearly cancel, while resampling shows the loss alone; intervals corrected for it held 85 to 92 % of the time.
 
     Args:
         drawn: the value in each of the other samples.
