@@ -16,12 +16,14 @@ from click.testing import CliRunner, Result
 from evaluand.aggregation import Aggregation, Aggregator, Measure
 from evaluand.cli import main
 from evaluand.dataset import Dataset
-from evaluand.errors import SpecError
-from evaluand.evaluation import Evaluator
+from evaluand.errors import Doubt, SpecError
+from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.interop.fairical import Solutions
 from evaluand.metrics.mean import Mean
 from evaluand.run import Runner
-from evaluand.tradeoff.stored import of_aggregation
+from evaluand.scorers.prediction import Prediction
+from evaluand.tradeoff import solve
+from evaluand.tradeoff.stored import confidences_of, of_aggregation
 
 HOSTILE = "<script>alert(1)</script>"
 
@@ -292,3 +294,36 @@ def test_the_variants_of_an_application_are_points_with_their_intervals() -> Non
 def test_what_was_not_computed_is_no_objective(text: str, sentence: str) -> None:
     with pytest.raises(SpecError, match=sentence):
         of_aggregation(variants(), [text])
+
+
+def classifiers(*sure: tuple[float | None, ...]) -> dict[str, Evaluation]:
+    """Models that said yes, each with its confidences of that, of the same four rows."""
+    rows = [{"input": i, "expected": i % 2 == 1, "site": "ab"[i // 2]} for i in range(4)]
+    data = Dataset.from_rows(rows, attributes=["site"])
+
+    def evaluated(mine: tuple[float | None, ...]) -> Evaluation:
+        run = Runner().run(lambda i: {"prediction": mine[i] >= 0.5, "confidence": max(mine[i], 1 - mine[i])}, data)
+        return Evaluator().evaluate(run, {"right": Prediction(type="boolean")})
+
+    return {f"model {place}": evaluated(one) for place, one in enumerate(sure)}
+
+
+def test_stored_confidences_of_the_predicted_class_become_those_of_the_positive_one() -> None:
+    given = confidences_of(classifiers((0.1, 0.9, 0.6, 0.4), (0.2, 0.3, 0.4, 0.8)), ["site"])
+    assert given.truth.tolist() == [False, True, False, True]
+    assert {name: values.round(12).tolist() for name, values in given.models.items()} == {
+        "model 0": [0.1, 0.9, 0.6, 0.4],
+        "model 1": [0.2, 0.3, 0.4, 0.8],
+    }
+    assert solve(given, ["accuracy", "recall difference by site"]).front().value.tolist() == [[0.75, 0.0]] * 2
+
+
+def test_rows_that_a_model_failed_on_are_left_out_for_all_and_told() -> None:
+    with pytest.warns(Doubt, match="1 row is left out, as not every model has a confidence for it"):
+        given = confidences_of(classifiers((0.1, 0.9, 0.6, 0.4), (None, 0.3, 0.4, 0.8)))
+    assert [len(values) for values in given.models.values()] == [3, 3]
+
+
+def test_an_attribute_that_the_dataset_lacks_is_told() -> None:
+    with pytest.raises(SpecError, match=r"model 0: 'sites' is no attribute of the dataset .did you mean 'site'"):
+        confidences_of(classifiers((0.1, 0.9, 0.6, 0.4)), ["sites"])
