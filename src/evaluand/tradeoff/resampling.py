@@ -50,8 +50,8 @@ def replicated(
 def percentiles(drawn: np.ndarray, confidence: float) -> tuple[float, float]:
     """The interval of a value from those of other samples; NaN where all are alike.
 
-    Nothing is corrected for bias: of hypervolumes of two models, 200 and 2,000 rows, plain percentiles held 91 to 99 % of
-    the time in simulations, and those corrected by Efron's method 85 to 92 %.
+    Nothing is corrected for bias: of hypervolumes of two models, 200 and 2,000 rows, plain percentiles held 91 to 99 %
+    of the time in simulations, and those corrected by Efron's method 85 to 92 %.
 
     Args:
         drawn: the value in each of the other samples.
