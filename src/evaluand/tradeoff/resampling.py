@@ -50,8 +50,8 @@ def replicated(
 def percentiles(drawn: np.ndarray, confidence: float) -> tuple[float, float]:
     """The interval of a value from those of other samples; NaN where all are alike.
 
-    The bias of a hypervolume is not corrected: what the best of many points gains by chance and what noisy disparities
-    lose nearly cancel, while resampling shows the loss alone; intervals corrected for it held 85 to 92 % of the time.
+    Nothing is corrected for bias: of hypervolumes of two models, 200 and 2,000 rows, plain percentiles held 91 to 99 %
+    of the time in simulations, and those corrected by Efron's method 85 to 92 %.
 
     Args:
         drawn: the value in each of the other samples.
