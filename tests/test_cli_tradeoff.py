@@ -22,6 +22,7 @@ from evaluand.interop.fairical import Solutions
 from evaluand.metrics.mean import Mean
 from evaluand.run import Runner
 from evaluand.scorers.prediction import Prediction
+from evaluand.stores.directory import DirectoryStore
 from evaluand.tradeoff import solve
 from evaluand.tradeoff.stored import confidences_of, of_aggregation
 
@@ -194,10 +195,12 @@ def refusals(folder: Folder) -> Iterator[tuple[list[str], str]]:
     inputs, free = str(folder.path / "scores"), str(folder.path / "free")
     yield ["solve", a, "--out", inputs, "--force"], "is an input and is not replaced"
     yield ["solve", a, "--out", str(Path(file).parent)], "is there already"
-    yield ["solve", a, twin, "--out", free], "several files are called a.json"
+    yield ["solve", a, twin, "--out", free], "several systems are called a"
     yield ["solve", a, "--out", free, "--thresholds", "few"], "neither complete nor automatic, nor how many"
     yield ["solve", a, "--out", free, "--thresholds", "1"], "at least 2"
     yield ["solve", a, "--out", free, "--only", "front"], "--only is about the points of --prior"
+    yield ["solve", "--out", free], "give either files of scores or --stored"
+    yield ["solve", a, "--by", "sex", "--out", free], "--by, --label and --name are about --stored"
     yield ["plot", file, "--out", file, "--force"], "is an input and is not replaced"
     yield ["pick", file, "--best", "acc", "--rates", str(folder.path / "x.png")], "give their scores with --on"
 
@@ -327,3 +330,24 @@ def test_rows_that_a_model_failed_on_are_left_out_for_all_and_told() -> None:
 def test_an_attribute_that_the_dataset_lacks_is_told() -> None:
     with pytest.raises(SpecError, match=r"model 0: 'sites' is no attribute of the dataset .did you mean 'site'"):
         confidences_of(classifiers((0.1, 0.9, 0.6, 0.4)), ["sites"])
+
+
+def test_stored_models_are_solved_as_one_system(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    data = [{"input": i, "expected": ["no", "yes"][i % 2], "site": "ab"[i // 4]} for i in range(8)]
+    for name, sure in (("m/one", [0.1, 0.9, 0.6, 0.4, 0.2, 0.7, 0.3, 0.8]), ("m/two", [0.5] * 8)):
+        answers = [{"prediction": "yes", "confidence": each} for each in sure]
+        run = Runner(store).run(
+            lambda i, answers=answers: answers[i], Dataset.from_rows(data, attributes=["site"]), name=name
+        )
+        Evaluator(store).evaluate(run, {"right": Prediction()}, name=name)
+    command = ["solve", "--store", str(tmp_path / "store"), "--stored", "m/one", "--stored", "m/two", "--by", "site"]
+    made = Folder(tmp_path)
+    made.done(*command, "--label", "yes", "--name", "../both", "--no-deduplicate", "--out", str(tmp_path / "out"))
+    [file] = (tmp_path / "out").iterdir()
+    found = Solutions.load(file)
+    assert found.metadata["identifier-names"] == ["one", "two"]
+    assert max(found["acc"]) == 0.875
+    assert made.refused(*command, "--out", str(tmp_path / "other"), code=1).startswith(
+        "error: which label is positive?"
+    )

@@ -3,32 +3,36 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click import UsageError
 from rich.text import Text
 
-from evaluand.cli.options import Group, json_option
+from evaluand.cli.options import Group, json_option, store_option
 from evaluand.cli.output import opened, print_json, show
 from evaluand.cli.run import notes
+from evaluand.comparison import find_evaluations
+from evaluand.comparison.comparing import labels_of
 from evaluand.errors import SpecError
 from evaluand.interop.fairical import Scores, Solutions
 from evaluand.interop.fairical.reading import strict
+from evaluand.interop.fairical.scores import a_posteriori, a_priori
 from evaluand.report.cells import plain_table
 from evaluand.report.facts import Facts
 from evaluand.report.text import safe
 from evaluand.report.tradeoff_page import write_page
-from evaluand.tradeoff import Tradeoff, compared
-
-if TYPE_CHECKING:
-    pass
+from evaluand.stores.directory import DirectoryStore
+from evaluand.tradeoff import Confidences, Tradeoff, compared
+from evaluand.tradeoff.stored import confidences_of
 
 _EXAMPLES = """\b
 Examples:
   evaluand tradeoff solve scores/*.json --metric acc --metric eod+race --out solutions
+  evaluand tradeoff solve --stored classifiers --by age_group --label malignant
   evaluand tradeoff evaluate solutions/*.json
   evaluand tradeoff plot solutions/*.json --out front.html
   evaluand tradeoff pick solutions/validation.json --best acc --where "eod+race <= 0.05" --on scores/test.json
@@ -51,7 +55,16 @@ def command() -> None:
 
 
 @command.command("solve", epilog=_EXAMPLES)
-@_FILES
+@click.argument("files", nargs=-1, metavar="[FILE]...", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--stored",
+    multiple=True,
+    metavar="NAME",
+    help="Instead of files: runs, evaluations or aggregations in the store, the models of one system; several times.",
+)
+@click.option("--by", multiple=True, metavar="ATTRIBUTE", help="Of --stored: attributes of the dataset.")
+@click.option("--label", metavar="LABEL", help="Of --stored: the positive label.")
+@click.option("--name", metavar="NAME", help="Of --stored: what the system is called; the first NAME if not given.")
 @click.option(
     "--metric",
     "-m",
@@ -85,9 +98,14 @@ def command() -> None:
 )
 @_DEDUPLICATE
 @_FORCE
+@store_option
 @json_option
 def solve(
     files: tuple[Path, ...],
+    stored: tuple[str, ...],
+    by: tuple[str, ...],
+    label: str | None,
+    name: str | None,
     metrics: tuple[str, ...],
     thresholds: str,
     prior: Path | None,
@@ -95,25 +113,33 @@ def solve(
     out: Path,
     deduplicate: bool,
     force: bool,
+    folder: Path,
     as_json: bool,
 ) -> None:
-    """Find the operating points of systems, from files of scores.
+    """Find the operating points of systems, from files of scores or from stored confidences.
 
     Nothing is written unless every file can be read and solved, and inputs are never replaced.
     """
     if only and prior is None:
         raise UsageError("--only is about the points of --prior")
-    places = _places(files, out, force)
-    found: list[Solutions] = []
+    if bool(files) == bool(stored):
+        raise UsageError("give either files of scores or --stored")
+    if not stored and (by or label or name):
+        raise UsageError("--by, --label and --name are about --stored; files of scores tell these themselves")
     with notes():
         earlier = Solutions.load(prior) if prior else None
-        for file in files:
-            scores = Scores.load(file)
-            wanted = metrics or ("acc", *(f"eod+{name}" for name in scores.attributes))
+        if stored:
+            systems = [_stored(DirectoryStore(folder), stored, by, label, name)]
+        else:
+            systems = [Scores.load(file).confidences for file in files]
+        places = _places([system.system for system in systems], files, out, force)
+        found: list[Solutions] = []
+        for given in systems:
+            wanted = metrics or ("acc", *(f"eod+{attribute}" for attribute in given.attributes))
             if earlier is None:
-                solutions = scores.solutions_a_posteriori(wanted, _thresholds(thresholds))
+                solutions = a_posteriori(given, wanted, _thresholds(thresholds))
             else:
-                solutions = scores.solutions_a_priori(wanted, earlier, None if only is None else only == "dominated")
+                solutions = a_priori(given, wanted, earlier, None if only is None else only == "dominated")
             found.append(solutions.deduplicate() if deduplicate else solutions)
     out.mkdir(parents=True, exist_ok=True)
     for solutions, place in zip(found, places, strict=True):
@@ -245,15 +271,28 @@ def pick(
     show(table)
 
 
-def _places(files: Sequence[Path], out: Path, force: bool) -> list[Path]:
-    """Where the solutions of files are written: names are kept, and no file is replaced unasked."""
-    places = [out / f"{file.name.removesuffix('.json')}.json" for file in files]
-    for file, place in zip(files, places, strict=True):
-        if [*places].count(place) > 1:
+def _stored(
+    store: DirectoryStore, names: Sequence[str], by: Sequence[str], label: str | None, called: str | None
+) -> Confidences:
+    """The confidences of models that are stored."""
+    evaluations = [each for name in names for each in find_evaluations(store, name)]
+    called_so = labels_of([each.name for each in evaluations], [each.id for each in evaluations])
+    models = dict(zip(called_so, evaluations, strict=True))
+    chosen: str | int | bool | None = label
+    if label is not None:  # of the type of the labels there are
+        chosen = {"true": True, "false": False}.get(label.lower(), label)
+    return confidences_of(models, by, label=chosen, system=called or names[0])
+
+
+def _places(systems: Sequence[str], inputs: Sequence[Path], out: Path, force: bool) -> list[Path]:
+    """Where the solutions of systems are written: under their names; no file is replaced unasked."""
+    places = [out / f"{_OF_NO_FILE.sub('-', system)}.json" for system in systems]
+    for system, place in zip(systems, places, strict=True):
+        if places.count(place) > 1:
             raise UsageError(
-                f"several files are called {file.name}; solve them one by one into different folders (--out)"
+                f"several systems are called {system}; solve them one by one into different folders (--out)"
             )
-        _check_new(place, files, force)
+        _check_new(place, inputs, force)
     return places
 
 
@@ -333,3 +372,6 @@ def _text(value: object) -> Text:
 
 def _number(value: float) -> Text:
     return Text("–" if math.isnan(value) else f"{value:.4f}", justify="right")
+
+
+_OF_NO_FILE = re.compile(r"[^\w. -]|^[. ]")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 from evaluand.errors import DataError, Fault, kind_of
 from evaluand.interop.fairical.names import OF_SCORES, objectives
 from evaluand.interop.fairical.reading import SYSTEM, Source, doubt, load, number, numbers, save, unique_names
-from evaluand.interop.fairical.solutions import Solutions
+from evaluand.interop.fairical.solutions import FROM, Solutions
 from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, solve
 
@@ -131,17 +131,7 @@ class Scores:
         Raises:
             SpecError: there is no such metric or attribute.
         """
-        wanted = objectives(metrics)
-        given = self.confidences
-        if thresholds is None:
-            whole = bool(OF_SCORES & set(metrics))
-            points = solve(given, wanted, "every" if whole else "roc", "zero")
-            if whole:
-                order = np.lexsort((points.threshold, points.model))
-                points = points.taken(order[np.isfinite(points.threshold[order])])
-        else:
-            points = solve(given, wanted, "every" if thresholds == "complete" else list(thresholds), "zero")
-        return Solutions.of_points(points)
+        return a_posteriori(self.confidences, metrics, thresholds)
 
     def solutions_a_priori(
         self,
@@ -162,14 +152,38 @@ class Scores:
         Raises:
             SpecError: there is no such metric or attribute, or the scores lack a model of the earlier solution.
         """
-        if dominated is None:
-            chosen, which = prior_solutions, "all"
-        else:
-            front, others = prior_solutions.non_dominated_solutions()
-            chosen, which = (others, "dominated") if dominated else (front, "non-dominated")
-        points = chosen.at(self.confidences, objectives(metrics))
-        named = {"nds-from": nds_from or prior_solutions.system, "prior-solution-set": which}
-        return Solutions.of_points(points, named)
+        found = a_priori(self.confidences, metrics, prior_solutions, dominated)
+        return found if nds_from is None else replace(found, metadata={**found.metadata, FROM: nds_from})
+
+
+def a_posteriori(
+    given: Confidences, metrics: Sequence[str], thresholds: Sequence[float] | Literal["complete"] | None = None
+) -> Solutions:
+    """As `Scores.solutions_a_posteriori`, of confidences from anywhere."""
+    wanted = objectives(metrics)
+    if thresholds is not None:
+        return Solutions.of_points(
+            solve(given, wanted, "every" if thresholds == "complete" else list(thresholds), "zero")
+        )
+    whole = bool(OF_SCORES & set(metrics))
+    points = solve(given, wanted, "every" if whole else "roc", "zero")
+    if whole:
+        order = np.lexsort((points.threshold, points.model))
+        points = points.taken(order[np.isfinite(points.threshold[order])])
+    return Solutions.of_points(points)
+
+
+def a_priori(
+    given: Confidences, metrics: Sequence[str], earlier: Solutions, dominated: bool | None = None
+) -> Solutions:
+    """As `Scores.solutions_a_priori`, of confidences from anywhere."""
+    if dominated is None:
+        chosen, which = earlier, "all"
+    else:
+        front, others = earlier.non_dominated_solutions()
+        chosen, which = (others, "dominated") if dominated else (front, "non-dominated")
+    points = chosen.at(given, objectives(metrics))
+    return Solutions.of_points(points, {FROM: earlier.system, "prior-solution-set": which})
 
 
 def _truth(given: Any, n: int, faults: list[Fault]) -> list[int]:
