@@ -14,3 +14,10 @@ def test_schemas_are_measured_quickly() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "five fields: 500 rows with five responses" in done.stdout
+
+
+def test_trade_offs_are_measured_quickly() -> None:
+    command = [sys.executable, ROOT / "benchmarks" / "tradeoff.py", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "indicators of 2,000 points, 3 objectives" in done.stdout

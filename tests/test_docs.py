@@ -48,6 +48,7 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
 PRINTING = [
     *("adapters", "d3m", "detection", "dyff", "estimator", "fairness", "labels", "schemas", "service", "tagging"),
     "top_k",
+    "tradeoffs",
 ]
 
 
@@ -115,6 +116,14 @@ def test_the_example_of_estimators_runs() -> None:
     assert re.match(r"logistic regression: 0\.9[78]\d of 1707 .* 1,707 of 1,707 done now", logistic)
     assert re.match(r"random forest: 0\.9[4-7]\d of 1707 .* 1,707 of 1,707 done now", forest)
     assert again.startswith("again: 0 of 1,707 done now, 1,707 kept")
+
+
+def test_the_example_of_trade_offs_draws_its_fronts_and_tells_a_pick(tmp_path: Path) -> None:
+    example = ROOT / "examples" / "tradeoffs" / "voters.py"
+    done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=True, cwd=tmp_path)
+    assert re.match(r"\d{3} points, \d+ on the front, hypervolume 0\.8\d\d \(0\.\d+ to 0\.\d+\)", done.stdout)
+    assert re.search(r"\n  accuracy: 0\.8\d\d where chosen, 0\.8\d\d \(0\.\d+ to 0\.\d+\) on test\n", done.stdout)
+    assert {path.name for path in tmp_path.iterdir()} == {"front.html", "front.svg", "rates.svg"}
 
 
 def test_the_program_of_the_how_to_answers_as_it_says(tmp_path: Path) -> None:

@@ -39,6 +39,7 @@ _COMMANDS = {
     "gc": "Remove what nobody needs.",
     "problem": "Show or check a problem document with its data.",
     "score": "Score files of predictions by the metrics of their problem.",
+    "tradeoff": "Weigh what systems are worth against how far groups lie apart.",
     "schema": "Print the form of experiment files and tables.",
     "completion": "Print what makes a shell complete commands and names.",
 }

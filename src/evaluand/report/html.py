@@ -12,16 +12,13 @@ sheet whose hashes it names, and no connection to anywhere.
 from __future__ import annotations
 
 import gzip
-import hashlib
 import itertools
 import json
 import sys
 from array import array
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from html import escape
-from importlib.resources import files
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
@@ -37,6 +34,7 @@ from evaluand.report.markup import name as _name
 from evaluand.report.markup import plural as _plural
 from evaluand.report.markup import table as _table
 from evaluand.report.markup import th as _th
+from evaluand.report.page import page_end, page_foot, page_head
 from evaluand.report.pictures import confusion_section, curves_section, disparities_section
 from evaluand.report.text import (
     LABEL,
@@ -78,7 +76,15 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
     Returns:
         How many examples are in it.
     """
-    file.write(_page_head(facts, examples.detects).encode())
+    head = page_head(
+        facts["title"],
+        "Evaluation report",
+        _about(facts),
+        scripts=("page.js", "report.js"),
+        skip="summary",
+        images=examples.detects,
+    )
+    file.write(head.encode())
     for part in _sections(facts):
         file.write(part.encode())
     columns = _Columns(facts, examples)
@@ -88,36 +94,10 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
         file.write(b'<script type="application/gzip" id="piece-%d">%b</script>\n' % (number, piece))
     for name, column in columns.packed():
         file.write(b'<script type="application/gzip" id="column-%b">%b</script>\n' % (name.encode(), column))
-    head = columns.head() | {"starts": starts}
-    file.write(f'<script type="application/json" id="head">{_json(head)}</script>\n'.encode())
-    file.write(f"<script>{_asset('report.js')}</script>\n</body>\n</html>\n".encode())
+    told = columns.head() | {"starts": starts}
+    file.write(f'<script type="application/json" id="head">{_json(told)}</script>\n'.encode())
+    file.write(page_end(("page.js", "report.js")).encode())
     return columns.n
-
-
-def _page_head(facts: Facts, images: bool) -> str:
-    policy = f"default-src 'none'; style-src {_hash('report.css')}; script-src {_hash('report.js')}; base-uri 'none'"
-    policy += "; img-src data:" if images else ""
-    title = _text(facts["title"], _CELL)
-    return f"""<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}; form-action 'none'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="generator" content="evaluand {_text(facts["evaluand"])}">
-<title>{title} – evaluand report</title>
-<style>{_asset("report.css")}</style>
-</head>
-<body>
-<a class="skip" href="#summary">Skip to the results</a>
-<header>
-<div class="head"><p class="kind">Evaluation report</p>
-<button type="button" id="theme" aria-pressed="false" hidden>Dark</button></div>
-<h1 dir="auto">{title}</h1>
-<p class="meta">{_about(facts)}</p>
-</header>
-"""
 
 
 def _about(facts: Facts) -> str:
@@ -154,8 +134,7 @@ def _sections(facts: Facts) -> Iterator[str]:
     for id, title, body in there:
         yield f'<section id="{id}" aria-labelledby="{id}-title">\n<h2 id="{id}-title">{title}</h2>\n'
         yield f"{body}\n</section>\n"
-    yield "</main>\n<footer><p>Made by evaluand "
-    yield f"{_text(facts['evaluand'])}. This file is complete: it needs no network and sends nothing.</p></footer>\n"
+    yield page_foot(facts["evaluand"])
 
 
 def _summary(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
@@ -662,12 +641,3 @@ def _json(value: Any) -> str:
 
 def _json_text(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
-
-
-def _hash(name: str) -> str:
-    return f"'sha256-{b64encode(hashlib.sha256(_asset(name).encode()).digest()).decode()}'"
-
-
-@cache
-def _asset(name: str) -> str:
-    return files("evaluand.report").joinpath("assets", name).read_text(encoding="utf-8")

@@ -39,6 +39,7 @@ class Series:
         dots: points are marked.
         told: each point in words, where it is marked.
         bars: x and how many, below the plot.
+        pale: dots stand in the background.
     """
 
     number: int
@@ -48,6 +49,7 @@ class Series:
     dots: bool = False
     told: Sequence[str] = ()
     bars: Sequence[tuple[float, float]] = ()
+    pale: bool = False
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class Plot:
         label: what is seen, in words.
         guides: dashed lines such as that of chance, each from one point to another.
         bars: what the bars below are, if there are some.
+        turned: the horizontal axis goes from its high end to its low one.
     """
 
     x: str
@@ -69,6 +72,7 @@ class Plot:
     y_axis: Axis = UNIT
     guides: Sequence[tuple[tuple[float, float], tuple[float, float]]] = ()
     bars: str = ""
+    turned: bool = False
 
     def svg(self, series: Iterable[Series]) -> str:
         """The plot with what some tasks have in it."""
@@ -83,7 +87,8 @@ class Plot:
         )
 
     def _x(self, value: float) -> float:
-        return _LEFT + _share(self.x_axis, value) * (_WIDTH - _LEFT - _RIGHT)
+        share = _share(self.x_axis, value)
+        return _LEFT + (1 - share if self.turned else share) * (_WIDTH - _LEFT - _RIGHT)
 
     def _y(self, value: float) -> float:
         return _TOP + (1 - _share(self.y_axis, value)) * (_HEIGHT - _TOP - _BOTTOM)
@@ -124,8 +129,8 @@ class Plot:
             parts.append(f'<polyline class="line s{number} d{number}" points="{path}"/>')
         if one.dots:
             titles = one.told or [""] * len(one.points)
-            for point, title in zip(one.points, titles, strict=True):
-                parts.append(mark(number, *self._place(point), title))
+            marks = "".join(mark(number, *self._place(at), title) for at, title in zip(one.points, titles, strict=True))
+            parts.append(f'<g class="pale">{marks}</g>' if one.pale else marks)
         return "".join(parts)
 
     def _histogram(self, shown: Sequence[Series]) -> str:

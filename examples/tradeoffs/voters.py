@@ -1,0 +1,69 @@
+"""What a pollster's models cost young and old: three families of models, chosen on one half, looked at on the other.
+
+944 people who were asked before the American election of 1996, and whom they voted for: public data that ship in
+statsmodels. The models never see anybody's age; still they may know the votes of some ages better than those of others.
+Writes `front.html` and pictures into the folder this is run in.
+
+Needs scikit-learn, statsmodels and Matplotlib: pip install 'evaluand[plots,sklearn]' statsmodels
+"""
+
+from pathlib import Path
+
+import numpy as np
+import statsmodels.api as sm
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from evaluand.report import tradeoffs
+from evaluand.report.tradeoff_page import write_page
+from evaluand.tradeoff import Confidences, solve
+
+data = sm.datasets.anes96.load_pandas().data
+voted = (data["vote"] == 1).to_numpy()  # for Dole; else for Clinton
+seen = data[["popul", "TVnews", "selfLR", "ClinLR", "DoleLR", "educ", "income"]].to_numpy()
+age = np.where(data["age"] < 35, "below 35", np.where(data["age"] < 60, "35 to 59", "60 and above"))
+part = np.random.default_rng(1996).permutation(len(data)) % 3  # thirds: to train, to choose, to test
+
+families = {
+    "logistic regression": make_pipeline(StandardScaler(), LogisticRegression()),
+    "random forest": RandomForestClassifier(200, min_samples_leaf=5, random_state=0),
+    "nearest neighbours": make_pipeline(StandardScaler(), KNeighborsClassifier(25)),
+}
+
+
+def confidences(rows: np.ndarray, system: str) -> Confidences:
+    fitted = {name: clone(model).fit(seen[part == 0], voted[part == 0]) for name, model in families.items()}
+    sure = {name: model.predict_proba(seen[rows])[:, 1] for name, model in fitted.items()}
+    return Confidences.read(voted[rows], sure, {"age": age[rows]}, system=system)
+
+
+apart = "equalized_odds difference by age"
+chosen_on, tested_on = confidences(part == 1, "to choose"), confidences(part == 2, "to test")
+
+points = solve(chosen_on, ["accuracy", apart])
+front = points.front().deduplicated().with_intervals()
+low, high = points.hypervolume_interval()
+print(f"{len(points)} points, {len(front)} on the front, hypervolume", end=" ")
+print(f"{points.indicators()['hv']:.3f} ({low:.3f} to {high:.3f})")
+for name, accuracy, odds in zip(np.array(front.models)[front.model], *front.value.T, strict=True):
+    print(f"  {name:20} accuracy {accuracy:.3f}, odds apart {odds:.3f}")
+
+pick = points.pick("accuracy", [f"{apart} <= 0.15"])
+there = pick.at(tested_on).with_intervals()
+print(f"picked: {pick.models[pick.model[0]]} from {pick.threshold[0]:.3f} on")
+for place, objective in enumerate(there.objectives):
+    value, low, high = (end[0, place] for end in there.ends)
+    print(f"  {objective.name}: {pick.value[0, place]:.3f} where chosen, {value:.3f} ({low:.3f} to {high:.3f}) on test")
+
+with Path("front.html").open("wb") as page:
+    write_page(
+        "Voters of 1996",
+        {"to choose": points.deduplicated(), "to test": solve(tested_on, points.objectives).deduplicated()},
+        page,
+    )
+tradeoffs.save(tradeoffs.pareto({"to choose": front}), Path("front.svg"))
+tradeoffs.save(tradeoffs.rates(pick, tested_on), Path("rates.svg"))

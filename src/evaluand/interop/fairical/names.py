@@ -1,0 +1,98 @@
+"""The names of metrics in score and solution files: `acc`, `eod+race`, `minmaxd+f1+race`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from evaluand.disparity import Kind
+from evaluand.errors import SpecError
+from evaluand.registry import nearest
+from evaluand.tradeoff import Objective
+
+UTILITIES: Final = {
+    "fpr": "false_positive_rate",
+    "tpr": "recall",
+    "tnr": "specificity",
+    "fnr": "false_negative_rate",
+    "roc_auc": "roc_auc",
+    "prec": "precision",
+    "rec": "recall",
+    "avg_prec": "average_precision",
+    "f1": "f_beta",
+    "acc": "accuracy",
+    "bal_acc": "balanced_accuracy",
+}
+"""Utility → the kind of metric."""
+
+FAIRNESS: Final[dict[str, tuple[str, Kind]]] = {
+    "dpd": ("demographic_parity", "difference"),
+    "dpr": ("demographic_parity", "ratio"),
+    "eod": ("equalized_odds", "difference"),
+    "eor": ("equalized_odds", "ratio"),
+}
+"""Fairness, which is followed by + and an attribute → what lies apart, and how."""
+
+WITHIN: Final[dict[str, Kind]] = {"minmaxd": "difference", "minmaxr": "ratio"}
+"""What is followed by + and a utility, and by + and an attribute."""
+
+OF_SCORES: Final = frozenset({"prec", "rec", "avg_prec", "f1"})
+"""Utilities for which automatic thresholds are all scores there are."""
+
+_SAME_SIDE: Final = ({"fpr", "tnr"}, {"tpr", "rec", "fnr"})
+"""Rates of the negative rows alone, and of the positive ones: a threshold makes all of a set perfect at once."""
+
+
+def objective(name: str) -> Objective:
+    """The objective of a name.
+
+    Raises:
+        SpecError: there is no such metric.
+
+    Example:
+        >>> objective("minmaxd+f1+race").text
+        'f_beta difference by race'
+        >>> objective("eod+race").direction
+        'lower'
+    """
+    head, *rest = name.split("+")
+    if head in UTILITIES and not rest:
+        return Objective(UTILITIES[head], name=name)
+    if head in FAIRNESS and len(rest) == 1:
+        metric, kind = FAIRNESS[head]
+        return Objective(metric, kind, (rest[0],), name=name)
+    if head in WITHIN and len(rest) == 2 and rest[0] in UTILITIES:
+        return Objective(UTILITIES[rest[0]], WITHIN[head], (rest[1],), name=name)
+    raise SpecError(f"there is no metric {name!r}{_hint(head, rest)}")
+
+
+def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
+    """The objectives of names, which have to be fit for a trade-off.
+
+    Raises:
+        SpecError: there is no such metric, one is given twice, or the utilities alone are perfect at an extreme
+            threshold.
+    """
+    found = tuple(map(objective, names))
+    if len(set(names)) < len(names):
+        raise SpecError(f"a metric is given twice: {', '.join(names)}")
+    utilities = {name for name in names if name in UTILITIES}
+    for side in _SAME_SIDE:
+        if utilities and utilities <= side:
+            named = " and ".join(name for name in names if name in utilities)
+            raise SpecError(
+                f"{named} alone cannot be the utility, which is perfect at an extreme threshold, where nothing or "
+                "everything is positive; add another such as acc"
+            )
+    return found
+
+
+def _hint(head: str, rest: Sequence[str]) -> str:
+    if head in UTILITIES:
+        return f"; {head} has no attribute: write {head}, or minmaxd+{head}+ATTRIBUTE"
+    if head in FAIRNESS:
+        return f"; write {head}+ATTRIBUTE, with an attribute whose name has no +"
+    if head in WITHIN:
+        return f"; write {head}+UTILITY+ATTRIBUTE, with a utility of {', '.join(UTILITIES)}"
+    heads = [*UTILITIES, *FAIRNESS, *WITHIN]
+    return nearest(head, heads) or f"; there are {', '.join(heads)}"

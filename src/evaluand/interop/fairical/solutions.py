@@ -1,0 +1,301 @@
+"""`Solutions`: operating points of a system with what they are worth, and where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import IO, Any, Final, Literal
+
+import numpy as np
+
+from evaluand.errors import DataError, Fault, SpecError, kind_of
+from evaluand.interop.fairical.names import objectives
+from evaluand.interop.fairical.reading import SYSTEM, Source, as_text, doubt, load, numbers, save, unique_names
+from evaluand.registry import nearest
+from evaluand.tradeoff import Confidences, Objective, Tradeoff
+from evaluand.tradeoff.front import distinct, non_dominated
+
+NAMES: Final = "identifier-names"
+OF_MODELS: Final = "identifiers"
+THRESHOLDS: Final = "thresholds"
+FROM: Final = "nds-from"
+UNDEFINED: Final = "undefined"
+_MISSPELT: Final = "threholds"
+
+
+@dataclass(frozen=True, eq=False)
+class Solutions:
+    """Points of a system by several metrics; a mapping from metric to values, and an array of points × metrics.
+
+    In these files an undefined value is 0; `undefined` in the metadata tells which those are, metric → positions. They
+    count as 0 in what is made of the points, as in the files' own definition; for another see `evaluand.tradeoff`.
+
+    Args:
+        points: metric → the value of each point, from 0 to 1.
+        metadata: `identifier-names`, the models; `identifiers`, of each point its model, as a place among these;
+            `thresholds`, of each point; `nds-from`, the system the thresholds were taken from, where these were chosen
+            on another; and whatever else is there, which is kept.
+        system: what the points belong to; not part of the file.
+
+    Raises:
+        DataError: these do not fit; every fault by its field and position.
+
+    Example:
+        >>> points = {"acc": [0.65, 0.0], "eod+race": [0.1, 1.0]}
+        >>> found = Solutions(points, {"identifier-names": ["tree"], "identifiers": [0, 0], "thresholds": [0.1, 0.2]})
+        >>> front, dominated = found.non_dominated_solutions()
+        >>> front["acc"], dominated["acc"], round(front.indicators()["hv"], 3)
+        ([0.65], [0.0], 0.585)
+    """
+
+    points: dict[str, list[float]]
+    metadata: dict[str, Any]
+    system: str = field(default=SYSTEM)
+
+    def __post_init__(self) -> None:
+        faults: list[Fault] = []
+        points = _points(self.points, faults)
+        n = len(next(iter(points.values()), []))
+        metadata = _metadata(self.metadata, n, faults)
+        if faults:
+            raise DataError(faults)
+        object.__setattr__(self, "points", points)
+        object.__setattr__(self, "metadata", metadata)
+
+    @classmethod
+    def load(cls, source: Source) -> Solutions:
+        """From a file, its path or open text; the system is called after the file.
+
+        Raises:
+            DataError: the file is none, or its content does not fit.
+        """
+        return load(source, cls.from_dict)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Solutions:
+        """From the object of a file.
+
+        Raises:
+            DataError: a field is missing, or does not fit.
+        """
+        for key in document:
+            if key not in ("points", "metadata"):
+                doubt(f"{key} is no field of a solution file and is left out{nearest(key, ('points', 'metadata'))}")
+        faults = [Fault(key, "is missing") for key in ("points", "metadata") if key not in document]
+        if faults:
+            raise DataError(faults)
+        return cls(document["points"], document["metadata"], system)
+
+    @classmethod
+    def fromarray(
+        cls,
+        points: Any,
+        metrics: Sequence[str],
+        thresholds: Sequence[float],
+        identifiers: Sequence[int] | None = None,
+        identifier_names: Sequence[str] | None = None,
+    ) -> Solutions:
+        """From an array of metrics × points.
+
+        Raises:
+            DataError: these do not fit.
+        """
+        array = np.asarray(points, np.float64)
+        if array.ndim != 2 or len(array) != len(metrics):
+            raise DataError(Fault("points", f"must be an array of {len(metrics)} metrics × points"))
+        given: dict[str, Any] = {THRESHOLDS: list(thresholds), OF_MODELS: identifiers, NAMES: identifier_names}
+        given[OF_MODELS] = [0] * array.shape[1] if identifiers is None else list(identifiers)
+        return cls(dict(zip(metrics, array.tolist(), strict=True)), {k: v for k, v in given.items() if v is not None})
+
+    @classmethod
+    def of_points(cls, points: Tradeoff, metadata: Mapping[str, Any] | None = None) -> Solutions:
+        """From operating points whose undefined rates count as 0.
+
+        Args:
+            points: with the names of these files.
+            metadata: what else to tell.
+        """
+        undefined = _undefined(points)
+        values = {one.name: np.nan_to_num(points.value[:, i]).tolist() for i, one in enumerate(points.objectives)}
+        told = {
+            OF_MODELS: points.model.tolist(),
+            THRESHOLDS: points.threshold.tolist(),
+            NAMES: list(points.models),
+            FROM: None,
+            **(metadata or {}),
+            **({UNDEFINED: undefined} if undefined else {}),
+        }
+        return cls(values, told, points.system)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The object of a file."""
+        return {"points": self.points, "metadata": self.metadata}
+
+    def save(self, dest: Source) -> None:
+        """Writes a file, by its path or to open text; infinite thresholds are the text "Infinity"."""
+        save(self.to_dict(), dest)
+
+    def write(self, file: IO[bytes]) -> None:
+        """Writes to an open file."""
+        file.write(as_text(self.to_dict()).encode())
+
+    def __getitem__(self, key: str) -> list[float]:
+        return self.points[key]
+
+    def __len__(self) -> int:
+        """How many metrics there are."""
+        return len(self.points)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.points)
+
+    def keys(self) -> KeysView[str]:
+        """The metrics."""
+        return self.points.keys()
+
+    def values(self) -> ValuesView[list[float]]:
+        """The values of each metric."""
+        return self.points.values()
+
+    def items(self) -> ItemsView[str, list[float]]:
+        """Each metric with its values."""
+        return self.points.items()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """Points × metrics."""
+        return np.array(list(self.points.values()), dtype or np.float64).T
+
+    @property
+    def n_metrics(self) -> int:
+        """How many metrics there are."""
+        return len(self.points)
+
+    @property
+    def n_solutions(self) -> int:
+        """How many points there are."""
+        return len(self.tradeoff)
+
+    @cached_property
+    def tradeoff(self) -> Tradeoff:
+        """The same as points of `evaluand.tradeoff`; of points without a threshold that is NaN."""
+        wanted = objectives(list(self.points))
+        value = np.asarray(self).reshape(-1, len(wanted))
+        n = len(value)
+        threshold = np.array(self.metadata.get(THRESHOLDS, [np.nan] * n), np.float64)
+        model = np.array(self.metadata[OF_MODELS], np.int64)
+        trivial = np.isposinf(threshold)
+        return Tradeoff(wanted, tuple(self.metadata[NAMES]), model, threshold, value, trivial, self.system)
+
+    def deduplicate(self, eps: float = 1e-6) -> Solutions:
+        """The first of each points that are equal."""
+        return self._taken(distinct(self.tradeoff.value, eps))
+
+    def non_dominated_solutions(self) -> tuple[Solutions, Solutions]:
+        """The points that no other dominates, and those that another does."""
+        kept = non_dominated(self.tradeoff.loss)
+        return self._taken(np.flatnonzero(kept)), self._taken(np.flatnonzero(~kept))
+
+    def indicators(self) -> dict[Literal["hv", "ud", "os", "as", "onvg", "onvgr"], float]:
+        """What the front is worth: see `Tradeoff.indicators`.
+
+        Raises:
+            SpecError: there are no points, or there is only one metric.
+        """
+        if not self.n_solutions:
+            raise SpecError("there are no points, and so nothing to indicate")
+        return self.tradeoff.indicators()  # type: ignore[return-value]
+
+    def at(self, given: Confidences, wanted: Sequence[Objective]) -> Tradeoff:
+        """The same models at the same thresholds on other samples.
+
+        Raises:
+            SpecError: a model has no scores there, or the points have no thresholds.
+        """
+        if THRESHOLDS not in self.metadata:
+            raise SpecError("the earlier solution tells no thresholds, so it cannot be applied to other scores")
+        blank = np.empty((self.n_solutions, len(wanted)))
+        return replace(self.tradeoff, objectives=tuple(wanted), value=blank).at(given, "zero")
+
+    def _taken(self, places: np.ndarray) -> Solutions:
+        """Some of the points with what is told of them, and the models they use."""
+        points = self.tradeoff.taken(places)
+        used = np.unique(points.model)
+        told = {**self.metadata, OF_MODELS: np.searchsorted(used, points.model).tolist()}
+        told[NAMES] = [points.models[number] for number in used]
+        if THRESHOLDS in told:
+            told[THRESHOLDS] = [self.metadata[THRESHOLDS][place] for place in places]
+        if UNDEFINED in told:
+            new = {int(old): place for place, old in enumerate(places)}
+            kept = {metric: [new[old] for old in each if old in new] for metric, each in told[UNDEFINED].items()}
+            told[UNDEFINED] = {metric: each for metric, each in kept.items() if each}
+        return Solutions({name: [each[place] for place in places] for name, each in self.items()}, told, self.system)
+
+
+def _points(given: Any, faults: list[Fault]) -> dict[str, list[float]]:
+    if not isinstance(given, Mapping) or not given:
+        faults.append(Fault("points", "must be an object with a list of values for each metric"))
+        return {}
+    found = {str(name): numbers(values, f"points.{name}", faults, 0.0, 1.0) for name, values in given.items()}
+    try:
+        objectives(list(found))
+    except SpecError as fault:
+        faults.append(Fault("points", str(fault)))
+    first, *others = found
+    faults += [
+        Fault(f"points.{name}", f"has {len(found[name])} values and points.{first} has {len(found[first])}")
+        for name in others
+        if len(found[name]) != len(found[first])
+    ]
+    return found
+
+
+def _metadata(given: Any, n: int, faults: list[Fault]) -> dict[str, Any]:
+    if not isinstance(given, Mapping):
+        faults.append(Fault("metadata", f"must be an object and is {kind_of(given)}"))
+        return {}
+    found = dict(given)
+    if _MISSPELT in found and THRESHOLDS not in found:
+        doubt(f"metadata.{_MISSPELT} is read as {THRESHOLDS}")
+        found[THRESHOLDS] = found.pop(_MISSPELT)
+    if THRESHOLDS in found:
+        found[THRESHOLDS] = numbers(found[THRESHOLDS], f"metadata.{THRESHOLDS}", faults, -np.inf, np.inf)
+    found[OF_MODELS] = _of_models(found.get(OF_MODELS), faults)
+    models = max(found[OF_MODELS], default=-1) + 1
+    given_names = found.get(NAMES)
+    found[NAMES] = unique_names(given_names, f"metadata.{NAMES}", models if given_names is None else None, faults)
+    n_names = len(found[NAMES])
+    faults += [
+        Fault(f"metadata.{OF_MODELS}[{place}]", f"is {each}, and {NAMES} has the places 0 to {n_names - 1}")
+        for place, each in enumerate(found[OF_MODELS])
+        if each >= n_names
+    ]
+    for key in (OF_MODELS, THRESHOLDS):
+        if key in found and len(found[key]) != n:
+            faults.append(Fault(f"metadata.{key}", f"has {len(found[key])} entries and there are {n} points"))
+    if not isinstance(found.get(FROM), str | None):
+        faults.append(Fault(f"metadata.{FROM}", f"must be the name of a system or null and is {found[FROM]!r}"))
+    return found
+
+
+def _of_models(given: Any, faults: list[Fault]) -> list[int]:
+    where = f"metadata.{OF_MODELS}"
+    if not isinstance(given, list | tuple):
+        faults.append(
+            Fault(where, "is missing; give the place of each point's model" if given is None else "must be a list")
+        )
+        return []
+    for place, each in enumerate(given):
+        if isinstance(each, bool) or not isinstance(each, int) or each < 0:
+            faults.append(Fault(f"{where}[{place}]", f"{each!r} is no place; write an integer of 0 or more"))
+    return [each if isinstance(each, int) and each >= 0 else 0 for each in given]
+
+
+def _undefined(points: Tradeoff) -> dict[str, list[int]]:
+    """Which values rest on a rate without rows, metric → positions."""
+    if points.given is None:
+        return {}
+    plain = points.at(points.given)
+    differs = np.isnan(plain.value) | (plain.value != np.nan_to_num(points.value))
+    found = {one.name: np.flatnonzero(differs[:, i]).tolist() for i, one in enumerate(points.objectives)}
+    return {name: places for name, places in found.items() if places}

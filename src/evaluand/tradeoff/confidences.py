@@ -1,0 +1,242 @@
+"""Confidences: how sure one or several models were of the same examples, and what came true.
+
+The operating points of a model are counts of its decisions at thresholds, by group. They come from one pass over the
+rows: each falls between two thresholds, and what lies above one is the sum of what falls behind it, so a thousand
+thresholds cost as much as ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any, Final, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from evaluand.errors import DataError, Fault, SpecError
+from evaluand.labels import coded, in_order
+
+Thresholds = Literal["every", "roc"]
+"""`every` distinct confidence of the model, besides the threshold that nothing reaches; or only those that are corners
+of its ROC curve."""
+
+CELLS: Final = ((False, False), (False, True), (True, False), (True, True))
+"""The truth and the decision of each cell of counts."""
+
+
+class Groups(NamedTuple):
+    """To which group each row belongs; -1 where that is not known."""
+
+    code: np.ndarray
+    names: tuple[Mapping[str, str], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Confidences:
+    """Models of one system on the same rows.
+
+    Attributes:
+        truth: which rows are positive.
+        models: of each model how sure it was that each row is positive.
+        attributes: what rows are grouped by: codes into names, -1 for none.
+        system: what the models belong to.
+    """
+
+    truth: np.ndarray
+    models: Mapping[str, np.ndarray]
+    attributes: Mapping[str, tuple[np.ndarray, tuple[str, ...]]]
+    system: str = "system"
+
+    @classmethod
+    def read(
+        cls,
+        truth: Any,
+        models: Mapping[str, Any],
+        by: Mapping[str, Any] | None = None,
+        *,
+        label: str | int | bool | None = None,
+        system: str = "system",
+    ) -> Confidences:
+        """From columns: lists, NumPy arrays, pandas series or Arrow arrays.
+
+        Args:
+            truth: n labels, two of them.
+            models: name → n finite numbers, higher where the model takes the row for positive.
+            by: attribute → n values; None for rows of no group.
+            label: the positive label; `True` of bools and 1 of integers if not given.
+            system: what the models belong to.
+
+        Raises:
+            DataError: columns of different lengths, missing truths, or confidences that are no finite numbers.
+            SpecError: there are not two labels, or it is not known which is positive.
+
+        Example:
+            >>> given = Confidences.read([0, 1], {"tree": [0.2, 0.9]}, {"sex": ["f", "m"]})
+            >>> given.truth, list(given.models)
+            (array([False,  True]), ['tree'])
+        """
+        if not models:
+            raise SpecError("no model is given; give the confidences of each by its name")
+        positive = _positive(_array("truth", truth), label)
+        faults: list[Fault] = []
+        sure = {name: _numbers(f"models[{name!r}]", values, len(positive), faults) for name, values in models.items()}
+        attributes = {
+            name: _codes(f"by[{name!r}]", values, len(positive), faults) for name, values in (by or {}).items()
+        }
+        if faults:
+            raise DataError(faults)
+        return cls(positive, sure, attributes, system)
+
+    def groups(self, by: Sequence[str]) -> Groups:
+        """The groups of some attributes, crossed.
+
+        Raises:
+            SpecError: there is no such attribute.
+        """
+        for name in by:
+            if name not in self.attributes:
+                known = ", ".join(self.attributes) or "none"
+                raise SpecError(f"there is no attribute {name!r} to group by; there are: {known}")
+        if not by:
+            return Groups(np.zeros(len(self.truth), np.int64), ({},))
+        codes = [self.attributes[name][0] for name in by]
+        known = np.logical_and.reduce([code >= 0 for code in codes])
+        names = [self.attributes[name][1] for name in by]
+        packed = reduce(lambda all, part: all * len(part[1]) + part[0], zip(codes, names, strict=True), 0 * codes[0])
+        found, code = np.unique(packed[known], return_inverse=True)
+        whole = np.full(len(self.truth), -1, np.int64)
+        whole[known] = code
+        places = np.unravel_index(found, [len(each) for each in names])
+        told = zip(*([each[i] for i in place] for each, place in zip(names, places, strict=True)), strict=True)
+        return Groups(whole, tuple(dict(zip(by, each, strict=True)) for each in told))
+
+    def thresholds(self, model: str, wanted: Thresholds | int | Sequence[float]) -> np.ndarray:
+        """The thresholds that are tried of a model.
+
+        Args:
+            model: whose.
+            wanted: see `Thresholds`; a number of thresholds that lie evenly from 0 to 1; or these themselves.
+
+        Raises:
+            SpecError: there are no such thresholds.
+        """
+        if isinstance(wanted, str):
+            if wanted not in ("every", "roc"):
+                raise SpecError(f"thresholds={wanted!r} must be 'every', 'roc', a number of them, or a list of numbers")
+            sure = self.models[model]
+            return _distinct(sure) if wanted == "every" else _corners(sure, self.truth)
+        if isinstance(wanted, int):
+            if wanted < 2:
+                raise SpecError(f"thresholds={wanted} must be 2 or more, from 0 to 1")
+            return np.linspace(0.0, 1.0, wanted)
+        given = np.asarray(wanted, np.float64)
+        if given.ndim != 1 or not len(given) or np.isnan(given).any():
+            raise SpecError("thresholds must be a list of numbers that is not empty")
+        return given
+
+
+def counts_at(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thresholds: np.ndarray) -> np.ndarray:
+    """How often each truth met each decision, thresholds × groups × `CELLS`; what reaches a threshold is positive.
+
+    Example:
+        >>> groups = Groups(np.array([0, 0, 1]), ({"g": "a"}, {"g": "b"}))
+        >>> counts_at(np.array([0.2, 0.5, 0.9]), np.array([False, True, True]), groups, np.array([0.5]))
+        array([[[1, 0, 0, 1],
+                [0, 0, 0, 1]]])
+    """
+    order = np.argsort(thresholds)
+    table = binned(confidence, truth, groups, thresholds[order])
+    counts = np.empty((len(thresholds), *table.shape[1:-1], 4), np.int64)
+    counts[order] = cells_of(table)
+    return counts
+
+
+def binned(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thresholds: np.ndarray) -> np.ndarray:
+    """How many rows reach how many of the thresholds, which are in order: (thresholds + 1) × groups × truth."""
+    there = groups.code >= 0
+    reached = np.searchsorted(thresholds, confidence[there], side="right")
+    place = (reached * len(groups.names) + groups.code[there]) * 2 + truth[there]
+    shape = (len(thresholds) + 1, len(groups.names), 2)
+    return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape)
+
+
+def cells_of(table: np.ndarray) -> np.ndarray:
+    """The counts at each threshold, of `binned` with any axes before: … × thresholds × groups × `CELLS`."""
+    above = np.flip(np.cumsum(np.flip(table, -3), -3), -3)
+    positive, below = above[..., 1:, :, :], above[..., :1, :, :] - above[..., 1:, :, :]
+    return np.stack([below[..., 0], positive[..., 0], below[..., 1], positive[..., 1]], axis=-1)
+
+
+def _positive(truth: pa.Array, label: str | int | bool | None) -> np.ndarray:
+    if truth.null_count:
+        row = int(np.flatnonzero(truth.is_null().to_numpy(zero_copy_only=False))[0])
+        raise DataError(Fault(f"truth[{row}]", "is missing; leave out the rows without a truth"))
+    if (
+        pa.types.is_floating(truth.type)
+        and len(truth)
+        and all(value.is_integer() for value in truth.unique().to_pylist())
+    ):
+        truth = truth.cast(pa.int64())
+    [codes], vocabulary = coded([truth])
+    labels = vocabulary.tolist()
+    if label is None:
+        label = next((one for one in (True, 1) if all(isinstance(x, type(one)) and x in (0, 1) for x in labels)), None)
+        if label is None:
+            named = ", ".join(repr(labels[i]) for i in in_order(vocabulary)[:5])
+            raise SpecError(f"which label is positive? The truth has {named}; give label=…")
+    if label not in labels and len(labels) > 1:
+        raise SpecError(f"no truth is {label!r}; there are {', '.join(map(repr, labels[:5]))}")
+    others = [one for one in labels if one != label]
+    if len(others) > 1:
+        raise SpecError(
+            f"a threshold parts two classes; besides {label!r} the truth has {others[0]!r} and {others[1]!r}"
+        )
+    return np.asarray(codes == (labels.index(label) if label in labels else -1))
+
+
+def _numbers(name: str, values: Any, n: int, faults: list[Fault]) -> np.ndarray:
+    try:
+        found = _array(name, values).cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, DataError):
+        faults.append(Fault(name, "are no numbers; give a confidence for each row"))
+        return np.zeros(n)
+    if len(found) != n:
+        faults.append(Fault(name, f"has {len(found)} confidences and there are {n} truths"))
+    elif not np.isfinite(found).all():
+        row = int(np.flatnonzero(~np.isfinite(found))[0])
+        faults.append(Fault(f"{name}[{row}]", "is no finite number; a model without a confidence has no decision"))
+    return np.asarray(found)
+
+
+def _codes(name: str, values: Any, n: int, faults: list[Fault]) -> tuple[np.ndarray, tuple[str, ...]]:
+    [codes], vocabulary = coded([_array(name, values)])
+    if len(codes) != n:
+        faults.append(Fault(name, f"has {len(codes)} values and there are {n} truths"))
+    order = in_order(vocabulary)
+    place = np.empty(len(order) + 1, np.int64)
+    place[order], place[-1] = np.arange(len(order)), -1
+    named = tuple(str(one).lower() if isinstance(one, bool) else str(one) for one in vocabulary[order].tolist())
+    return place[codes], named
+
+
+def _array(name: str, values: Any) -> pa.Array:
+    try:
+        found = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
+        raise DataError(Fault(name, "is no column of values of one type")) from None
+    return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+
+
+def _distinct(sure: np.ndarray) -> np.ndarray:
+    return np.append(np.unique(sure), np.inf)[::-1]
+
+
+def _corners(sure: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """The thresholds between which the ROC curve does not go on in the same direction."""
+    distinct, place = np.unique(sure, return_inverse=True)
+    steps = np.stack([np.bincount(place, truth == kind, len(distinct)) for kind in (False, True)])[:, ::-1]
+    turns = np.append(np.any(steps[:, 1:] != steps[:, :-1], axis=0), True)
+    turns[:1] = True
+    return np.insert(distinct[::-1][turns], 0, np.inf)

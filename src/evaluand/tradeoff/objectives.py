@@ -1,0 +1,381 @@
+"""Objectives: what a trade-off is between: a metric, or how far its values by group lie apart.
+
+An objective is a metric that exists already, at a threshold: the counts of decisions are the weights of four rows, one
+for each truth and decision, and a metric of weighted rows says what they are worth, for all thresholds at once. Leaving
+out one row of each cell gives the jackknife's interval in closed form.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
+from typing import Any, Final, Literal, cast, get_args
+
+import numpy as np
+
+from evaluand import registry
+from evaluand.class_scores import CONFIDENCE, OfScores
+from evaluand.counts import PREDICTION, TRUTH, Confusion
+from evaluand.disparity import Kind
+from evaluand.errors import SpecError
+from evaluand.fairness import CRITERIA, Criterion
+from evaluand.intervals import Spread, interval_within, wilson
+from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric
+from evaluand.registry import nearest
+from evaluand.rows import INDEX
+from evaluand.statistic import Statistic
+from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
+from evaluand.tradeoff.ends import Ends, of_largest
+
+Undefined = Literal["nan", "zero"]
+"""What a rate without rows is: undefined, and its group left out of a disparity; or 0. Then a ratio of zeros is 0 too,
+but for the false positive rates of equalized odds: where no group has any, the recall alone decides."""
+
+DISPARITIES: Final = tuple(kind for kind in get_args(Kind) if not kind.endswith("overall"))
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is to be high, or low.
+
+    Args:
+        metric: a metric of decisions or of confidences, such as `accuracy`, `f_beta`, `roc_auc`; or a criterion of
+            fairness, such as `equalized_odds`, which is that of its worse rate.
+        disparity: what is made of the values by group: `difference`, `ratio`, `min` or `max`.
+        by: the attributes whose groups are compared, crossed.
+        scorer: whose scores the metric is of, where these are stored.
+        name: what it is called; its text if not given.
+        parts: the metrics it is made of, of which a criterion may have two; those of decisions if not given.
+
+    Raises:
+        SpecError: there is no such metric, or nothing can be traded for it.
+
+    Example:
+        >>> Objective.parse("equalized_odds difference by sex").by
+        ('sex',)
+        >>> Objective("accuracy").direction
+        'higher'
+    """
+
+    metric: str
+    disparity: Kind | None = None
+    by: tuple[str, ...] = ()
+    scorer: str | None = None
+    name: str = ""
+    parts: tuple[Metric, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        if (self.disparity is None) != (not self.by):
+            raise SpecError(f"{self.metric}: a disparity is one by attributes: give both or neither")
+        if self.disparity not in (None, *DISPARITIES):
+            hint = nearest(str(self.disparity), DISPARITIES)
+            raise SpecError(
+                f"{self.metric}: no disparity is called {self.disparity!r}{hint}; there are {', '.join(DISPARITIES)}"
+            )
+        if self.disparity is None and self.metric in CRITERIA:
+            raise SpecError(f"{self.metric} is about groups; write {self.metric} difference by ATTRIBUTE")
+        if not self.name:
+            object.__setattr__(self, "name", self.text)
+        if not self.parts:
+            kinds = CRITERIA.get(cast(Criterion, self.metric), (self.metric,))
+            object.__setattr__(self, "parts", tuple(map(_metric, kinds)))
+        if self.disparity in ("min", "max") and len(self.parts) > 1:
+            raise SpecError(f"{self.metric}: several rates have no common {self.disparity}; use difference or ratio")
+        if self.direction is None:
+            raise SpecError(
+                f"{self.metric} is neither better high nor low by itself; use its difference by an attribute"
+            )
+        if not np.isfinite(self.range).all():
+            raise SpecError(f"{self.metric} has no best or no worst value, so nothing can be traded for it")
+
+    @classmethod
+    def parse(cls, text: str) -> Objective:
+        """From text: `METRIC`, or `METRIC difference|ratio|min|max by ATTRIBUTE[, ATTRIBUTE…]`.
+
+        Where there are stored scores of several scorers, the metric is `METRIC(SCORER)`.
+
+        Raises:
+            SpecError: it is written in another way.
+        """
+        return cls(**written(text))
+
+    @property
+    def text(self) -> str:
+        """What `parse` reads."""
+        metric = f"{self.metric}({self.scorer})" if self.scorer else self.metric
+        return f"{metric} {self.disparity} by {', '.join(self.by)}" if self.disparity else metric
+
+    @property
+    def of_confidences(self) -> bool:
+        """Whether it is the same at all thresholds of a model."""
+        return isinstance(self.parts[0], OfScores)
+
+    @property
+    def direction(self) -> Direction | None:
+        """Whether a higher or a lower value is better."""
+        fixed: dict[Kind | None, Direction] = {"difference": "lower", "ratio": "higher"}
+        return fixed.get(self.disparity, self.parts[0].direction)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The values it can take."""
+        low, high = self.parts[0].range
+        return {"difference": (0.0, high - low), "ratio": (0.0, 1.0)}.get(self.disparity or "", (low, high))
+
+    def loss(self, value: np.ndarray) -> np.ndarray:
+        """Values from 0, the ideal, to 1, the worst there can be."""
+        low, high = self.range
+        share = (value - low) / (high - low)
+        return 1 - share if self.direction == "higher" else share
+
+    def of_counts(self, counts: np.ndarray, undefined: Undefined = "nan") -> np.ndarray:
+        """The values of decisions.
+
+        Args:
+            counts: any axes × groups × `CELLS`; the groups are those of `by`, or all rows as one.
+            undefined: see `Undefined`.
+        """
+        return self._reduced([_of_cells(part, counts, undefined) for part in self.parts], undefined)
+
+    def of_model(self, given: Confidences, model: str, undefined: Undefined = "nan") -> float:
+        """The value of a model at all thresholds.
+
+        Args:
+            given: with the attributes of `by`.
+        """
+        values = _of_rows(self.parts[0], given, model, given.groups(self.by), None, undefined)
+        return float(self._reduced([values.value], undefined))
+
+    def with_interval(self, counts: np.ndarray, confidence: float) -> Ends:
+        """The values of decisions with their intervals, that of each point by itself; arguments as of `of_counts`."""
+        if not self.disparity:
+            return _with_ends(self.parts[0], counts[..., 0, :], confidence)
+        level = self._level(confidence, counts.shape[-2])
+        return self._apart([_with_ends(part, counts, level) for part in self.parts], confidence)
+
+    def of_model_with_interval(self, given: Confidences, model: str, confidence: float) -> Ends:
+        """The value of a model at all thresholds with its interval."""
+        groups = given.groups(self.by)
+        found = _of_rows(self.parts[0], given, model, groups, self._level(confidence, len(groups.names)), "nan")
+        return self._apart([found], confidence) if self.disparity else Ends(*(part[0] for part in found))
+
+    def _level(self, confidence: float, groups: int) -> float:
+        """Of the groups' intervals: the least and the most of them are those of whichever group (Bonferroni)."""
+        return 1 - (1 - confidence) / max(groups, 1) if self.disparity in ("min", "max") else confidence
+
+    def _reduced(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
+        """One value of those of the groups, of the worse rate where there are two."""
+        if not self.disparity:
+            return values[0][..., 0]
+        if self.disparity in ("min", "max"):
+            return np.asarray(_least(values[0]) if self.disparity == "min" else -_least(-values[0]))
+        found = np.stack([_distance(one, self.disparity, undefined) for one in values])
+        if undefined == "zero" and not self.of_confidences:
+            found[0] = np.nan_to_num(found[0])
+            found = np.where(np.isnan(found), found[0], found)
+        return np.asarray(found.max(axis=0) if self.disparity == "difference" else found.min(axis=0))
+
+    def _apart(self, found: Sequence[Ends], confidence: float) -> Ends:
+        """The interval that holds for whichever pair of groups is the worst."""
+        value = self._reduced([one.value for one in found], "nan")
+        if self.disparity in ("min", "max"):
+            ends = [_least(end) if self.disparity == "min" else -_least(-end) for end in found[0][1:]]
+        elif self.disparity == "difference":
+            ends = list(of_largest(_pairs(found), confidence))
+        else:
+            with np.errstate(divide="ignore"):
+                logs = [Ends(*(np.log(np.maximum(array, 0.0)) for array in one)) for one in found]
+            ends = [np.exp(-end) for end in reversed(of_largest(_pairs(logs), confidence))]
+        unknown = np.isnan(value)
+        return Ends(value, *(np.where(unknown, np.nan, end) for end in ends))
+
+
+def written(text: str) -> dict[str, Any]:
+    """What the text of an objective says: `metric`, `disparity`, `by` and `scorer`.
+
+    Raises:
+        SpecError: it is written in another way.
+    """
+    found = _WRITTEN.fullmatch(text.strip())
+    if not found:
+        raise SpecError(f"{text!r} is no objective; write it as in 'accuracy' or 'recall difference by sex'")
+    by = tuple(part.strip() for part in (found["by"] or "").split(",") if part.strip())
+    return {**found.groupdict(), "by": by}
+
+
+def objectives_of(given: Sequence[str | Objective]) -> tuple[Objective, ...]:
+    """Objectives of what was asked for.
+
+    Raises:
+        SpecError: there is none, or one twice.
+    """
+    found = tuple(one if isinstance(one, Objective) else Objective.parse(one) for one in given)
+    if not found:
+        raise SpecError("no objective is given; write such as 'accuracy' and 'equalized_odds difference by sex'")
+    names = [one.name for one in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise SpecError(f"the objective {name!r} is given twice")
+    return found
+
+
+def group_rates(objective: Objective, counts: np.ndarray, part: int, confidence: float) -> Ends:
+    """What one of the metrics of an objective is in each group, with intervals; counts are groups × `CELLS`."""
+    return _with_ends(objective.parts[part], counts, confidence)
+
+
+def _metric(name: str) -> Metric:
+    """A metric of two classes, of which the positive one is looked at."""
+    kind = registry.find("metrics", name)
+    if any(one.init and one.default is one.default_factory is MISSING for one in fields(kind)):
+        raise SpecError(f"{name} is no metric of decisions between two classes, as it needs to be told more")
+    settings: dict[str, Any] = {"label": True, "scored_by": "positive"}
+    known = {key: value for key, value in settings.items() if key in kind.__dataclass_fields__}
+    metric: Metric = kind(**known)
+    reads = set(metric.columns)
+    decided = metric.averages and reads <= {TRUTH, PREDICTION, VALUE}
+    if not (
+        decided or isinstance(metric, Confusion) or (isinstance(metric, OfScores) and isinstance(metric, Statistic))
+    ):
+        raise SpecError(
+            f"{name} is no metric of decisions between two classes; use such as accuracy, f_beta or roc_auc"
+        )
+    return metric
+
+
+def _of_cells(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.ndarray:
+    """The value of each group: counts … × groups × `CELLS` → … × groups."""
+    rate = _rate(metric)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = (counts @ rate[0]) / (counts @ rate[1]) if rate else _of_weights(metric, counts)
+    return np.nan_to_num(found) if undefined == "zero" else np.asarray(found)
+
+
+@cache
+def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
+    """Which cells a rate counts, and of which; None for metrics that are no rate of cells."""
+    alone, tried = _of_weights(metric, np.eye(len(CELLS), dtype=np.int64)), np.array([2, 3, 5, 7])
+    counted, of = (alone == 1).astype(np.int64), (~np.isnan(alone)).astype(np.int64)
+    if not of.any() or not np.isin(alone[of > 0], (0, 1)).all():
+        return None
+    return (counted, of) if _of_weights(metric, tried) == (tried @ counted) / (tried @ of) else None
+
+
+def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
+    weight = counts.reshape(-1, len(CELLS)).astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if isinstance(metric, Confusion):
+            found = metric.value(metric.arranged(metric.prepare(_ROWS)), weight)
+        else:
+            found = weight @ metric.prepare(_ROWS)[VALUE] / weight.sum(axis=1)
+    return np.asarray(found).reshape(counts.shape[:-1])
+
+
+def _with_ends(metric: Metric, counts: np.ndarray, confidence: float) -> Ends:
+    """The value of each group with its interval: of rates Wilson's, of others what leaving out single rows gives.
+
+    The rows that a rate is about are taken as given; so it has no spread but that of the rate.
+    """
+    unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
+    value = _of_cells(metric, unique, "nan")
+    rate = _rate(metric)
+    low, high = (
+        wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else _left_out(metric, unique, confidence)
+    )
+    return Ends(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
+
+
+def _left_out(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
+    value = _of_cells(metric, unique, "nan")
+    without = np.stack(
+        [_of_cells(metric, np.maximum(unique - one, 0), "nan") for one in np.eye(len(CELLS), dtype=np.int64)]
+    )
+    n, often = unique.sum(axis=1), unique.T
+    known = np.where(often > 0, without, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = (often * known).sum(axis=0) / n
+        variance = (n - 1) / n * (often * np.square(np.where(often > 0, known - mean, 0.0))).sum(axis=0)
+    rests_on = n * np.array(list(_basis(metric, unique)))
+    return interval_within(value, Spread(variance, rests_on, rests_on), metric.range, confidence)
+
+
+def _basis(metric: Metric, counts: np.ndarray) -> Iterator[float]:
+    if not isinstance(metric, Confusion):
+        yield from np.ones(len(counts))
+        return
+    rows = metric.arranged(metric.prepare(_ROWS))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for weight in counts.astype(np.float64):
+            yield metric.basis(rows, weight) if weight.sum() else 0.0
+
+
+def _of_rows(
+    metric: Metric, given: Confidences, model: str, groups: Groups, confidence: float | None, undefined: Undefined
+) -> Ends:
+    """The value of each group of a metric of confidences."""
+    there = groups.code >= 0
+    columns = {
+        TRUTH: given.truth[there].astype(np.int64),
+        CONFIDENCE: given.models[model][there],
+        LABELS: np.array([False, True], np.object_),
+        INDEX: np.flatnonzero(there),
+    }
+    chosen = type(metric)(label=True, scored_by="positive", confidence=confidence)  # type: ignore[call-arg]
+    prepared = {**chosen.prepare(columns), CLUSTER: columns[INDEX].astype(np.uint64)}
+    state = chosen.state(prepared, groups.code[there], len(groups.names))
+    found = chosen.compute(state)
+    value = np.nan_to_num(found.value) if undefined == "zero" and metric.kind == _A_RATE else found.value
+    return Ends(value, found.low, found.high)
+
+
+def _distance(values: np.ndarray, kind: Kind, undefined: Undefined) -> np.ndarray:
+    """How far groups lie apart; undefined where fewer than two have a value."""
+    low, high = _least(values), -_least(-values)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = high - low if kind == "difference" else low / high
+    one = (~np.isnan(values)).sum(axis=-1) < 2
+    return np.where(one & (undefined == "nan"), np.nan, found)
+
+
+def _least(values: np.ndarray) -> np.ndarray:
+    """The least value of those that are defined."""
+    least = np.where(np.isnan(values), np.inf, values).min(axis=-1)
+    return np.where(np.isinf(least), np.nan, least)
+
+
+def _pairs(found: Sequence[Ends]) -> Ends:
+    """How far apart two groups lie by each rate, with the interval: … × pairs of all rates, NaN for pairs without one.
+
+    Source: G. Y. Zou & A. Donner, as in `disparity.py`.
+    """
+    return Ends(*(np.concatenate(part, axis=-1) for part in zip(*map(_pairs_of, found), strict=True)))
+
+
+def _pairs_of(ends: Ends) -> Ends:
+    i, j = np.triu_indices(ends.value.shape[-1], 1)
+    down = ends.value[..., i] < ends.value[..., j]
+    upper, lower = (Ends(*(np.where(swap, e[..., j], e[..., i]) for e in ends)) for swap in (down, ~down))
+    with np.errstate(invalid="ignore"):
+        apart = upper.value - lower.value
+        low = apart - np.hypot(upper.value - upper.low, lower.high - lower.value)
+        high = apart + np.hypot(upper.high - upper.value, lower.value - lower.low)
+        endless = ~np.isfinite(upper.value) | ~np.isfinite(lower.value)
+        low = np.where(endless, upper.low - lower.high, low)
+        high = np.where(endless, upper.high - lower.low, high)
+    return Ends(apart, low, high)
+
+
+_ROWS: Final[Columns] = {
+    TRUTH: np.array([truth for truth, _ in CELLS], np.int64),
+    PREDICTION: np.array([decided for _, decided in CELLS], np.int64),
+    VALUE: np.array([truth == decided for truth, decided in CELLS], np.float64),
+    LABELS: np.array([False, True], np.object_),
+    INDEX: np.arange(len(CELLS)),
+}
+
+_A_RATE: Final = "average_precision"
+"""A mean of rates, which are 0 without rows; the area under the ROC curve is none, and stays undefined."""
+
+_WRITTEN: Final = re.compile(r"(?P<metric>\w+)(?:\((?P<scorer>[^()]+)\))?(?:\s+(?P<disparity>\w+)\s+by\s+(?P<by>.+))?")

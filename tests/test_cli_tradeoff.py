@@ -1,0 +1,353 @@
+"""Trade-offs from the command line: points, indicators, pictures and picks, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evaluand.aggregation import Aggregation, Aggregator, Measure
+from evaluand.cli import main
+from evaluand.dataset import Dataset
+from evaluand.errors import Doubt, SpecError
+from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.interop.fairical import Solutions
+from evaluand.metrics.mean import Mean
+from evaluand.run import Runner
+from evaluand.scorers.prediction import Prediction
+from evaluand.stores.directory import DirectoryStore
+from evaluand.tradeoff import solve
+from evaluand.tradeoff.stored import confidences_of, of_aggregation
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+def scores(seed: int, models: tuple[str, ...] = ("tree", "net"), n: int = 200) -> dict[str, Any]:
+    draw = random.Random(seed)
+    truth = [int(draw.random() < 0.4) for _ in range(n)]
+    sex = [draw.choice("ab") for _ in range(n)]
+    sure = [
+        [
+            round(1 / (1 + math.exp(0.7 - 1.5 * one - 0.4 * (of == "a") - draw.gauss(0, 1))), 4)
+            for one, of in zip(truth, sex, strict=True)
+        ]
+        for _ in models
+    ]
+    return {"scores": sure, "identifiers": list(models), "ground-truth": truth, "attributes": {"sex": sex}}
+
+
+class Folder:
+    """A folder with files of scores, in which commands are called."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def write(self, name: str, document: Any) -> str:
+        (self.path / name).parent.mkdir(exist_ok=True)
+        (self.path / name).write_text(json.dumps(document))
+        return str(self.path / name)
+
+    def call(self, *arguments: str) -> Result:
+        return CliRunner(env={"COLUMNS": "160"}).invoke(main, ["tradeoff", *arguments])
+
+    def done(self, *arguments: str) -> str:
+        result = self.call(*arguments)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def refused(self, *arguments: str, code: int = 2) -> str:
+        result = self.call(*arguments)
+        assert result.exit_code == code, result.output
+        return result.output.splitlines()[-1]
+
+    def solved(self, name: str, *arguments: str) -> str:
+        """The file of the solutions of a system."""
+        out = self.path / "solutions"
+        self.done("solve", str(self.path / name), "--out", str(out), *arguments)
+        return str(out / Path(name).name)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    made = Folder(tmp_path)
+    made.write("scores/a.json", scores(1))
+    made.write("scores/b.v1.json", scores(2))
+    return made
+
+
+def test_what_is_solved_can_be_evaluated_side_by_side(folder: Folder) -> None:
+    files = [folder.solved("scores/a.json"), folder.solved("scores/b.v1.json")]
+    assert [Path(file).name for file in files] == ["a.json", "b.v1.json"]
+    assert list(Solutions.load(files[0])) == ["acc", "eod+sex"]
+    told = json.loads(folder.done("evaluate", *files, "--json"))["indicators"]
+    assert list(told) == ["a", "b.v1"]
+    assert all(0 < one["hv"] < 1 for one in told.values())
+    assert max(one["relative_onvg"] for one in told.values()) == 1
+    table = folder.done("evaluate", *files)
+    assert f"{told['a']['hv']:.4f}" in table
+    assert f"{told['b.v1']['area']:.4f}" in table
+
+
+@pytest.mark.parametrize(
+    ("form", "begin"), [("github", "| system"), ("csv", "system,hv,ud"), ("latex", r"\begin{tabular}")]
+)
+def test_indicators_are_told_in_usual_formats(folder: Folder, form: str, begin: str) -> None:
+    assert folder.done("evaluate", folder.solved("scores/a.json"), "--format", form).startswith(begin)
+
+
+def test_a_format_that_is_none_is_refused(folder: Folder) -> None:
+    assert "there is no 'word'; there are csv, " in folder.refused(
+        "evaluate", folder.solved("scores/a.json"), "--format", "word"
+    )
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+@pytest.mark.parametrize("metrics", [["acc", "eod+sex"], ["acc", "f1", "eod+sex"], ["acc", "f1", "eod+sex", "dpd+sex"]])
+def test_fronts_are_drawn_in_two_three_and_more_dimensions(folder: Folder, metrics: list[str], suffix: str) -> None:
+    wanted = [part for metric in metrics for part in ("--metric", metric)]
+    out = folder.path / f"front{suffix}"
+    folder.done("plot", folder.solved("scores/a.json", "--thresholds", "20", *wanted), "--out", str(out))
+    begin = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix]
+    assert out.read_bytes().startswith(begin)
+
+
+def test_a_radar_chart_tells_the_area_of_each_system(folder: Folder) -> None:
+    out = folder.path / "radar.svg"
+    file = folder.solved("scores/a.json")
+    folder.done("plot", file, "--kind", "radar", "--out", str(out))
+    area = json.loads(folder.done("evaluate", file, "--json"))["indicators"]["a"]["area"]
+    assert f"a (area {area:.3g})" in out.read_text()
+
+
+class _Tags(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append(tag)
+
+
+def test_a_page_holds_planes_indicators_and_the_points_of_the_front_and_no_markup_from_data(folder: Folder) -> None:
+    folder.write(
+        "scores/hostile.json", {**scores(3, (HOSTILE, "x")), "attributes": {HOSTILE: scores(3)["attributes"]["sex"]}}
+    )
+    out = folder.path / "page.html"
+    file = folder.solved("scores/hostile.json")
+    folder.done("plot", file, "--out", str(out))
+    text = out.read_text()
+    tags = _Tags(text).found
+    assert tags.count("script") == 2
+    assert HOSTILE not in text
+    assert tags.count("svg") == 1
+    assert tags.count("table") == 2
+    front, _ = Solutions.load(file).non_dominated_solutions()
+    assert tags.count("tr") == 2 + 1 + front.n_solutions  # two heads, a system, its points
+    assert "http" not in text.replace("http-equiv", "")
+
+
+def test_a_pick_is_looked_at_on_other_samples_with_intervals(folder: Folder) -> None:
+    file = folder.solved("scores/a.json")
+    rates = folder.path / "rates.png"
+    other = str(folder.path / "scores/b.v1.json")
+    told = json.loads(
+        folder.done(
+            "pick", file, "--best", "acc", "--where", "eod+sex <= 0.1", "--on", other, "--rates", str(rates), "--json"
+        )
+    )
+    assert told["chosen"]["eod+sex"] <= 0.1
+    assert told["there"]["acc"]["low"] < told["there"]["acc"]["value"] < told["there"]["acc"]["high"]
+    assert rates.read_bytes().startswith(b"\x89PNG")
+    best = max(a for a, e in zip(*(Solutions.load(file)[name] for name in ("acc", "eod+sex")), strict=True) if e <= 0.1)
+    assert told["chosen"]["acc"] == best
+
+
+def test_thresholds_of_one_system_are_applied_to_another(folder: Folder) -> None:
+    file = folder.solved("scores/a.json")
+    out = folder.path / "prior"
+    folder.done(
+        "solve",
+        str(folder.path / "scores/b.v1.json"),
+        "--prior",
+        file,
+        "--only",
+        "front",
+        "--no-deduplicate",
+        "--out",
+        str(out),
+    )
+    found, front = Solutions.load(out / "b.v1.json"), Solutions.load(file).non_dominated_solutions()[0]
+    assert found.metadata["thresholds"] == front.metadata["thresholds"]
+    assert found.metadata["nds-from"] == "a"
+
+
+def refusals(folder: Folder) -> Iterator[tuple[list[str], str]]:
+    a, file = str(folder.path / "scores/a.json"), folder.solved("scores/a.json")
+    twin = folder.write("other/a.json", scores(5))
+    inputs, free = str(folder.path / "scores"), str(folder.path / "free")
+    yield ["solve", a, "--out", inputs, "--force"], "is an input and is not replaced"
+    yield ["solve", a, "--out", str(Path(file).parent)], "is there already"
+    yield ["solve", a, twin, "--out", free], "several systems are called a"
+    yield ["solve", a, "--out", free, "--thresholds", "few"], "neither complete nor automatic, nor how many"
+    yield ["solve", a, "--out", free, "--thresholds", "1"], "at least 2"
+    yield ["solve", a, "--out", free, "--only", "front"], "--only is about the points of --prior"
+    yield ["solve", "--out", free], "give either files of scores or --stored"
+    yield ["solve", a, "--by", "sex", "--out", free], "--by, --label and --name are about --stored"
+    yield ["plot", file, "--out", file, "--force"], "is an input and is not replaced"
+    yield ["pick", file, "--best", "acc", "--rates", str(folder.path / "x.png")], "give their scores with --on"
+
+
+def test_nothing_is_replaced_or_guessed(folder: Folder) -> None:
+    for arguments, sentence in refusals(folder):
+        assert sentence in folder.refused(*arguments)
+    assert not (folder.path / "free").exists()
+
+
+def errors(folder: Folder) -> Iterator[tuple[list[str], str]]:
+    a, file, free = str(folder.path / "scores/a.json"), folder.solved("scores/a.json"), str(folder.path / "free")
+    other = folder.write(
+        "other/f.json",
+        json.loads(Path(folder.solved("scores/b.v1.json", "--metric", "acc", "--metric", "dpd+sex")).read_text()),
+    )
+    yield (
+        ["solve", a, "--out", free, "--metric", "acc", "--metric", "eod+race"],
+        "there is no attribute 'race' to group by; there are: sex",
+    )
+    yield ["solve", a, "--out", free, "--metric", "tpr"], "tpr alone cannot be the utility"
+    yield ["solve", a, "--out", free, "--metric", "eod"], "there is no metric 'eod'; write eod+ATTRIBUTE"
+    yield ["solve", file, "--out", free], "a.json: attributes: is missing"
+    yield ["evaluate", file, other], "f has other objectives than the systems before it"
+    yield (
+        ["evaluate", file, folder.write("again/a.json", json.loads(Path(file).read_text()))],
+        "another file is called a.json too",
+    )
+    yield ["plot", file, "--out", str(folder.path / "front.docx")], "tells no format of pictures: .png, .svg, .pdf"
+    yield ["pick", file, "--best", "f1"], "there is no objective 'f1'; there are: acc, eod+sex"
+    yield (
+        ["pick", file, "--best", "acc", "--where", "acc >= 1.5"],
+        "no point keeps the limits: 'acc >= 1.5' is kept by 0",
+    )
+    yield ["pick", file, "--best", "acc", "--where", "acc = 1"], "is no limit; write it as in"
+
+
+def test_mistakes_are_told_in_a_sentence(folder: Folder) -> None:
+    for arguments, sentence in errors(folder):
+        assert sentence in folder.refused(*arguments, code=1)
+    assert not (folder.path / "free").exists()
+
+
+def test_one_file_that_cannot_be_read_leaves_nothing_half_done(folder: Folder) -> None:
+    broken = folder.write("scores/z.json", {**scores(1), "ground-truth": [0, 1]})
+    out = folder.path / "free"
+    assert "z.json: ground-truth: has 2 labels" in folder.refused(
+        "solve", str(folder.path / "scores/a.json"), broken, "--out", str(out), code=1
+    )
+    assert not out.exists()
+
+
+def variants() -> Aggregation:
+    """Answers of three lengths, judged by how long they ought to be and by how short they are."""
+    rows = [{"input": str(i), "expected": "x" * (2 + 4 * (i % 2)), "topic": "ab"[i % 2]} for i in range(20)]
+    data = Dataset.from_rows(rows, attributes=["topic"])
+
+    def made(k: int) -> Any:
+        run = Runner().run(lambda text, k=k: "x" * k, data)
+        scorers = {
+            "fit": lambda output, expected: 1 - abs(len(output) - len(expected)) / 6,
+            "brief": lambda output: 1 - len(output) / 6,
+        }
+        return Evaluator().evaluate(run, scorers)
+
+    mean = Mean(range=(0, 1), direction="higher")
+    measures = [Measure("fit", mean, ("topic",), ("difference",)), Measure("brief", mean)]
+    return Aggregator().aggregate([made(k) for k in (2, 4, 6)], measures, labels=["short", "middle", "long"])
+
+
+def test_the_variants_of_an_application_are_points_with_their_intervals() -> None:
+    points = of_aggregation(variants(), ["mean(fit)", "mean(brief)", "mean(fit) difference by topic"])
+    assert points.models == ("short", "middle", "long")
+    assert points.value.round(12).tolist() == [
+        [round(2 / 3, 12), round(2 / 3, 12), round(2 / 3, 12)],
+        [round(2 / 3, 12), round(1 / 3, 12), 0.0],
+        [round(2 / 3, 12), 0.0, round(2 / 3, 12)],
+    ]
+    assert [points.models[number] for number in points.front().model] == ["short", "middle"]
+    assert points.ends is not None
+    assert (points.ends.low[:, 1] <= points.value[:, 1]).all()
+    assert points.pick("mean(brief)", ["mean(fit) difference by topic <= 0.1"]).model.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("mean", r"'mean' was computed of several scorers; write such as mean\(fit\)"),
+        ("accuracy", r"'accuracy' was not computed; there are: mean\(fit\), mean difference by topic, mean\(brief\)"),
+        ("mean(brief) difference by topic", "was not computed"),
+        ("mean(fit) of topic", "is no objective"),
+    ],
+)
+def test_what_was_not_computed_is_no_objective(text: str, sentence: str) -> None:
+    with pytest.raises(SpecError, match=sentence):
+        of_aggregation(variants(), [text])
+
+
+def classifiers(*sure: tuple[float | None, ...]) -> dict[str, Evaluation]:
+    """Models that said yes, each with its confidences of that, of the same four rows."""
+    rows = [{"input": i, "expected": i % 2 == 1, "site": "ab"[i // 2]} for i in range(4)]
+    data = Dataset.from_rows(rows, attributes=["site"])
+
+    def evaluated(mine: tuple[float | None, ...]) -> Evaluation:
+        run = Runner().run(lambda i: {"prediction": mine[i] >= 0.5, "confidence": max(mine[i], 1 - mine[i])}, data)
+        return Evaluator().evaluate(run, {"right": Prediction(type="boolean")})
+
+    return {f"model {place}": evaluated(one) for place, one in enumerate(sure)}
+
+
+def test_stored_confidences_of_the_predicted_class_become_those_of_the_positive_one() -> None:
+    given = confidences_of(classifiers((0.1, 0.9, 0.6, 0.4), (0.2, 0.3, 0.4, 0.8)), ["site"])
+    assert given.truth.tolist() == [False, True, False, True]
+    assert {name: values.round(12).tolist() for name, values in given.models.items()} == {
+        "model 0": [0.1, 0.9, 0.6, 0.4],
+        "model 1": [0.2, 0.3, 0.4, 0.8],
+    }
+    assert solve(given, ["accuracy", "recall difference by site"]).front().value.tolist() == [[0.75, 0.0]] * 2
+
+
+def test_rows_that_a_model_failed_on_are_left_out_for_all_and_told() -> None:
+    with pytest.warns(Doubt, match="1 row is left out, as not every model has a confidence for it"):
+        given = confidences_of(classifiers((0.1, 0.9, 0.6, 0.4), (None, 0.3, 0.4, 0.8)))
+    assert [len(values) for values in given.models.values()] == [3, 3]
+
+
+def test_an_attribute_that_the_dataset_lacks_is_told() -> None:
+    with pytest.raises(SpecError, match=r"model 0: 'sites' is no attribute of the dataset .did you mean 'site'"):
+        confidences_of(classifiers((0.1, 0.9, 0.6, 0.4)), ["sites"])
+
+
+def test_stored_models_are_solved_as_one_system(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    data = [{"input": i, "expected": ["no", "yes"][i % 2], "site": "ab"[i // 4]} for i in range(8)]
+    for name, sure in (("m/one", [0.1, 0.9, 0.6, 0.4, 0.2, 0.7, 0.3, 0.8]), ("m/two", [0.5] * 8)):
+        answers = [{"prediction": "yes", "confidence": each} for each in sure]
+        run = Runner(store).run(
+            lambda i, answers=answers: answers[i], Dataset.from_rows(data, attributes=["site"]), name=name
+        )
+        Evaluator(store).evaluate(run, {"right": Prediction()}, name=name)
+    command = ["solve", "--store", str(tmp_path / "store"), "--stored", "m/one", "--stored", "m/two", "--by", "site"]
+    made = Folder(tmp_path)
+    made.done(*command, "--label", "yes", "--name", "../both", "--no-deduplicate", "--out", str(tmp_path / "out"))
+    [file] = (tmp_path / "out").iterdir()
+    found = Solutions.load(file)
+    assert found.metadata["identifier-names"] == ["one", "two"]
+    assert max(found["acc"]) == 0.875
+    assert made.refused(*command, "--out", str(tmp_path / "other"), code=1).startswith(
+        "error: which label is positive?"
+    )

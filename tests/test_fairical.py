@@ -1,0 +1,378 @@
+"""Score and solution files: the printed examples, faults, names, round trips, and what undefined values become."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.interop.fairical import Scores, Solutions
+from evaluand.tradeoff import solve
+
+SCORES = """{
+  "scores": [ [ 0.5077, 0.5165, 0.5073, 0.4777, 0.6062, 0.4830, 0.7178, 0.7152, 0.4331 ] ],
+  "identifiers": [ "my-model-1" ],
+  "ground-truth": [ 0, 0, 0, 1, 1, 0, 0, 0, 1 ],
+  "attributes": { "race": [ 1, 0, 2, 1, 0, 0, 2, 0, 0 ] }
+}"""
+SOLUTIONS = """{
+  "points": {
+    "eod+race": [ 0.104166, 1.0, 1.0 ], "eod+gender": [ 0.398741, 1.0, 1.0 ], "acc": [ 0.652702, 0.0, 0.0 ]
+  },
+  "metadata": {
+    "threholds": [ 0.1, 0.2, 0.3 ], "identifier-names": [ "model-1" ], "identifiers": [ 0, 0, 0 ], "nds-from": null
+  }
+}"""  # as printed, with the comma after the points, and one brace around the metadata, mended
+
+
+def two_models(**more: Any) -> dict[str, Any]:
+    return {
+        "scores": [[0.9, 0.1, 0.8, 0.2], [0.1, 0.9, 0.2, 0.8]],
+        "ground-truth": [0, 1, 0, 1],
+        "attributes": {"g": list("aabb")},
+        **more,
+    }
+
+
+def points(**metadata: Any) -> dict[str, Any]:
+    told = {"identifiers": [0, 0], "identifier-names": ["m"], "thresholds": [0.1, 0.2], **metadata}
+    return {"points": {"acc": [0.6, 0.7], "eod+g": [0.1, 0.2]}, "metadata": told}
+
+
+# The printed examples
+
+
+def test_the_printed_scores_load() -> None:
+    scores = Scores.load(io.StringIO(SCORES))
+    assert scores.identifiers == ["my-model-1"]
+    assert scores.attributes["race"] == [1, 0, 2, 1, 0, 0, 2, 0, 0]
+    assert scores.to_dict() == json.loads(SCORES)
+
+
+def test_the_printed_solutions_have_one_that_is_not_dominated_and_two_that_are() -> None:
+    with pytest.warns(Doubt, match=r"metadata\.threholds is read as thresholds"):
+        solutions = Solutions.load(io.StringIO(SOLUTIONS))
+    front, dominated = solutions.non_dominated_solutions()
+    assert (front["acc"], dominated["acc"]) == ([0.652702], [0.0, 0.0])
+    assert front.metadata["thresholds"] == [0.1]
+    assert "threholds" not in solutions.to_dict()["metadata"]
+    assert solutions.to_dict()["metadata"]["thresholds"] == [0.1, 0.2, 0.3]
+
+
+@pytest.mark.parametrize("printed", ['{"identifiers": ["my-model-1", ]}', '{"points": {"acc": [0.1]} "metadata": {}}'])
+def test_blocks_that_lack_or_have_a_comma_too_many_are_no_json(printed: str) -> None:
+    with pytest.raises(DataError, match=r"the text:1:\d+: is no JSON"):
+        Scores.load(io.StringIO(printed))
+
+
+def test_a_file_names_its_system_also_with_dots(tmp_path: Path) -> None:
+    path = tmp_path / "v1.2.json"
+    path.write_text(SCORES)
+    scores = Scores.load(path)
+    assert scores.system == "v1.2"
+    assert scores.solutions_a_posteriori(["acc", "eod+race"], [0.5]).system == "v1.2"
+
+
+def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no\.json: no such file"):
+        Scores.load(tmp_path / "no.json")
+
+
+# Names of models
+
+
+def test_models_without_names_are_counted_from_1() -> None:
+    scores = Scores.from_dict(two_models())
+    assert scores.identifiers == ["model-1", "model-2"]
+    assert scores.solutions_a_posteriori(["acc", "eod+g"], [0.5]).metadata["identifier-names"] == scores.identifiers
+
+
+def test_equal_names_are_numbered_and_told() -> None:
+    with pytest.warns(Doubt, match="the name 'a' is there twice; the second model is called 'a-2'"):
+        scores = Scores.from_dict(two_models(identifiers=["a", "a"]))
+    assert scores.identifiers == ["a", "a-2"]
+
+
+def test_a_numbered_name_is_none_that_is_there() -> None:
+    three = two_models(identifiers=["a", "a", "a-2"])
+    three["scores"].append([0.5] * 4)
+    with pytest.warns(Doubt):
+        assert Scores.from_dict(three).identifiers == ["a", "a-3", "a-2"]
+
+
+# Thresholds
+
+
+def test_the_complete_thresholds_are_all_scores_and_the_one_that_nothing_reaches() -> None:
+    scores = Scores([[0.1, 0.5, 0.5, 0.9]], [0, 1, 0, 1], {"g": list("aabb")})
+    found = scores.solutions_a_posteriori(["acc", "eod+g"], "complete")
+    assert found.metadata["thresholds"] == [math.inf, 0.9, 0.5, 0.1]
+    found = scores.solutions_a_posteriori(["f1", "eod+g"])  # one that depends on the scores themselves
+    assert found.metadata["thresholds"] == [0.1, 0.5, 0.9]
+
+
+def test_corners_leave_out_what_lies_on_a_straight_line() -> None:
+    scores = Scores([[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]], [0, 0, 0, 1, 1, 1], {"g": list("aabbab")})
+    corners = scores.solutions_a_posteriori(["acc", "dpd+g"]).metadata["thresholds"]
+    assert corners == [math.inf, 0.6, 0.4, 0.1]
+    assert len(scores.solutions_a_posteriori(["acc", "dpd+g"], "complete").metadata["thresholds"]) == 7
+
+
+# Undefined values
+
+
+def test_undefined_values_are_0_and_marked() -> None:
+    """Group b has no negative row, and of truths that are all positive the area under the ROC curve is undefined."""
+    scores = Scores([[0.2, 0.8, 0.6, 0.4]], [0, 1, 1, 1], {"g": list("aabb")})
+    found = scores.solutions_a_posteriori(["acc", "eod+g"], [0.5])
+    assert found.metadata["undefined"] == {"eod+g": [0]}
+    positive = Scores([[0.2, 0.8]], [1, 1], {"g": list("ab")})
+    found = positive.solutions_a_posteriori(["acc", "roc_auc", "dpd+g"], [0.5])
+    assert (found["roc_auc"], found.metadata["undefined"]) == ([0.0], {"roc_auc": [0]})
+    native = solve(positive.confidences, ["accuracy", "roc_auc"], [0.5])
+    assert math.isnan(native["roc_auc"][0])
+
+
+def test_marks_go_with_their_points() -> None:
+    of = Solutions.from_dict(points(undefined={"eod+g": [1], "acc": [0]}))
+    one, other = of._taken(np.array([1])), of._taken(np.array([0]))
+    assert one.metadata["undefined"] == {"eod+g": [0]}
+    assert other.metadata["undefined"] == {"acc": [0]}
+    assert of.metadata["undefined"] == {"eod+g": [1], "acc": [0]}
+
+
+def test_all_defined_is_not_marked() -> None:
+    assert "undefined" not in Scores.from_dict(two_models()).solutions_a_posteriori(["acc", "eod+g"], [0.5]).metadata
+
+
+# An earlier solution
+
+
+def test_thresholds_come_from_a_system_that_is_named() -> None:
+    scores = Scores.from_dict(two_models(), "validation")
+    chosen = scores.solutions_a_posteriori(["acc", "eod+g"], [0.3, 0.5])
+    assert chosen.metadata["nds-from"] is None
+    later = Scores.from_dict(two_models(), "test").solutions_a_priori(["acc", "dpd+g"], chosen, False)
+    assert (later.system, later.metadata["nds-from"]) == ("test", "validation")
+    assert later.metadata["prior-solution-set"] == "non-dominated"
+    assert list(later) == ["acc", "dpd+g"]
+    named = scores.solutions_a_priori(["acc", "dpd+g"], chosen, True, nds_from="another")
+    assert (named.metadata["nds-from"], named.metadata["prior-solution-set"]) == ("another", "dominated")
+
+
+@pytest.mark.parametrize("dominated", [None, False, True])
+def test_the_same_scores_give_the_same_points_by_model_name(dominated: bool | None) -> None:
+    scores = Scores.from_dict(two_models(identifiers=["bad", "good"]))
+    for prior in (made := scores.solutions_a_posteriori(["acc", "eod+g"], [0.15, 0.5, 0.85]), made.deduplicate()):
+        front, others = prior.non_dominated_solutions()
+        expected = {None: prior, False: front, True: others}[dominated]
+        found = scores.solutions_a_priori(["acc", "eod+g"], prior, dominated)
+        assert dict(found.items()) == dict(expected.items())
+        assert [found.metadata[key] for key in ("identifiers", "thresholds", "identifier-names")] == [
+            expected.metadata[key] for key in ("identifiers", "thresholds", "identifier-names")
+        ]
+
+
+def test_a_model_of_the_earlier_solution_that_has_no_scores_is_told() -> None:
+    with pytest.raises(SpecError, match="no confidences of the model 'm'"):
+        Scores.from_dict(two_models()).solutions_a_priori(["acc", "eod+g"], Solutions.from_dict(points()))
+
+
+def test_an_earlier_solution_without_thresholds_is_told() -> None:
+    prior = points()
+    del prior["metadata"]["thresholds"]
+    scores = Scores.from_dict(two_models(identifiers=["m", "n"]))
+    with pytest.raises(SpecError, match="tells no thresholds"):
+        scores.solutions_a_priori(["acc", "eod+g"], Solutions.from_dict(prior))
+
+
+# Mapping, array, evaluation without scores
+
+
+def test_solutions_are_a_mapping_and_an_array() -> None:
+    solutions = Solutions.from_dict(points())
+    assert (len(solutions), solutions.n_metrics, solutions.n_solutions) == (2, 2, 2)
+    assert list(solutions) == list(solutions.keys()) == ["acc", "eod+g"]
+    assert dict(solutions.items()) == points()["points"]
+    assert list(solutions.values()) == [[0.6, 0.7], [0.1, 0.2]]
+    assert np.asarray(solutions).tolist() == [[0.6, 0.1], [0.7, 0.2]]
+    with pytest.raises(KeyError):
+        solutions["f1"]
+
+
+def test_solutions_come_from_an_array() -> None:
+    made = Solutions.fromarray([[0.6, 0.7], [0.1, 0.2]], ["acc", "eod+g"], [0.1, 0.2], [0, 1], ["a", "b"])
+    assert made.metadata["identifier-names"] == ["a", "b"]
+    assert np.asarray(made).tolist() == [[0.6, 0.1], [0.7, 0.2]]
+    with pytest.raises(DataError, match="points: must be an array of 3 metrics"):
+        Solutions.fromarray([[0.6]], ["acc", "f1", "dpd+g"], [0.1])
+
+
+def test_solutions_without_scores_are_judged_and_picked_from() -> None:
+    solutions = Solutions.from_dict(points())
+    assert solutions.indicators()["hv"] == pytest.approx(0.6 * 0.1 + 0.7 * 0.8)
+    picked = solutions.tradeoff.pick("acc", ["eod+g <= 0.15"])
+    assert (picked.threshold.tolist(), picked["acc"].tolist()) == ([0.1], [0.6])
+
+
+# Files
+
+
+@pytest.mark.parametrize("thresholds", [[math.inf, 0.5], [0.5, -math.inf]])
+def test_infinite_thresholds_are_strict_json(tmp_path: Path, thresholds: list[float]) -> None:
+    path = tmp_path / "solutions.json"
+    Solutions.from_dict(points(thresholds=thresholds)).save(path)
+    strict = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
+    assert strict["metadata"]["thresholds"] == [
+        f"{'-' if t < 0 else ''}Infinity" if math.isinf(t) else t for t in thresholds
+    ]
+    assert Solutions.load(path).metadata["thresholds"] == thresholds
+    assert [each.name for each in tmp_path.iterdir()] == ["solutions.json"]
+
+
+def test_infinite_thresholds_as_some_programs_write_them_are_read() -> None:
+    text = json.dumps(points(thresholds=[math.inf, 0.5]))
+    assert "Infinity," in text
+    assert Solutions.load(io.StringIO(text)).metadata["thresholds"] == [math.inf, 0.5]
+
+
+names_of_models = st.lists(st.text(min_size=1, max_size=4), min_size=1, max_size=4, unique=True)
+
+
+@st.composite
+def some_scores(draw: st.DrawFn) -> Scores:
+    models, n = draw(names_of_models), draw(st.integers(1, 6))
+
+    def column(values: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(values, min_size=n, max_size=n))
+
+    rows = [column(st.floats(0, 1)) for _ in models]
+    kinds = st.text(max_size=3) | st.integers(0, 10)
+    attributes = {name: column(kinds) for name in draw(st.lists(st.text(max_size=4), max_size=2, unique=True))}
+    return Scores(rows, column(st.integers(0, 1)), attributes, models)
+
+
+@given(some_scores())
+def test_scores_come_back_as_they_were_saved(scores: Scores) -> None:
+    text = io.StringIO()
+    scores.save(text)
+    assert Scores.load(io.StringIO(text.getvalue())) == scores
+
+
+@st.composite
+def some_solutions(draw: st.DrawFn) -> Solutions:
+    models, n = draw(names_of_models), draw(st.integers(0, 5))
+
+    def column(values: st.SearchStrategy[Any]) -> list[Any]:
+        return draw(st.lists(values, min_size=n, max_size=n))
+
+    told = {
+        "thresholds": column(st.floats(allow_nan=False)),
+        "identifiers": column(st.integers(0, len(models) - 1)),
+        "identifier-names": models,
+        "nds-from": draw(st.none() | st.text(max_size=4)),
+        "note": draw(st.none() | st.text(max_size=4)),
+    }
+    return Solutions({metric: column(st.floats(0, 1)) for metric in ("acc", "eod+g", "minmaxr+f1+g")}, told)
+
+
+@given(some_solutions())
+def test_solutions_come_back_as_they_were_saved(solutions: Solutions) -> None:
+    text = io.StringIO()
+    solutions.save(text)
+    again = Solutions.load(io.StringIO(text.getvalue()))
+    assert again.to_dict() == solutions.to_dict()
+    assert list(again) == list(solutions)
+
+
+# Faults
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"scores": []}, "scores: must be a list with a list of scores for each model"),
+        ({"scores": [[0.1, 0.2, 0.3, 1.5]]}, "scores[0][3]: 1.5 does not lie from 0 to 1"),
+        ({"scores": [[0.1, 0.2, 0.3, None]]}, "scores[0][3]: None is no number"),
+        ({"scores": [[0.1] * 4, [0.1] * 3]}, "scores[1]: has 3 scores and scores[0] has 4"),
+        ({"ground-truth": [0, 1, 0, 2]}, "ground-truth[3]: 2 is neither 0 nor 1"),
+        ({"ground-truth": "0101"}, "ground-truth: must be a list of 0 and 1 and is a text"),
+        ({"attributes": [1]}, "attributes: must be an object of lists and is a list"),
+        ({"attributes": {"g": ["a", "b", 1.5, None]}}, "attributes.g[2]: 1.5 is neither text nor an integer"),
+        ({"attributes": {"g": ["a"]}}, "attributes.g: has 1 values and there are 4 scores of each model"),
+        ({"identifiers": ["a"]}, "identifiers: has 1 names and there are 2 models"),
+        ({"identifiers": ["a", 1]}, "identifiers[1]: 1 is no name; write it as text"),
+    ],
+)
+def test_scores_that_do_not_fit_are_told_by_field_and_position(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(DataError) as fault:
+        Scores.from_dict(two_models(**change))
+    assert told in str(fault.value)
+
+
+def test_all_faults_are_told_at_once() -> None:
+    with pytest.raises(DataError) as fault:
+        Scores.from_dict(two_models(scores=[[2, 0.1, 0.1, "x"]], **{"ground-truth": [0, 1, 0, 5]}))
+    assert [line.partition(":")[0] for line in str(fault.value).splitlines()] == [
+        "scores[0][0]",
+        "scores[0][3]",
+        "ground-truth[3]",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"identifiers": None}, "metadata.identifiers: is missing"),
+        ({"identifiers": [0, -1]}, "metadata.identifiers[1]: -1 is no place"),
+        ({"identifiers": [0, 1]}, "metadata.identifiers[1]: is 1, and identifier-names has the places 0 to 0"),
+        ({"thresholds": [0.1]}, "metadata.thresholds: has 1 entries and there are 2 points"),
+        ({"thresholds": [0.1, math.nan]}, "metadata.thresholds[1]: nan does not lie"),
+        ({"identifier-names": "m"}, "metadata.identifier-names: must be a list of names and is a text"),
+        ({"nds-from": 3}, "metadata.nds-from: must be the name of a system or null and is 3"),
+    ],
+)
+def test_metadata_that_do_not_fit_are_told_by_field_and_position(change: dict[str, Any], told: str) -> None:
+    with pytest.raises(DataError) as fault:
+        Solutions.from_dict(points(**change))
+    assert told in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("given_points", "told"),
+    [
+        ({}, "points: must be an object with a list of values for each metric"),
+        ({"acc": [0.5, 2.0]}, "points.acc[1]: 2 does not lie from 0 to 1"),
+        ({"acc": [0.5, 0.5], "f1": [0.5]}, "points.f1: has 1 values and points.acc has 2"),
+        ({"acc": [0.5, 0.5], "acc+g": [0.5, 0.5]}, "there is no metric 'acc+g'; acc has no attribute"),
+        ({"tpr": [0.5, 0.5], "rec": [0.5, 0.5]}, "points: tpr and rec alone cannot be the utility"),
+    ],
+)
+def test_points_that_do_not_fit_are_told(given_points: dict[str, Any], told: str) -> None:
+    with pytest.raises(DataError) as fault:
+        Solutions(given_points, points()["metadata"])
+    assert told in str(fault.value)
+
+
+def test_fields_that_are_none_are_told_and_left_out() -> None:
+    with pytest.warns(Doubt, match="score is no field of a score file and is left out"):
+        Scores.from_dict(two_models(score=1))
+    with pytest.warns(Doubt, match="foo is no field of a solution file"):
+        Solutions.from_dict({**points(), "foo": 1})
+    spelt = two_models()
+    spelt["ground_truth"] = spelt.pop("ground-truth")
+    with pytest.warns(Doubt, match="ground_truth is read as ground-truth"):
+        Scores.from_dict(spelt)
+
+
+def test_a_metric_twice_is_told() -> None:
+    with pytest.raises(SpecError, match="given twice: acc, acc"):
+        Scores.from_dict(two_models()).solutions_a_posteriori(["acc", "acc"])

@@ -1,0 +1,43 @@
+"""Whether intervals and bands of trade-offs hold as often as they say, by simulation."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+WITHIN = {"high rates": (0.905, 0.995)}
+"""Wilson's interval of a high rate errs more at its upper end, and a ratio is uncertain where few are wrongly taken."""
+
+ELSE = (0.92, 0.985)
+"""From 93 to 97 %, and as far beyond as two standard errors of a thousand simulations reach."""
+
+
+@pytest.fixture
+def simulated(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent.parent / "benchmarks"))
+    sys.modules.pop("tradeoff_coverage", None)
+    import tradeoff_coverage
+
+    return tradeoff_coverage
+
+
+@pytest.mark.parametrize("world", ["recall apart", "both apart", "false positives apart", "high rates", "alike"])
+@pytest.mark.parametrize("n", [200, 2000])
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_intervals_of_points_hold(simulated: ModuleType, world: str, n: int, share: float) -> None:
+    found = simulated.of_points(simulated.WORLDS[world], n, share, 1000)
+    assert len(found) == 7
+    least, most = WITHIN.get(world, ELSE)
+    beyond = {name: each for name, each in found.items() if not least <= each <= most}
+    assert not beyond
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_intervals_of_hypervolumes_and_bands_hold(simulated: ModuleType, share: float) -> None:
+    found = simulated.of_resampling(2000, share, 300)
+    assert all(0.9 <= each <= 0.99 for each in found.values()), found
