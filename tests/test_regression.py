@@ -409,3 +409,9 @@ def test_explained_variance_forgives_what_is_common_to_all_errors() -> None:
     shard = table([1.0, 2.0, 3.0], [11.0, 12.0, 13.0])
     assert one(shard, ExplainedVariance()).value == 1.0
     assert one(shard, RSquared()).value == pytest.approx(-149.0)
+
+
+def test_perfect_agreement_of_order_is_exactly_one() -> None:
+    assert [
+        evaluate(np.arange(n) * 1.0, np.arange(n) * 2.0, metrics="kendall")["kendall"].value for n in (7, 10, 33)
+    ] == [1.0] * 3

@@ -14,10 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from evaluand import registry
 from evaluand.counts import OfCounts
 from evaluand.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.intervals import scrambled, wilson
-from evaluand.metric import Metric
+from evaluand.metric import CLUSTER, LABELS, Metric
 from evaluand.metrics.adjusted_rand import AdjustedRand
 from evaluand.metrics.balanced_accuracy import BalancedAccuracy
 from evaluand.metrics.cohen_kappa import CohenKappa
@@ -28,6 +29,7 @@ from evaluand.metrics.precision import Precision
 from evaluand.metrics.recall import Recall
 from evaluand.metrics.specificity import Specificity
 from evaluand.metrics.v_measure import VMeasure
+from evaluand.rows import INDEX
 from evaluand.statistic import BLOCKS, Statistic
 
 METRICS: tuple[Statistic, ...] = (
@@ -320,3 +322,18 @@ def test_intervals_cover_the_truth(metric: Statistic, right: float, n: int) -> N
     width = float(np.nanmean([row.high - row.low for row in rows]))
     print(f"{metric.signature} n={n} truth={truth:.3f}: {covered:.3f}, width {width:.3f}")  # noqa: T201
     assert 0.92 <= covered <= 0.98
+
+
+@pytest.mark.parametrize(
+    "kind", ["recall", "false_negative_rate", "f_beta", "balanced_accuracy", "matthews_correlation"]
+)
+def test_the_mean_over_alike_targets_is_no_surer_than_one_of_them(kind: str) -> None:
+    found = registry.find("metrics", kind)
+    settings = {"label": 1} if "label" in found.__dataclass_fields__ else {}
+    metric = found(over_targets="mean", **settings)
+    truth = np.array([1] * 6 + [0] * 294)
+    rows = {"truth": np.tile(truth, 2), "prediction": np.tile(truth, 2), LABELS: np.array([0, 1], np.object_)}
+    columns = {**rows, INDEX: np.tile(np.arange(300), 2), CLUSTER: np.tile(np.arange(300, dtype=np.uint64), 2)}
+    state = metric.state({**metric.prepare(columns), CLUSTER: columns[CLUSTER]}, np.repeat([0, 1], 300), 2)
+    one, both = metric.compute(state), metric.mean_over(state, [np.array([0, 1])])
+    assert (both.low[0], both.high[0]) == pytest.approx((one.low[0], one.high[0]), abs=1e-12)

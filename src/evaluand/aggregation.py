@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -217,6 +217,7 @@ class Aggregator:
             check_name(name)
         store = self.store or evaluations[0].store
         spec = {
+            "behaviour": BEHAVIOUR,
             "evaluations": [e.digest for e in evaluations],
             "runs": [e.manifest["spec"]["run"] for e in evaluations],
             "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
@@ -244,6 +245,10 @@ class Aggregator:
         if name is not None:
             store.refer(name, "aggregations", id)
         return Aggregation(store, id, Receipt(len(measures), called=len(measures)))
+
+
+BEHAVIOUR: Final = 2
+"""Raised whenever the same measures give other intervals or counts, so that no older values are taken for those."""
 
 
 def table_digest(*batches: pa.RecordBatch) -> str:

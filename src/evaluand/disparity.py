@@ -8,8 +8,9 @@ is one of the two farthest apart, there is no interval at all.
 
 The interval of a pair is made of those of its two groups, for any metric that has some: G. Y. Zou & A. Donner,
 "Construction of confidence limits about effect measures: a general approach" (Statistics in Medicine 27, 2008), on
-logarithms for ratios. It takes groups as independent; where clusters reach across groups, or a group is compared with
-all rows, it is wider than need be.
+logarithms for ratios. It takes groups as independent. Where a group is compared with all rows it is wider than need be;
+where clusters reach across groups it may be too wide or too narrow: too narrow where a cluster that is good in one
+group is bad in another.
 
 No pair is looked at that cannot be the widest: a pair's ends grow with the values of its groups and with how far their
 own ends reach, so only groups that at most one other surpasses in both are paired.

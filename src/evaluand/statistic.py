@@ -257,7 +257,7 @@ class Statistic(Metric):
             data[group] |= found.told
             if found.why is not None:
                 continue
-            if found.basis < 1:
+            if found.basis < 1 - _ROUNDING:
                 data[group]["rests_on"] = round(float(n[group]) * found.basis, 1)
             if found.changes is not None:
                 low[group], high[group] = self._by_influence(found.value, [found], effective[[group]])
@@ -340,10 +340,12 @@ class Statistic(Metric):
 
     def _ends_of_means(self, state: State, value: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
         ends = np.full((len(groups), 2), np.nan)
+        if not _has_blocks(state):
+            return ends
         known = [place for place in range(len(groups)) if math.isfinite(value[place])]
         _, effective = clusters_of(state)
+        judged = dict(self.judged(state))
         if self.interval == "influence":
-            judged = dict(self.judged(state))
             for place in known:
                 members = groups[place]
                 each = [judged[group] for group in members.tolist()]
@@ -355,9 +357,11 @@ class Statistic(Metric):
             members = groups[place]
             blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
             means = without[:, members].mean(axis=1)[blocks]
-            variance, n = self._variance(float(value[place]), means)
+            each = [judged[group] for group in members.tolist()]
+            variance, n = self._variance(float(value[place]), means, float(np.mean([found.least for found in each])))
             if math.isfinite(variance):
-                spread = Spread(*(np.array([x]) for x in (variance, n, float(effective[members].max()))))
+                rests_on = min(float(k) * found.basis for k, found in zip(effective[members], each, strict=True))
+                spread = Spread(*(np.array([x]) for x in (variance, n, rests_on)))
                 ends[place] = np.concatenate(self._within(value[place : place + 1], spread))
         return ends
 

@@ -25,10 +25,11 @@ class AdjustedRand(Clustering):
 
     Example:
         >>> AdjustedRand().signature
-        'adjusted_rand v1 missing=leave_out reduce=first interval=jackknife 95%'
+        'adjusted_rand v2 missing=leave_out reduce=first interval=jackknife 95%'
     """
 
     kind = "adjusted_rand"
+    version = 2
     range = (-1.0, 1.0)
     adds: ClassVar[tuple[str, ...]] = ("_square_",)
 

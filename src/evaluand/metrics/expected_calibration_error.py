@@ -52,10 +52,11 @@ class ExpectedCalibrationError(OfScores, Statistic):
 
     Example:
         >>> ExpectedCalibrationError(bins=15, confidence=None).signature
-        'expected_calibration_error v1 missing=leave_out reduce=first scored_by=predicted bins=15 binning=width norm=l1'
+        'expected_calibration_error v2 missing=leave_out reduce=first scored_by=predicted bins=15 binning=width norm=l1'
     """
 
     kind = "expected_calibration_error"
+    version = 2
     direction = "lower"
     range = (0.0, 1.0)
     keeps: ClassVar[tuple[str, ...]] = ("sure", "right")

@@ -63,6 +63,8 @@ class Kendall(OfNumbers):
 def _tau(score: float, by_truth: float, by_prediction: float) -> float:
     if not (by_truth > 0 and by_prediction > 0):
         return np.nan
+    if by_truth == by_prediction:  # so that perfect agreement is 1 and not a little less
+        return float(np.clip(score / by_truth, -1, 1))
     return float(np.clip(score / np.sqrt(by_truth) / np.sqrt(by_prediction), -1, 1))
 
 
