@@ -698,6 +698,6 @@ def test_the_command_tells_faults_and_exits_with_1(files: Files, tmp_path: Path)
 
 def test_the_command_wants_one_problem(files: Files, tmp_path: Path) -> None:
     files.score(TRUTH, RIGHT)
-    assert "either FOLDER or --problem" in Commands(tmp_path).refused("score", code=2)
+    assert "one of FOLDER, --problem and --metric" in Commands(tmp_path).refused("score", code=2)
     same = ("score", files.problem, "--out", tmp_path / "a.csv", "--table", tmp_path / "a.csv")
     assert "are different files" in Commands(tmp_path).refused(*same, code=2)

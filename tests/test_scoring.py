@@ -576,3 +576,73 @@ def test_random_sets_and_scores_have_the_values_of_scikit_learn(seed: int) -> No
     for average in ("micro", "macro"):
         [found] = judged(truth, predictions, f"roc_auc_{average}", confidence_of_interval=None)
         assert found.value == pytest.approx(sk.roc_auc_score(known, matrix, average=average), abs=1e-12)
+
+
+# Class scores beside labels, and sets of labels
+
+
+BY_CLASS = table(id=[1, 1, 2, 2, 3, 3], y=["a", "b", "b", "a", "a", "b"], confidence=[0.9, 0.1, 0.6, 0.4, 0.5, 0.5])
+
+
+def test_of_class_scores_labels_are_those_of_greatest_confidence_whatever_the_order_of_rows() -> None:
+    shuffled = BY_CLASS.take([5, 2, 0, 4, 3, 1])
+    for predictions in (BY_CLASS, shuffled):
+        area, accuracy, one = judged(
+            table(id=[1, 2, 3], y=["a", "b", "b"]),
+            predictions,
+            "roc_auc",
+            "accuracy",
+            Criterion(metric="f1", positive="b"),
+        )
+        assert (area.value, accuracy.value, one.value) == (1.0, pytest.approx(2 / 3), pytest.approx(2 / 3))
+
+
+def test_rows_for_each_class_are_no_labels_where_no_metric_asks_for_scores() -> None:
+    assert faults(TRUTH, BY_CLASS, "accuracy")[0][0] == "duplicate_row"
+
+
+def test_calibration_reads_the_surest_label_or_the_one_there_is() -> None:
+    [of_classes] = judged(TRUTH, BY_CLASS, "expected_calibration_error")
+    one = table(id=[1, 2, 3], y=["a", "b", "a"], confidence=[0.9, 0.6, 0.5])
+    [of_labels] = judged(TRUTH, one, "expected_calibration_error")
+    assert of_classes.value == of_labels.value == pytest.approx((0.1 + 0.4 + 0.5) / 3)
+    assert faults(TRUTH, TRUTH, "expected_calibration_error")[0][0] == "needs_confidence"
+
+
+def test_a_metric_of_one_label_is_refused_in_one_sentence_where_examples_have_several() -> None:
+    truth = table(id=[1, 1, 2], y=["a", "b", "a"])
+    assert faults(truth, truth, "f1_macro", "jaccard_similarity", several=True) == [
+        ("not_applicable", "jaccard_similarity")
+    ]
+
+
+@pytest.mark.parametrize("metric", ["f_beta", "jaccard", "specificity", "false_positive_rate", "false_negative_rate"])
+def test_kinds_of_one_class_judge_sets_by_the_label_that_is_named(metric: str) -> None:
+    truth, predictions = table(id=[1, 1, 2], y=["a", "b", "a"]), table(id=[1, 2, 2], y=["a", "a", "b"])
+    [found] = judged(truth, predictions, Criterion(metric=metric, positive="b"), several=True)
+    assert found.value == (1.0 if metric.startswith("false") else 0.0)
+    assert faults(truth, predictions, metric, several=True) == [("needs_positive", f"{metric} of y")]
+
+
+def test_boxes_are_judged_by_the_registered_kind_too() -> None:
+    boxes = table(id=[1, 2], y=["0,0,2,2", "1,1,3,3"])
+    [found] = judged(boxes, boxes.append_column("confidence", [[0.5, 0.6]]), "mean_average_precision")
+    assert found.value == 1.0
+
+
+def test_labels_written_otherwise_are_told_with_their_row_and_what_may_be_meant() -> None:
+    with pytest.raises(DataError) as caught:
+        judged(TRUTH, table(id=[1, 2, 3], y=["a", "B", "B"]), Criterion(metric="f1", positive="b"))
+    [fault] = caught.value.faults
+    assert (fault.code, fault.where) == ("unknown_label", "predictions row 2, column y")
+    assert fault.message == "is 'B', and the truth has 'a' and 'b' (did you mean 'b'?); so is 1 more"
+
+
+def test_one_row_per_example_is_no_table_of_scores_and_it_is_told_why() -> None:
+    with pytest.raises(DataError, match="the class that has none is taken to have the score 0"):
+        judged(TRUTH, table(id=[1, 2, 3], y=["b"] * 3, confidence=[0.1, 0.3, 0.2]), "roc_auc")
+
+
+def test_a_definition_that_takes_areas_of_labels_notes_that_confidences_are_not_read() -> None:
+    [found] = judged(TRUTH, TRUTH.append_column("confidence", [[0.9, 0.9, 0.1]]), "roc_auc", definition="nist")
+    assert (found.value, [note.code for note in found.notes]) == (1.0, ["confidence_not_read"])

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import click
 import orjson
 from rich.console import Console, RenderableType
+
+from evaluand.errors import Fault
 
 NARROWEST = 72
 PIPED = 160
@@ -93,3 +96,23 @@ def opened(output: Path | None) -> Iterator[IO[bytes]]:
         raise
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def condensed(faults: Sequence[Fault]) -> list[str]:
+    """One line for each fault, with its code; of more than a few that differ in rows and values alone, how many."""
+    here = f"{Path.cwd()}{os.sep}"
+    seen: dict[tuple[str, ...], int] = {}
+    lines: dict[tuple[str, ...] | int, str] = {}
+    for number, fault in enumerate(faults):
+        kind = (fault.code, *(_CHANGING.sub("#", text) for text in (fault.where, fault.message)))
+        seen[kind] = seen.get(kind, 0) + 1
+        if seen[kind] <= _ALIKE:
+            lines[number] = str(fault).removeprefix(here) + (f"  [{fault.code}]" if fault.code else "")
+        else:
+            where = fault.where.removeprefix(here).rpartition(":")[0] or fault.where
+            lines[kind] = f"{where}: {seen[kind] - _ALIKE:,} more of this kind; --json tells all  [{fault.code}]"
+    return [*lines.values()]
+
+
+_CHANGING: Final = re.compile(r"\d+(\.\d+)?|'[^']*'")
+_ALIKE: Final = 5

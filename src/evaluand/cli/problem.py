@@ -9,9 +9,11 @@ import click
 from click.exceptions import Exit
 
 from evaluand.cli.options import Group, json_option
-from evaluand.cli.output import print_json
-from evaluand.errors import DataError, Fault
+from evaluand.cli.output import condensed, print_json
+from evaluand.errors import DataError, Fault, SpecError
 from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
+from evaluand.interop.d3m.judging import scorable
+from evaluand.interop.d3m.tested import tested
 from evaluand.problem import Criterion, Division, Problem
 from evaluand.report.facts import Facts
 from evaluand.report.text import safe
@@ -38,17 +40,19 @@ def command() -> None:
 def check(folder: Path, part: str | None, as_json: bool) -> None:
     """Tell everything that is wrong with a problem's documents and data, and what is odd.
 
-    Exits 1 if anything is wrong.
+    Also why no predictions could be scored: metrics that do not fit the target values. A document without its data is
+    checked by itself. Exits 1 if anything is wrong.
     """
-    faults, notes = _examined(folder, part)[1:]
+    faults, notes = _checked(folder, part)
     if as_json:
         print_json({"ok": not faults, "faults": [*map(_plain, faults)], "notes": [*map(_plain, notes)]})
     else:
         for word, found in (("fault", faults), ("note ", notes)):
-            for one in found:
-                click.echo(f"{word}  {safe(str(one))}  [{one.code}]")
+            for line in condensed(found):
+                click.echo(f"{word}  {safe(line)}")
         count = f"{len(faults):,} fault{'s' * (len(faults) != 1)}"
-        click.echo(count if faults else f"ok: {safe(str(folder))} is whole")
+        is_ = "is whole" if all(note.code != "no_data" for note in notes) else "is a sound document"
+        click.echo(count if faults else f"ok: {safe(str(folder))} {is_}")
     if faults:
         raise Exit(1)
 
@@ -75,6 +79,27 @@ def _examined(folder: Path, part: str | None) -> tuple[ProblemFolder | None, lis
     except DataError as error:
         return None, [*error.faults], []
     return found, findings.faults, findings.notes
+
+
+def _checked(path: Path, part: str | None) -> tuple[list[Fault], list[Fault]]:
+    """The faults and notes of a problem, or of its document alone."""
+    found, faults, notes = _examined(path, part)
+    codes = {fault.code for fault in faults}
+    if path.is_file() and "no_such_dataset" in codes and codes <= {"no_such_dataset", "no_such_file"}:
+        alone = "; the document alone was checked"
+        return [], [*notes, *(Fault(fault.where, fault.message + alone, code="no_data") for fault in faults)]
+    if found is None:
+        return faults, notes
+    try:
+        task, findings = tested(found, None, part)
+        return findings.faults or [*(scorable(task) if task else ())], notes
+    except DataError as error:
+        return [*error.faults], notes
+    except SpecError as error:  # nothing to predict, or nothing to hold predictions to
+        if not found.problem.targets:
+            return [Fault(str(found.document), str(error), code="empty")], notes
+        told = "; whether the metrics fit the target values was not checked"
+        return [], [*notes, Fault(str(found.document), str(error).partition("; give")[0] + told, code="no_truth")]
 
 
 def _plain(fault: Fault) -> Facts:

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 import click
 from click import UsageError
@@ -15,12 +16,14 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evaluand.cli.options import LINE, json_option, store_option, suggested
-from evaluand.cli.output import opened, print_json, show
+from evaluand.cli.output import condensed, opened, print_json, show
 from evaluand.cli.report import write as write_report
 from evaluand.cli.run import notes
 from evaluand.errors import DataError, Fault
 from evaluand.export import write_csv, write_parquet
-from evaluand.interop.d3m.scores import LAYOUTS, Scores, Spread, score
+from evaluand.interop.d3m.scores import LAYOUTS, Score, Scores, Spread, score
+from evaluand.interop.d3m.stated import criterion_of, stated_problem
+from evaluand.problem import Problem
 from evaluand.report.cells import plain_table
 from evaluand.report.facts import Facts
 from evaluand.report.text import numbers, safe
@@ -30,6 +33,7 @@ _EXAMPLES = """\b
 Examples:
   evaluand score 185_baseball
   evaluand score 185_baseball --predictions mine.csv --out scores.csv
+  evaluand score --predictions mine.csv --truth right.csv --metric accuracy --metric f1Macro
   evaluand score --problem problemDoc.json --predictions mine.csv --truth targets.csv --json
   evaluand score 185_baseball --predictions mine.csv --name mine --report mine.html
 """
@@ -55,6 +59,16 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     help="A CSV file of index and targets, or a dataset's folder; as FOLDER has it if not given.",
 )
 @click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    type=LINE,
+    metavar="NAME",
+    help="Instead of a problem: how --predictions and --truth are judged, such as f1Macro; several times for more.",
+)
+@click.option("--pos-label", metavar="LABEL", help="With --metric: the label that counts as positive.")
+@click.option("--k", type=click.IntRange(1), metavar="N", help="With --metric: how many rows or ranks count.")
+@click.option(
     "--definition", metavar="NAME", help="Which public definition metrics follow: 3.1.1, core-2022, sklearn …"
 )
 @click.option("--part", metavar="PART", help="TRAIN, TEST or SCORE, where each has documents of its own.")
@@ -72,6 +86,9 @@ def command(
     problem: Path | None,
     predictions: tuple[str, ...],
     truth: Path | None,
+    metrics: tuple[str, ...],
+    pos_label: str | None,
+    k: int | None,
     definition: str | None,
     part: str | None,
     out: Path | None,
@@ -90,14 +107,21 @@ def command(
     values that are empty, not finite or of another type, columns, quotes. Every fault is told with its line, column and
     code, and the exit code is 1. With --name, `evaluand show`, `compare` and `report` know what was scored.
     """
-    if (folder_or_problem is None) == (problem is None):
-        raise UsageError("give either FOLDER or --problem")
+    if (folder_or_problem is not None) + (problem is not None) + bool(metrics) != 1:
+        raise UsageError("give one of FOLDER, --problem and --metric")
+    if metrics and (truth is None or len(predictions) != 1):
+        raise UsageError("--metric judges one file of --predictions by a file of --truth; give both")
+    if not metrics and (pos_label is not None or k is not None):
+        raise UsageError("--pos-label and --k are for --metric; a problem says itself how it is judged")
     if table is not None and table.suffix not in (".csv", ".parquet"):
         raise UsageError(f"--table: the suffix {table.suffix!r} tells no format: .csv or .parquet")
     _check_new([out, table, report], force)
-    source = folder_or_problem or problem
-    assert source is not None
+    source: Path | Problem | None = folder_or_problem or problem
     try:
+        if metrics:
+            criteria = [criterion_of(each, definition, positive=pos_label, k=k) for each in metrics]
+            source = stated_problem(Path(predictions[0]), Path(str(truth)), criteria)
+        assert source is not None
         with notes():
             scores = score(source, predictions, truth, definition=definition, part=part, intervals=not no_intervals)
     except DataError as error:
@@ -112,8 +136,8 @@ def command(
     if as_json:
         return print_json(_facts(scores) | stored)
     show(_shown(scores))
-    for told in scores.notes:
-        click.echo(f"note: {safe(str(told))}", err=True)
+    for told in condensed(scores.notes):
+        click.echo(f"note: {safe(told)}", err=True)
     for path in (out, table, report):
         if path is not None:
             click.echo(f"written: {safe(str(path))}", err=True)
@@ -158,8 +182,8 @@ def _stored(scores: Scores, name: str, store: DirectoryStore, report: Path | Non
 def _tell(faults: Sequence[Fault], found: Sequence[Fault], as_json: bool) -> None:
     if as_json:
         return print_json({"ok": False, "faults": [*map(_plain, faults)], "notes": [*map(_plain, found)]})
-    for fault in faults:
-        click.echo(f"fault  {safe(str(fault))}" + (f"  [{fault.code}]" if fault.code else ""), err=True)
+    for line in condensed(faults):
+        click.echo(f"fault  {safe(line)}", err=True)
     click.echo(f"{len(faults):,} fault{'s' * (len(faults) != 1)}; nothing was scored", err=True)
     return None
 
@@ -170,7 +194,7 @@ def _plain(fault: Fault) -> Facts:
 
 
 def _facts(scores: Scores) -> Facts:
-    rows = scores.table().to_pylist()
+    rows = [row | {"data": of.data} for row, of in zip(scores.table().to_pylist(), scores.rows, strict=True)]
     told = [{name: _number(value) for name, value in asdict(one).items()} for one in scores.spread]
     return {
         "ok": True,
@@ -197,10 +221,28 @@ def _shown(scores: Scores) -> RenderableType:
     parts: list[RenderableType] = [table]
     if scores.spread:
         parts += ["", _spread(scores.spread)]
+    for row in scores.rows:
+        if row.data is not None and "cells" in row.data:
+            parts += ["", *_cells(row)]
     told = {f"{row.metric}: {row.reason}": None for row in scores.rows if row.reason}
     signatures = {f"{row.metric}  {row.signature}, definition {row.definition}": None for row in scores.rows}
     parts += ["", *(Text(safe(line), "dim") for line in (*told, *signatures))]
     return Group(*parts)
+
+
+def _cells(row: Score) -> list[RenderableType]:
+    """How often each truth, by line, met each prediction, by column; only of classes that fit a line."""
+    classes = [str(label) for label in row.data["classes"]]
+    if len(classes) > _CLASSES:
+        return [Text(f"{row.metric}: of {len(classes):,} classes; --json has the cells", "dim")]
+    counts = {(truth, prediction): n for truth, prediction, n in row.data["cells"]}
+    table = plain_table(f"{row.target or 'truth'} \\ predicted", *map(safe, classes))
+    for i, label in enumerate(classes):
+        table.add_row(Text(safe(label)), *(Text(f"{counts.get((i, j), 0):,}") for j in range(len(classes))))
+    return [table]
+
+
+_CLASSES: Final = 12
 
 
 def _spread(spread: Sequence[Spread]) -> RenderableType:

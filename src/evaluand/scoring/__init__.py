@@ -9,6 +9,6 @@ All that is wrong is told at once, and nothing is scored that has a fault. The a
 """
 
 from evaluand.scoring.definitions import DEFINITIONS, STANDARD, Reads, Rule, rule_of
-from evaluand.scoring.judging import Judgement, judge
+from evaluand.scoring.judging import CriterionFault, Judgement, judge
 
-__all__ = ["DEFINITIONS", "STANDARD", "Judgement", "Reads", "Rule", "judge", "rule_of"]
+__all__ = ["DEFINITIONS", "STANDARD", "CriterionFault", "Judgement", "Reads", "Rule", "judge", "rule_of"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
 from evaluand import registry
@@ -16,16 +16,17 @@ from evaluand.metric import OverTargets
 from evaluand.problem import STANDARD_METRICS
 from evaluand.registry import nearest
 
-Reads = Literal["labels", "sets", "numbers", "rows", "scores", "ranking", "boxes"]
+Reads = Literal["labels", "sets", "numbers", "rows", "scores", "sure", "ranking", "boxes"]
 """What is read of each example: one label; one label or several (`sets`); a number; whatever stands in the row, in the
-order of the file (`rows`); a score for each class; answers with their ranks; or boxes."""
+order of the file (`rows`); a score for each class; a label and its confidence (`sure`); answers with their ranks; or
+boxes."""
 
 Positive = Literal["none", "one", "given", "chosen"]
 """Whether a label counts as positive: none does; 1 if none is given (`one`); one has to be given (`given`); or the kind
 knows what to do without one (`chosen`)."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Rule:
     """A metric under one definition.
 
@@ -56,6 +57,11 @@ class Rule:
     always_jointly: bool = False
     clusters: bool = False
     without_scores: Rule | None = None
+
+    def __repr__(self) -> str:
+        given = ((each.name, getattr(self, each.name), each) for each in fields(self))
+        told = [f"{name}={value!r}" for name, value, each in given if value not in (each.default, {})]
+        return f"Rule({', '.join(told)})"
 
 
 STANDARD: Final = "standard"
@@ -130,56 +136,65 @@ _LARGEST: Final = _but(_STANDARD["precision_at_top_k"], parameters={"top": "larg
 _LATER: Final = ("mean_reciprocal_rank", "hits_at_k")
 
 
+class _Definitions(dict[str, Mapping[str, Rule]]):
+    """Definition → metric → rule, of which a prompt shows the names alone."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{name}: {', '.join(rules)}" for name, rules in self.items())
+
+
 def _without(rules: Mapping[str, Rule], *names: str) -> dict[str, Rule]:
     return {name: rule for name, rule in rules.items() if name not in names}
 
 
-DEFINITIONS: Final[Mapping[str, Mapping[str, Rule]]] = {
-    STANDARD: _STANDARD,
-    "3.1.1": _without(_PUBLISHED, *_LATER),
-    "core-2022": {
-        name: replace(rule, always_jointly=True)
-        for name, rule in _without(
-            {
-                **_LIBRARY,
-                **{
-                    name: _but(_LIBRARY[name], positive="given")
-                    for name in ("precision", "recall", "f1", "jaccard_similarity")
+DEFINITIONS: Final[Mapping[str, Mapping[str, Rule]]] = _Definitions(
+    {
+        STANDARD: _STANDARD,
+        "3.1.1": _without(_PUBLISHED, *_LATER),
+        "core-2022": {
+            name: replace(rule, always_jointly=True)
+            for name, rule in _without(
+                {
+                    **_LIBRARY,
+                    **{
+                        name: _but(_LIBRARY[name], positive="given")
+                        for name in ("precision", "recall", "f1", "jaccard_similarity")
+                    },
+                    "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean"),
+                    "normalized_mutual_information": _but(
+                        _STANDARD["normalized_mutual_information"], parameters={"mean": "geometric"}
+                    ),
+                    "hamming_loss": _but(_STANDARD["hamming_loss"], parameters={"one_hot": True}),
+                    "precision_at_top_k": _but(_LARGEST, k=0),
+                    "object_detection_average_precision": _but(
+                        _STANDARD["object_detection_average_precision"], parameters={"definition": "core-2022"}
+                    ),
                 },
-                "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean"),
-                "normalized_mutual_information": _but(
-                    _STANDARD["normalized_mutual_information"], parameters={"mean": "geometric"}
-                ),
-                "hamming_loss": _but(_STANDARD["hamming_loss"], parameters={"one_hot": True}),
-                "precision_at_top_k": _but(_LARGEST, k=0),
-                "object_detection_average_precision": _but(
-                    _STANDARD["object_detection_average_precision"], parameters={"definition": "core-2022"}
-                ),
-            },
-            "root_mean_squared_error_mean",
-        ).items()
-    },
-    "nist": _without(
-        {
-            **_PUBLISHED,
-            **{name: rule.without_scores for name, rule in _PUBLISHED.items() if rule.without_scores},
-            "precision_at_top_k": _LARGEST,
+                "root_mean_squared_error_mean",
+            ).items()
         },
-        *_LATER,
-        "hamming_loss",
-    ),
-    "sklearn": _without(
-        {**_SEPARATE, "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean")},
-        *_LATER,
-        "precision_at_top_k",
-        "object_detection_average_precision",
-    ),
-    "coco": {
-        "object_detection_average_precision": _but(
-            _STANDARD["object_detection_average_precision"], parameters={"definition": "coco"}
-        )
-    },
-}
+        "nist": _without(
+            {
+                **_PUBLISHED,
+                **{name: rule.without_scores for name, rule in _PUBLISHED.items() if rule.without_scores},
+                "precision_at_top_k": _LARGEST,
+            },
+            *_LATER,
+            "hamming_loss",
+        ),
+        "sklearn": _without(
+            {**_SEPARATE, "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean")},
+            *_LATER,
+            "precision_at_top_k",
+            "object_detection_average_precision",
+        ),
+        "coco": {
+            "object_detection_average_precision": _but(
+                _STANDARD["object_detection_average_precision"], parameters={"definition": "coco"}
+            )
+        },
+    }
+)
 """Definition → metric → rule. `standard`: undefined is undefined, and no order of rows matters but to
 `precision_at_top_k`, which looks at the first rows. `3.1.1`: the table and the code published with D3M's problem schema
 3.1.1, that is scikit-learn, where `jaccard_similarity_score` was the accuracy of single labels. `core-2022`: D3M's core
@@ -205,8 +220,15 @@ def rule_of(metric: str, definition: str | None) -> Rule | tuple[str, str]:
         return rules[metric]
     if metric in STANDARD_METRICS:
         has = [other for other, rules in DEFINITIONS.items() if metric in rules]
-        return "not_applicable", f"the definition {name} has no {metric}; take {' or '.join(has)}"
+        return "not_applicable", f"the definition {name} does not have this metric; take {' or '.join(has)}"
     return _of_kind(metric)
+
+
+def _positive(takes: Mapping[str, inspect.Parameter]) -> Positive:
+    """Of one class are kinds that have a label, unless they take the mean over classes by default."""
+    if "label" not in takes:
+        return "none"
+    return "one" if "average" in takes and takes["average"].default is None else "chosen"
 
 
 def _of_kind(metric: str) -> Rule | tuple[str, str]:
@@ -219,12 +241,14 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
     takes = inspect.signature(kind).parameters
     needed = [name for name, one in takes.items() if one.default is one.empty]
     if set(needed) - {"k"}:
-        return "not_applicable", f"{metric} cannot judge by its name alone; it needs {' and '.join(needed)}"
+        return "not_applicable", f"cannot judge by its name alone; it needs {' and '.join(needed)}"
     made = kind(**dict.fromkeys(needed, 1))
     columns = made.columns
     reads: Reads | None = None
     if "scores" in columns:
         reads = "scores"
+    elif "confidence" in columns:
+        reads = "sure"
     elif {"ranks", "first_rank"}.intersection(columns):
         reads = "ranking"
     elif "detections" in columns:
@@ -234,13 +258,15 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
     elif columns == ("truth", "prediction"):
         reads = "numbers"
     if reads is None:
-        return "not_applicable", f"{metric} reads {' and '.join(columns)}, which is not made of predictions"
+        given = " and ".join(columns)
+        told = f"reads {given}, which predictions do not have" if given else "looks at no prediction"
+        return "not_applicable", f"{told}, so it cannot judge any; take another metric"
     return Rule(
         kind=metric,
         reads=reads,
         parameters={"absent": 0.0} if reads == "scores" and "absent" in takes else {},
         k=0 if "k" in needed else takes["k"].default if "k" in takes else None,
         labels="labels" in takes,
-        positive="chosen" if "label" in takes else "none",
+        positive=_positive(takes) if reads != "boxes" else "none",
         jointly=None if reads == "boxes" else "mean",
     )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +43,19 @@ from evaluand.scoring.reading import (
 Labels = Sequence[Any] | Mapping[str, Sequence[Any]]
 
 
+@dataclass(frozen=True)
+class CriterionFault(Fault):
+    """A criterion that cannot judge such examples.
+
+    Attributes:
+        number: its place among the criteria.
+        key: which of its attributes is wrong; None where it is the predictions that it cannot judge.
+    """
+
+    number: int = field(kw_only=True)
+    key: Literal["metric", "k", "positive", "jointly"] | None = field(default="metric", kw_only=True)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Judgement:
     """What a criterion says of one target, or of all together.
@@ -61,6 +74,7 @@ class Judgement:
         made: the metric itself.
         reads: what it was computed from.
         notes: what is no fault and may not be meant.
+        data: what else the metric tells.
     """
 
     criterion: Criterion
@@ -76,6 +90,7 @@ class Judgement:
     made: Metric
     reads: Reads
     notes: tuple[Fault, ...] = ()
+    data: Any = None
 
 
 def judge(
@@ -94,7 +109,7 @@ def judge(
 
     Rows belong together by their index, whatever their order. An index that occurs several times has several labels, is
     a table of class scores (with `confidence`; a label without a row has 0), or a ranking (with `rank`), as the
-    criterion asks.
+    criterion asks. Of a table of class scores, criteria of labels judge the label of greatest confidence.
 
     Args:
         truth: the index, the targets and whatever else, which is not looked at.
@@ -127,20 +142,26 @@ def judge(
     if faults:
         raise DataError(dict.fromkeys(faults))
     keys, faults = keys_of(*sides, index)
-    case = _Case(*sides, tuple(index), keys, _with_sets(reads, keys, sides[1], several))
-    faults += case.faults(targets, reads)
+    with_sets = _with_sets(reads, keys, sides[1], several)
+    by_class = not with_sets and any(_takes_scores(rule) for rule in rules if rule) and _has_scores(sides[1], keys)
+    case = _Case(*sides, tuple(index), keys, with_sets, by_class)
+    faults += [*_single(criteria, rules)] if with_sets else []
+    if not any(isinstance(fault, CriterionFault) for fault in faults):  # else rows would be told by the wrong rule
+        faults += case.faults(targets, reads)
     if faults:
         raise DataError(dict.fromkeys(faults))
     found = list[Judgement]()
-    for criterion, rule in zip(criteria, rules, strict=True):
+    for number, (criterion, rule) in enumerate(zip(criteria, rules, strict=True)):
         assert rule is not None
         together = criterion.jointly or (rule.always_jointly and len(targets) > 1)
         for names in [tuple(targets)] if together else [(name,) for name in targets]:
-            made = _judged(case, criterion, rule, names, labels, confidence_of_interval, together)
-            if isinstance(made, Fault):
-                faults.append(made)
-            else:
+            try:
+                made = _judged(case, criterion, rule, names, labels, confidence_of_interval, together)
                 found.append(replace(made, definition=definition or STANDARD))
+            except _Refused as error:
+                faults.append(error.placed(f"{criterion.metric} of {', '.join(names)}", number))
+            except DataError as error:
+                faults += error.faults
     if faults:
         raise DataError(dict.fromkeys(faults))
     return found
@@ -150,44 +171,71 @@ def _rules(
     criteria: Sequence[Criterion], definition: str | None, predictions: Side, n_targets: int
 ) -> tuple[list[Rule | None], list[Fault]]:
     rules, faults = list[Rule | None](), list[Fault]()
-    for criterion in criteria:
+    for number, criterion in enumerate(criteria):
         rule = rule_of(criterion.metric, definition)
         if isinstance(rule, Rule):
             if rule.without_scores and predictions.named(CONFIDENCE) is None:
                 rule = rule.without_scores
-            faults += _criterion_faults(criterion, rule, definition, n_targets)
+            for key, code, message in _contradictions(criterion, rule, definition or STANDARD, n_targets):
+                faults.append(CriterionFault(criterion.metric, message, code=code, number=number, key=key))
             rules.append(rule)
+        elif rule[0] == "definition_unknown":
+            faults.append(Fault("definition", rule[1], code=rule[0]))
+            rules.append(None)
         else:
-            code, message = rule
-            faults.append(Fault("definition" if code == "definition_unknown" else criterion.metric, message, code=code))
+            faults.append(CriterionFault(criterion.metric, rule[1], code=rule[0], number=number))
             rules.append(None)
     return rules, faults
 
 
-def _criterion_faults(criterion: Criterion, rule: Rule, definition: str | None, n_targets: int) -> Iterable[Fault]:
-    name = definition or STANDARD
+def _contradictions(
+    criterion: Criterion, rule: Rule, name: str, n_targets: int
+) -> Iterable[tuple[Literal["k", "positive", "jointly"], str, str]]:
+    """Attribute, code and message of what a criterion says that its metric does not take."""
     if criterion.jointly and rule.jointly is None and n_targets > 1:
         told = f"the definition {name} judges each target by itself, and not several together"
-        yield Fault(criterion.metric, told, code="not_applicable")
+        yield "jointly", "not_applicable", told
     if rule.k == 0 and criterion.k is None:
-        yield Fault(criterion.metric, "lacks k (K), how many ranks or rows it looks at", code="cannot_be_scored")
+        yield "k", "cannot_be_scored", "lacks k (K), how many ranks or rows it looks at"
     if rule.k is None and criterion.k is not None:
-        yield Fault(criterion.metric, "takes no k (K)", code="not_applicable")
+        yield "k", "not_applicable", "takes no k (K)"
     if rule.positive == "given" and criterion.positive is None:
-        yield Fault(criterion.metric, f"lacks the positive label (posLabel), as {name} wants it", code="needs_positive")
+        yield "positive", "needs_positive", f"lacks the positive label (posLabel), as {name} wants it"
     if rule.positive == "none" and criterion.positive is not None:
-        yield Fault(
-            criterion.metric, f"has no positive label (posLabel) in the definition {name}", code="not_applicable"
-        )
+        yield "positive", "not_applicable", f"has no positive label (posLabel) in the definition {name}"
 
 
 def _with_sets(reads: set[Reads], keys: Keys | None, predictions: Side, several: bool | None) -> bool:
     """Whether examples have sets of labels."""
-    if "sets" not in reads or keys is None or keys.aligned or several is False:
+    if keys is None or keys.aligned or several is False or not ("sets" in reads or several):
         return False
     if len(repeated(keys.truth)):
-        return True
-    return bool(several) and predictions.named(CONFIDENCE) is None and bool(len(repeated(keys.predictions)))
+        return not reads & {"ranking", "boxes"}
+    return (
+        "sets" in reads
+        and bool(several)
+        and predictions.named(CONFIDENCE) is None
+        and bool(len(repeated(keys.predictions)))
+    )
+
+
+def _takes_scores(rule: Rule) -> bool:
+    """Whether a metric is one of scores, also where a definition takes labels for them."""
+    return rule.reads in ("scores", "sure") or rule.parameters.get("scored_by") == "labels"
+
+
+def _has_scores(predictions: Side, keys: Keys | None) -> bool:
+    """Whether predictions are a table of class scores."""
+    several = keys is not None and not keys.aligned and bool(len(repeated(keys.predictions)))
+    return several and predictions.named(CONFIDENCE) is not None
+
+
+def _single(criteria: Sequence[Criterion], rules: Sequence[Rule | None]) -> Iterable[Fault]:
+    """Criteria that cannot judge sets of labels."""
+    for number, (criterion, rule) in enumerate(zip(criteria, rules, strict=True)):
+        if rule is not None and rule.reads != "sets":
+            told = "judges one label of each example, and here examples have several; leave it out"
+            yield CriterionFault(criterion.metric, told, code="not_applicable", number=number)
 
 
 @dataclass(frozen=True)
@@ -199,6 +247,7 @@ class _Case:
     index: tuple[str, ...]
     keys: Keys | None
     with_sets: bool
+    by_class: bool = False
 
     @cached_property
     def _held(self) -> dict[tuple[str, Reads], tables.Columns]:
@@ -218,14 +267,14 @@ class _Case:
         faults = list[Fault]()
         wanted = {self.as_read(each) for each in reads}
         if self.keys is not None and wanted - {"boxes"}:
-            one_each = bool(wanted.intersection(("labels", "numbers", "rows")))
+            one_each = bool(wanted.intersection(("labels", "numbers", "rows", "sure")))
             faults += row_faults(
                 self.truth,
                 self.predictions,
                 self.index,
                 self.keys,
                 one_truth=one_each or "scores" in wanted,
-                one_prediction=one_each,
+                one_prediction=one_each and not self.by_class,
             )
         for name in targets:
             for each in sorted(wanted):
@@ -241,7 +290,7 @@ class _Case:
             return self._read_boxes(name)
         faults, keys = list[Fault](), self.keys
         made: tables.Columns | None = None
-        if reads in ("labels", "numbers", "rows", "sets"):
+        if reads in ("labels", "numbers", "rows", "sets", "sure"):
             truth, prediction, faults = read_pair(self.truth, self.predictions, name, reads)
             if keys is not None and reads == "sets" and not faults:
                 for side, column, codes in (
@@ -249,17 +298,35 @@ class _Case:
                     (self.predictions, prediction, keys.predictions),
                 ):
                     faults += tables.set_faults(side.name, name, column, codes, keys)
+            if reads == "sure" or self.by_class:
+                faults += self._sure[1]
             if keys is not None and sound and not faults:
                 made = (
                     tables.sets(truth, prediction, keys)
                     if reads == "sets"
-                    else tables.pairs(truth, prediction, keys, as_filed=reads == "rows")
+                    else self._pairs(truth, prediction, keys, reads)
                 )
         else:
             made, faults = self._read_table(name, reads, sound)
         if made is not None:
             self._held[name, reads] = made
         return faults
+
+    def _pairs(self, truth: pa.Array, prediction: pa.Array, keys: Keys, reads: Reads) -> tables.Columns:
+        given = {"prediction": prediction} | ({CONFIDENCE: self._sure[0]} if reads == "sure" else {})
+        if self.by_class:
+            rows = pa.array(tables.surest(prediction, self._sure[0], keys.predictions))
+            given = {name: cells.take(rows) for name, cells in given.items()}
+            keys = replace(keys, predictions=np.arange(keys.n))
+        return tables.pairs(truth, given, keys, as_filed=reads == "rows")
+
+    @cached_property
+    def _sure(self) -> tuple[pa.Array | None, list[Fault]]:
+        """The column `confidence`."""
+        column = self.predictions.named(CONFIDENCE)
+        if column is None:
+            return None, [Fault(PREDICTIONS, f"there is no column {CONFIDENCE!r}; {_GIVE}", code="needs_confidence")]
+        return read_numbers(self.predictions, column)
 
     def _read_table(self, name: str, reads: Reads, sound: bool) -> tuple[tables.Columns | None, list[Fault]]:
         """Several rows of predictions for each example, with a number beside each label."""
@@ -270,10 +337,10 @@ class _Case:
             truth, label, faults = same_labels(truth, label, f"{PREDICTIONS}, column {name}")
         number, odd = None, list[Fault]()
         column = self.predictions.named(wanted)
-        if column is None:
-            code = "needs_confidence" if reads == "scores" else "missing_column"
-            told = "a score for each class: rows of index, label and confidence" if reads == "scores" else "ranks"
-            odd = [Fault(PREDICTIONS, f"there is no column {wanted!r}; give {told}", code=code)]
+        if reads == "scores":
+            number, odd = self._sure
+        elif column is None:
+            odd = [Fault(PREDICTIONS, f"there is no column {wanted!r}; give ranks", code="missing_column")]
         else:
             number, odd = read_numbers(self.predictions, column)
         if keys is not None and not faults:
@@ -333,6 +400,9 @@ class _Case:
         return tables.images(*self.boxes[name], Keys(codes[TRUTH], codes[PREDICTIONS], n, str))
 
 
+_GIVE: Final = "give a score for each class: rows of index, label and confidence"
+
+
 def _corners(side: Side, name: str) -> tuple[np.ndarray, list[Fault]]:
     """The boxes of a column of texts or lists, 4 × rows."""
     column = side.column(name)
@@ -376,9 +446,8 @@ def _judged(
     labels: Labels | None,
     confidence: float | None,
     together: bool,
-) -> Judgement | Fault:
-    where = f"{criterion.metric} of {', '.join(targets)}"
-    notes = tuple(note for name in targets for note in _unknown_labels(case, rule, name))
+) -> Judgement:
+    notes = tuple(note for name in targets for note in _notes(case, rule, name))
     try:
         parameters = _parameters(case, criterion, rule, targets, labels)
         if together and len(targets) > 1:
@@ -387,12 +456,13 @@ def _judged(
         row = _boxes_row(case, metric, targets[0]) if rule.reads == "boxes" else _row(case, rule, metric, targets)
         if rule.one_value and not all(tables.say_the_same(case.columns(name, rule.reads)) for name in targets):
             _check_alike(case, rule, metric, targets)
-    except _Refused as error:
-        return replace(error.fault, where=where)
     except DataError as error:
-        return Fault(where, "; ".join(fault.message for fault in error.faults[:3]), code="cannot_be_scored")
+        if error.code is not None:
+            raise
+        told = "; ".join(fault.message for fault in error.faults[:3])
+        raise _Refused(None, "cannot_be_scored", told) from None
     except SpecError as error:
-        return Fault(where, str(error), code="cannot_be_scored")
+        raise _Refused(None, "cannot_be_scored", str(error)) from None
     shown = confidence is not None
     return Judgement(
         criterion=criterion,
@@ -408,13 +478,19 @@ def _judged(
         made=metric,
         reads=case.as_read(rule.reads),
         notes=notes,
+        data=row.data,
     )
 
 
 class _Refused(Exception):
-    def __init__(self, code: str, message: str) -> None:
-        self.fault = Fault("", message, code=code)
+    """A criterion that cannot judge: which of its attributes is wrong, or None where the predictions are."""
+
+    def __init__(self, key: Literal["metric", "positive", "jointly"] | None, code: str, message: str) -> None:
         super().__init__(message)
+        self.key, self.code = key, code
+
+    def placed(self, where: str, number: int) -> Fault:
+        return CriterionFault(where, str(self), code=self.code, number=number, key=self.key)
 
 
 def _metric(rule: Rule, parameters: Mapping[str, Any], confidence: float | None) -> Metric:
@@ -455,19 +531,16 @@ def _parameters(
     if labels is not None and rule.labels:
         listed = [labels.get(name) if isinstance(labels, Mapping) else labels for name in targets]
         if any(each != listed[0] for each in listed):
-            raise _Refused("not_applicable", "targets that are judged together cannot have labels of their own")
+            raise _Refused(
+                "jointly", "not_applicable", "targets that are judged together cannot have labels of their own"
+            )
         if listed[0] is not None:
             found["labels"] = list(listed[0])
     if rule.two_classes or rule.positive != "none":
         for name in targets:
             vocabulary = _vocabulary(case.columns(name, rule.reads))
             if rule.two_classes and len(vocabulary) > 2:
-                shown = ", ".join(map(repr, sorted(vocabulary)[:4]))
-                raise _Refused(
-                    "not_applicable",
-                    f"is of two classes, and there are {len(vocabulary)}: {shown} …; take an average over classes, "
-                    f"such as {_INSTEAD.get(criterion.metric, 'f1_macro')}",
-                )
+                _check_two(case, criterion, rule, name)
             if rule.one_value and len(vocabulary) == 2:
                 found["label"] = max(vocabulary)
             positive = _positive(criterion, rule, vocabulary)
@@ -476,11 +549,44 @@ def _parameters(
     return found
 
 
+def _check_two(case: _Case, criterion: Criterion, rule: Rule, name: str) -> None:
+    """Refuses more than two classes: those of the truth, or labels of predictions that the truth does not have."""
+    known, strange = _told_apart(case, rule, name)
+    if len(known) > 2:
+        shown = ", ".join(map(repr, known[:4])) + (" …" if len(known) > 4 else "")
+        instead = _INSTEAD.get(criterion.metric, "f1_macro")
+        told = f"is of two classes, and the truth has {len(known)}: {shown}; take an average over them, such as"
+        raise _Refused("metric", "not_applicable", f"{told} {instead}")
+    raise DataError(_strange_rows(case, name, known, strange))
+
+
+def _told_apart(case: _Case, rule: Rule, name: str) -> tuple[list[Any], list[Any]]:
+    """The labels of the truth, and those that only predictions have."""
+    truth = case.columns(name, rule.reads)["truth"]
+    there = np.bincount(truth.indices, minlength=len(truth.dictionary)) > 0
+    return tuple(truth.dictionary.filter(pa.array(mask)).to_pylist() for mask in (there, ~there))
+
+
+def _strange_rows(case: _Case, name: str, known: list[Any], strange: list[Any]) -> Iterable[Fault]:
+    """The first row of each label that the truth does not have, and how many there are."""
+    column = case.predictions.column(name)
+    shown = " and ".join(map(repr, known))
+    for label in strange:
+        rows = np.flatnonzero(np.asarray(pc.equal(column, pa.scalar(label, column.type)).fill_null(False)))
+        alike = [each for each in known if str(each).strip().lower() == str(label).strip().lower()]
+        told = f"is {label!r}, and the truth has {shown}" + (f" (did you mean {alike[0]!r}?)" if alike else "")
+        more = f"; so {'is' if len(rows) == 2 else 'are'} {len(rows) - 1:,} more" if len(rows) > 1 else ""
+        yield Fault(place(PREDICTIONS, int(rows[0]), name), told + more, code="unknown_label")
+
+
 _INSTEAD: Final = {"roc_auc": "roc_auc_macro"}
 
 
 def _vocabulary(columns: tables.Columns) -> list[Any]:
     """All labels of a target, of the truth and the predictions."""
+    if pa.types.is_list(columns["truth"].type):
+        both = [columns[name].flatten() for name in ("truth", "prediction")]
+        return sorted(pa.chunked_array(both).unique().to_pylist())
     found: list[Any] = columns["truth"].dictionary.to_pylist()
     return found
 
@@ -496,12 +602,14 @@ def _positive(criterion: Criterion, rule: Rule, vocabulary: Sequence[Any]) -> An
         if not known and set(by_text) <= {"0", "False"}:
             known = [type(vocabulary[0])(1)]
         if not known:
-            raise _Refused("needs_positive", f"say which label is positive (posLabel): {shown}")
+            raise _Refused("positive", "needs_positive", f"say which label is positive (posLabel): {shown}")
         return known[0]
     if criterion.positive in by_text:
         return by_text[criterion.positive]
     if len(vocabulary) > 1:
-        raise _Refused("needs_positive", f"the positive label (posLabel) {criterion.positive!r} is none of {shown}")
+        raise _Refused(
+            "positive", "needs_positive", f"the positive label (posLabel) {criterion.positive!r} is none of {shown}"
+        )
     return _typed(criterion.positive, vocabulary[0])
 
 
@@ -516,7 +624,17 @@ def _typed(text: str, like: Any) -> Any:
     try:
         return int(text) if isinstance(like, int) else text
     except ValueError:
-        raise _Refused("needs_positive", f"the positive label (posLabel) {text!r} is no whole number") from None
+        raise _Refused(
+            "positive", "needs_positive", f"the positive label (posLabel) {text!r} is no whole number"
+        ) from None
+
+
+def _notes(case: _Case, rule: Rule, name: str) -> Iterable[Fault]:
+    yield from _unknown_labels(case, rule, name)
+    confidence = case.predictions.named(CONFIDENCE)
+    if rule.parameters.get("scored_by") == "labels" and confidence is not None:
+        told = "is not read: this definition takes the area of labels, not of scores"
+        yield Fault(f"{PREDICTIONS}, column {confidence}", told, code="confidence_not_read")
 
 
 def _unknown_labels(case: _Case, rule: Rule, name: str) -> Iterable[Fault]:
@@ -542,11 +660,14 @@ def _check_alike(case: _Case, rule: Rule, metric: Any, targets: tuple[str, ...])
             for label in _vocabulary(case.columns(name, rule.reads))
         ]
         if len(values) > 1 and abs(values[0] - values[1]) > _ALIKE:
-            raise _Refused(
-                "cannot_be_scored",
-                f"the scores of the two classes say different things: {values[0]:.6g} and {values[1]:.6g}; give the "
-                "scores of both for each example",
-            )
+            both = f"{values[0]:.6g} and {values[1]:.6g}"
+            told = f"the scores of the two classes say different things: {both}; give the scores of both"
+            if tables.one_score_each(case.columns(name, rule.reads)):
+                told = (
+                    "each example has one row, and the class that has none is taken to have the score 0, so that the "
+                    f"two classes say different things: {both}; give a row for each class"
+                )
+            raise _Refused(None, "cannot_be_scored", f"{told}, such as 0.7 and 0.3")
 
 
 _ALIKE: Final = 1e-9

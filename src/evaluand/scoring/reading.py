@@ -312,7 +312,7 @@ def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
 
 
 def read_pair(
-    truth: Side, predictions: Side, name: str, reads: Literal["labels", "sets", "numbers", "rows"]
+    truth: Side, predictions: Side, name: str, reads: Literal["labels", "sets", "numbers", "rows", "sure"]
 ) -> tuple[pa.Array, pa.Array, list[Fault]]:
     """A target's column of both tables, in one type."""
     if reads == "rows":

@@ -43,16 +43,19 @@ def _joined(columns: Sequence[pa.Array]) -> pa.Array:
     return columns[0] if len(columns) == 1 else pa.concat_arrays(columns)
 
 
-def pairs(truth: pa.Array, prediction: pa.Array, keys: Keys, *, as_filed: bool = False) -> dict[str, pa.Array]:
+def pairs(
+    truth: pa.Array, predictions: Mapping[str, pa.Array], keys: Keys, *, as_filed: bool = False
+) -> dict[str, pa.Array]:
     """One cell of each.
 
     Args:
         truth: the cells of the truth's rows.
-        prediction: of the predictions' rows.
+        predictions: of the predictions' rows: `prediction`, and perhaps its `confidence`.
         keys: what the rows are about; each example has one of each.
         as_filed: the rows stay in the order of the truth.
     """
-    held = {"truth": _taken(truth, keys.truth_rows), "prediction": _taken(prediction, keys.prediction_rows)}
+    given = {name: _taken(cells, keys.prediction_rows) for name, cells in predictions.items()}
+    held = {"truth": _taken(truth, keys.truth_rows), **given}
     if as_filed and keys.truth_rows is not None:
         held = {name: column.take(pa.array(keys.truth)) for name, column in held.items()}
     return held
@@ -95,6 +98,19 @@ def set_faults(side: str, name: str, column: pa.Array, codes: np.ndarray, keys: 
             told = "is empty, and the example has other rows; an example without labels has one row, which is empty"
             faults.append(Fault(place(side, row, name), told, code="empty_value"))
     return faults
+
+
+def surest(labels: pa.Array, confidence: pa.Array, codes: np.ndarray) -> np.ndarray:
+    """The row of each example's label of greatest confidence; of equal ones the first in the order of labels."""
+    number = labels.indices if pa.types.is_dictionary(labels.type) else labels
+    order = np.lexsort((np.asarray(number), -np.asarray(confidence), codes))
+    held = codes[order]
+    return np.asarray(order[np.append(True, held[1:] != held[:-1])])
+
+
+def one_score_each(columns: Columns) -> bool:
+    """Whether each example has a score for one class alone."""
+    return bool((np.diff(np.asarray(columns["scores"].offsets)) == 1).all())
 
 
 def say_the_same(columns: Columns) -> bool:

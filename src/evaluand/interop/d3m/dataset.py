@@ -212,7 +212,7 @@ def examine_dataset(document: str | os.PathLike[str]) -> tuple[DatasetDocument, 
     """
     findings = Findings()
     path = Path(document)
-    root = Node.root(load(path), findings)
+    root = Node.root(load(path), findings, str(path))
     about = root.node("about", required=True)
     told = _about(about) if about else {"id": ""}
     nodes = [*root.nodes("dataResources", required=True)]
@@ -430,7 +430,8 @@ def _check_header(header: Sequence[str], resource: Resource, findings: Findings,
             findings.note(f"{where}.colName", "hidden_target", told)
         else:
             has = f"column {index} is called {found!r}" if found else f"there are {len(header)} columns"
-            told = f"is {column.name!r}, but in {path.name} {has}{nearest(column.name, header)}"
+            near = nearest(column.name, [name for name in header if name != found])
+            told = f"is {column.name!r}, but in {path.name} {has}{near}"
             findings.fault(f"{where}.colName", "header_mismatch", told)
     extra = [name for index, name in enumerate(header) if index not in by_index and not resource.column(name)]
     if extra and resource.columns:

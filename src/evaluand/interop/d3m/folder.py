@@ -170,7 +170,7 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
     document = document_at(given, part)
     root = root_of(given, document)
     findings = Findings()
-    problem = _named(findings, document, root, *examine_problem(document))
+    problem = named(findings, shown(document, root), *examine_problem(document))
     if problem is None:
         return None, findings
     having = [dataset.id for dataset in problem.datasets if dataset.targets]
@@ -203,9 +203,8 @@ def examine_folder(path: str | os.PathLike[str], part: str | None = None) -> tup
     return made, findings
 
 
-def _named(findings: Findings, path: Path, root: Path, made: _Made, inner: Findings) -> _Made:
+def named(findings: Findings, name: str, made: _Made, inner: Findings) -> _Made:
     """What a document says; its faults and notes get the name of the file."""
-    name = shown(path, root)
     for found, into in ((inner.faults, findings.faults), (inner.notes, findings.notes)):
         into += [replace(fault, where=f"{name}: {fault.where}" if fault.where else name) for fault in found]
     return made
@@ -230,10 +229,10 @@ def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) 
             continue
         if known[best].id != wanted.id:
             findings.note(where, "other_part", f"{wanted.id!r} is taken to be {known[best].id!r}, which is nearest")
-        found.append(_named(findings, best, root, *read[best]))
+        found.append(named(findings, shown(best, root), *read[best]))
     if not known:
         for path, (_, inner) in read.items():
-            _named(findings, path, root, None, inner)
+            named(findings, shown(path, root), None, inner)
     return found
 
 

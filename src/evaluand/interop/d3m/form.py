@@ -10,6 +10,7 @@ from evaluand.errors import SpecError
 from evaluand.interop.d3m.dataset import Resource
 from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.problem import STANDARD_METRICS, Problem, SubType, Target, TaskType
+from evaluand.scoring import Reads, Rule, rule_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +53,7 @@ def form_of(problem: Problem, resource: Resource) -> Form:
     """
     declared = {column.name: COLUMN_TYPES[column.type] for column in resource.columns}
     index = tuple(column.name for column in resource.index)
-    gathers = _OF_BOXES in _metrics(problem)
+    gathers = "boxes" in reads_of(problem)
     key = resource.gathers.name if gathers and resource.gathers else index[0]
     return _made(problem, index, key, declared, several="multiIndex" in resource.index[0].roles)
 
@@ -69,7 +70,7 @@ def guessed_form(problem: Problem, header: Sequence[str]) -> Form | None:
         return None
     index = [_INDEX if _INDEX in others else others[0]]
     beside = [name for name in others if name not in index]
-    if _OF_BOXES in _metrics(problem) and beside:
+    if "boxes" in reads_of(problem) and beside:
         index.append("image" if "image" in beside else beside[0])
     return _made(problem, tuple(index), index[-1], {}, several=False)
 
@@ -93,16 +94,16 @@ def predicted(problem: Problem) -> tuple[Target, ...]:
 
 
 def _made(problem: Problem, index: tuple[str, ...], key: str, declared: Mapping[str, str], *, several: bool) -> Form:
-    metrics = _metrics(problem)
+    reads = reads_of(problem)
     targets = {target.name: _type(problem, declared.get(target.name)) for target in predicted(problem)}
-    boxes = _OF_BOXES in metrics
+    boxes = "boxes" in reads
     return Form(
         index=index,
         key=key,
         targets=targets,
         index_types={name: {"integer": "integer"}.get(declared.get(name, "text"), "text") for name in index},
-        repeats=several or SubType.MULTI_LABEL in problem.sub_types or bool(metrics & _OF_ANSWERS),
-        by_class=bool(metrics & OF_SCORES),
+        repeats=several or SubType.MULTI_LABEL in problem.sub_types or "ranking" in reads,
+        by_class=bool(reads & BY_CLASS),
         gathers=boxes,
         sets=SubType.MULTI_LABEL in problem.sub_types,
         labels=bool(_CLASSES.intersection(problem.task_types)) and not boxes,
@@ -111,13 +112,19 @@ def _made(problem: Problem, index: tuple[str, ...], key: str, declared: Mapping[
 
 def _type(problem: Problem, declared: str | None) -> str:
     """What the cells of a target are."""
-    metrics = _metrics(problem)
-    if _OF_BOXES in metrics:
+    reads = reads_of(problem)
+    if "boxes" in reads:
         return "vector"
     numbers = {TaskType.REGRESSION, TaskType.FORECASTING}.intersection(problem.task_types)
-    if metrics & OF_NUMBERS or (declared is None and numbers and not metrics.intersection(STANDARD_METRICS)):
+    if "numbers" in reads or (declared is None and numbers and not _metrics(problem).intersection(STANDARD_METRICS)):
         return "real"
     return "text" if declared in (None, "time") else declared
+
+
+def reads_of(problem: Problem) -> set[Reads]:
+    """What the problem's metrics are computed from."""
+    rules = (rule_of(name, None) for name in _metrics(problem))
+    return {rule.reads for rule in rules if isinstance(rule, Rule)}
 
 
 def _metrics(problem: Problem) -> set[str]:
@@ -125,16 +132,7 @@ def _metrics(problem: Problem) -> set[str]:
 
 
 _INDEX: Final = "d3mIndex"
-OF_NUMBERS: Final = frozenset(
-    {
-        "mean_squared_error",
-        "root_mean_squared_error",
-        "root_mean_squared_error_mean",
-        "mean_absolute_error",
-        "r_squared",
-    }
-)
-_OF_ANSWERS: Final = frozenset({"mean_reciprocal_rank", "hits_at_k"})
-OF_SCORES: Final = frozenset({"roc_auc", "roc_auc_micro", "roc_auc_macro"})
-_OF_BOXES: Final = "object_detection_average_precision"
+BY_CLASS: Final = frozenset({"scores", "sure"})
+"""What is read of predictions that have a row for each class."""
+
 _CLASSES: Final = frozenset({TaskType.CLASSIFICATION, TaskType.VERTEX_CLASSIFICATION, TaskType.VERTEX_NOMINATION})

@@ -38,7 +38,8 @@ class Rows:
         self.parts, self.form, self.reads = parts, form, {*reads}
         keys = pa.chunked_array([part[2].column(form.key).combine_chunks() for part in parts]).unique()
         self.keys = (keys if "rows" in self.reads else keys.sort()).to_pylist()
-        self.shape = _shape_of(self.reads)
+        several = any(len(part[3]) > len(part[3].column(form.key).unique()) for part in parts)
+        self.shape = _shape_of(self.reads, several)
 
     def dataset(self, name: str | None) -> Dataset:
         targets = [*self.form.targets]
@@ -116,15 +117,15 @@ class _Shape:
         return self._kind or _SCORER
 
 
-def _shape_of(reads: set[Reads]) -> _Shape:
+def _shape_of(reads: set[Reads], several: bool) -> _Shape:
     if "boxes" in reads:
         return _Shape(_boxes, _boxes, kind="detection")
     if "ranking" in reads:
         return _Shape(_values, _answers, kind="ranking")
-    if "scores" in reads:
-        return _Shape(_value, _scores)
     if "sets" in reads:
         return _Shape(_labels, _labels, type="labels")
+    if "scores" in reads or several:
+        return _Shape(_value, _scores)
     return _Shape(_value, _value_and_confidence)
 
 
@@ -160,7 +161,7 @@ def _answers(rows: list[Mapping[str, Any]], target: str) -> Any:
 
 
 def _scores(rows: list[Mapping[str, Any]], target: str) -> Any:
-    best = max(rows, key=lambda row: row[CONFIDENCE])
+    best = min(rows, key=lambda row: (-row[CONFIDENCE], row[target]))
     texts = {
         row[target]: row[target] if isinstance(row[target], str) else ids.encode(row[target]).decode() for row in rows
     }

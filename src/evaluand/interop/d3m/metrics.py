@@ -9,7 +9,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.errors import DataError, Fault, SpecError
-from evaluand.interop.d3m.names import METRICS
+from evaluand.interop.d3m.names import name_of
 from evaluand.problem import Criterion
 from evaluand.registry import nearest
 from evaluand.scoring import judge
@@ -38,7 +38,8 @@ def compute_metric(
     wrong.
 
     Args:
-        metric: as the documents call it, such as `f1Macro`, or a registered kind of metric.
+        metric: as the documents call it, such as `f1Macro`, or scores of the layout 4, `F1_MACRO`; or a registered kind
+            of metric.
         truth: columns: a mapping, a pandas frame or an Arrow table.
         predictions: the same, with the columns of the index and the targets, perhaps `confidence` and `rank`.
         targets: the columns that are judged.
@@ -61,7 +62,7 @@ def compute_metric(
         0.6666666666666666
     """
     criterion = Criterion(
-        metric=METRICS.get(metric, metric), jointly=_jointly(applicability_to_target), **_parameters(metric, params)
+        metric=name_of(metric), jointly=_jointly(applicability_to_target), **_parameters(metric, params)
     )
     names = (targets,) if isinstance(targets, str) else tuple(targets)
     found = judge(

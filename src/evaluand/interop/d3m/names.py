@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
+from evaluand import registry
+from evaluand.errors import DataError, Fault
 from evaluand.problem import SubType, TaskType
+from evaluand.registry import nearest
 
 Version = tuple[int, ...]
 
@@ -99,6 +103,17 @@ METRICS: Final = {
 }
 """The metrics of the documents → what a `Criterion` calls them."""
 
+UPPER: Final = {
+    "jaccard_similarity": "JACCARD_SIMILARITY_SCORE",
+    "root_mean_squared_error_mean": "ROOT_MEAN_SQUARED_ERROR_AVG",
+}
+"""What a `Criterion` calls a metric → its name in scores of the layout 4, where that is not the same in capitals."""
+
+WORDS: Final = {name: word for word, name in METRICS.items()}
+"""What a `Criterion` calls a metric → its name in documents."""
+
+_NAMES: Final = re.compile(rf"\b({'|'.join(name for name in WORDS if '_' in name)})\b")
+
 METRICS_ONLY_3: Final = frozenset({"rootMeanSquaredErrorAvg"})
 METRICS_ONLY_4: Final = frozenset({"hammingLoss", "meanReciprocalRank", "hitsAtK"})
 
@@ -127,3 +142,34 @@ def takes_k(version: Version) -> tuple[str, ...]:
 def takes_label(version: Version) -> tuple[str, ...]:
     """The metrics that may have a posLabel."""
     return ("f1", "precision", "recall", "jaccardSimilarityScore") if version > (3, 1, 1) else ("f1",)
+
+
+def name_of(metric: str) -> str:
+    """What a `Criterion` calls a metric that is called as in documents, in scores of the layout 4, or as we do.
+
+    Raises:
+        DataError: there is no such metric.
+
+    Example:
+        >>> name_of("f1Macro"), name_of("F1_MACRO"), name_of("cohen_kappa")
+        ('f1_macro', 'f1_macro', 'cohen_kappa')
+    """
+    ours = registry.names("metrics")
+    if metric in METRICS or metric in ours:
+        return METRICS.get(metric, metric)
+    upper = {UPPER.get(name, name.upper()): name for name in METRICS.values()}
+    if metric in upper or metric in METRICS.values():
+        return upper.get(metric, metric)
+    near = nearest(metric, [*METRICS, *upper, *ours])
+    told = f"no metric is called {metric!r}{near}; there are {', '.join(METRICS)} and the registered kinds"
+    raise DataError(Fault(metric, told, code="not_applicable"))
+
+
+def worded(text: str) -> str:
+    """A text in which metrics are called as documents call them.
+
+    Example:
+        >>> worded("take an average, such as f1_macro")
+        'take an average, such as f1Macro'
+    """
+    return _NAMES.sub(lambda found: WORDS[found[0]], text)

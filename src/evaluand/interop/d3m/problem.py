@@ -84,7 +84,7 @@ def examine_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> tup
     """
     findings = Findings()
     value = document if isinstance(document, Mapping) else load(Path(document))
-    root = Node.root(value, findings)
+    root = Node.root(value, findings, "" if isinstance(document, Mapping) else str(document))
     about, inputs = root.node("about", required=True), root.node("inputs", required=True)
     outputs = root.node("expectedOutputs", required=True)
     root.done()
@@ -160,6 +160,9 @@ def _inputs(inputs: Node, version: Version, types: tuple[TaskType, ...]) -> dict
     division = _division(splits) if splits else None
     criteria = tuple(_criterion(node, version) for node in inputs.nodes("performanceMetrics", required=True))
     inputs.done()
+    for i, criterion in enumerate(criteria):
+        if criterion is not None and criterion in criteria[:i]:
+            inputs.note(f"performanceMetrics[{i}]", "twice", "is the same metric as one before")
     if not criteria and isinstance(inputs.value.get("performanceMetrics"), list):
         inputs.note("performanceMetrics", "no_metric", "is empty; nothing tells how predictions are judged")
     return {

@@ -105,11 +105,14 @@ class Node:
         self._known: list[str] = []
 
     @classmethod
-    def root(cls, value: Any, findings: Findings) -> Node:
-        """The document as a whole."""
+    def root(cls, value: Any, findings: Findings, name: str = "") -> Node:
+        """The document as a whole.
+
+        Raises:
+            DataError: it is no object.
+        """
         if not isinstance(value, dict):
-            findings.fault("", "wrong_type", f"a document is an object, not {kind_of(value)}")
-            value = {}
+            raise DataError(Fault(name, f"a document is an object, not {kind_of(value)}", code="wrong_type"))
         return cls(value, "", findings)
 
     def has(self, key: str) -> bool:
@@ -178,7 +181,8 @@ class Node:
             value = int(value)
         whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
         if value is not None and (isinstance(value, bool) or not whole):
-            self._wrong(key, value, "a whole number")
+            told = str(value) if isinstance(value, float) else kind_of(value)
+            self.fault(key, "wrong_type", f"must be a whole number, not {told}")
             return None
         if value is not None and not -(2**63) <= value < 2**63:
             self.fault(key, "out_of_range", "is a number that 64 bits do not hold")
@@ -285,7 +289,7 @@ def version_of(node: Node, key: str, default: str) -> Version:
         version = ()
     if version[:1] not in ((3,), (4,)):
         node.fault(key, "unknown_version", f"{text!r} is unknown; there are {', '.join(VERSIONS)}")
-        return parsed(default)
+        return parsed(VERSIONS[-1] if version > parsed(VERSIONS[-1]) else default)
     if text not in VERSIONS:
         node.note(key, "unknown_version", f"{text!r} is unknown; read by what is known of {version[0]}.x")
     return version

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,29 +17,23 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from evaluand import ids
-from evaluand.errors import DataError, Fault, SpecError
+from evaluand.errors import Fault, SpecError
 from evaluand.experiment import Results
 from evaluand.interop.d3m.dataset import write_csv
 from evaluand.interop.d3m.folder import ProblemFolder
-from evaluand.interop.d3m.form import OF_NUMBERS, Form
+from evaluand.interop.d3m.form import Form
+from evaluand.interop.d3m.judging import judged
 from evaluand.interop.d3m.kept import Rows, keep
-from evaluand.interop.d3m.names import METRICS
+from evaluand.interop.d3m.names import METRICS, UPPER, WORDS
 from evaluand.interop.d3m.parts import Part, assigned, files_beside, parts_of
-from evaluand.interop.d3m.predictions import CONFIDENCE, RANK, Cells, cell_fault
-from evaluand.interop.d3m.tested import Tested, tested
+from evaluand.interop.d3m.tested import tested
 from evaluand.metric import Metric
-from evaluand.problem import Criterion, Problem, SubType
-from evaluand.scoring import Judgement, Reads, judge
+from evaluand.problem import Criterion, Problem
+from evaluand.scoring import DEFINITIONS, STANDARD, Judgement, Reads
 from evaluand.store import Store
 
 Layout = Literal["3.1.1", "4"]
 LAYOUTS: Final = ("3.1.1", "4")
-
-_WORDS: Final = {name: word for word, name in METRICS.items()}
-_UPPER: Final = {
-    "jaccard_similarity": "JACCARD_SIMILARITY_SCORE",
-    "root_mean_squared_error_mean": "ROOT_MEAN_SQUARED_ERROR_AVG",
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +57,7 @@ class Score:
         definition: which of the public definitions it follows.
         predictions: the file that was scored.
         predictions_digest: of the file's bytes.
+        data: what else the metric tells, such as the cells of a confusion matrix.
     """
 
     metric: str
@@ -82,6 +76,7 @@ class Score:
     definition: str
     predictions: str
     predictions_digest: str
+    data: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +93,7 @@ class Spread:
     most: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Scores:
     """What predictions came to.
 
@@ -120,6 +115,12 @@ class Scores:
     form: Form
     metrics: tuple[tuple[Metric, Reads], ...]
 
+    def __str__(self) -> str:
+        return "\n".join(map(_line, self.rows))
+
+    def __repr__(self) -> str:
+        return f"<Scores of {self.problem.id}: {'; '.join(map(_line, self.rows))}>"
+
     @property
     def spread(self) -> tuple[Spread, ...]:
         """Mean and spread over the parts; none where there is one part."""
@@ -134,6 +135,7 @@ class Scores:
         schema = pa.schema([(name, {**numbers, **counts}.get(name, pa.string())) for name in records[0]])
         for record in records:
             record |= {name: None for name in numbers if math.isnan(record[name])}
+            record["data"] = None if record["data"] is None else ids.encode(record["data"]).decode()
         return pa.Table.from_pylist(records, schema)
 
     def csv(self, layout: Layout = "3.1.1") -> pa.Table:
@@ -207,7 +209,7 @@ class Scores:
 
 
 def score(
-    problem: str | os.PathLike[str] | ProblemFolder,
+    problem: str | os.PathLike[str] | ProblemFolder | Problem,
     predictions: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
     truth: str | os.PathLike[str] | None = None,
     *,
@@ -218,7 +220,7 @@ def score(
     """Scores files of predictions by the metrics of their problem.
 
     Args:
-        problem: the problem's folder, also one that is open, or its document.
+        problem: the problem's folder, also one that is open, or its document; or a problem that is stated in code.
         predictions: the file, or those of the repeats and folds, whose names then hold `repeat0`, `fold1` or both; the
             one that the problem names, or the numbered ones beside it, if not given.
         truth: a CSV file of index and targets, or a dataset; where the problem's folder has it, if not given.
@@ -244,12 +246,14 @@ def score(
     parts = [*parts_of(files, task, findings)]
     findings.check()
     digests = {path: ids.digest_of_file(path) for path in files}
-    judged = [(one, found) for one in parts for found in _judged(one, task, definition, 0.95 if intervals else None)]
-    metrics = {found.made.signature: (found.made, found.reads) for _, found in judged}
+    found = [(one, each) for one in parts for each in judged(one, task, definition, 0.95 if intervals else None)]
+    metrics = {each.made.signature: (each.made, each.reads) for _, each in found}
+    told = (replace(note, where=f"{one.file}: {note.where}") for one, each in found for note in each.notes)
+    notes = dict.fromkeys([*findings.notes, *(note for note in told if note.code != "unknown_label")])  # told already
     return Scores(
         problem=task.problem,
-        rows=tuple(_score(found, one, digests[one.file]) for one, found in judged),
-        notes=tuple(findings.notes),
+        rows=tuple(_score(each, one, digests[one.file]) for one, each in found),
+        notes=tuple(notes),
         digests={
             "problem": ids.digest_of_file(task.document),
             "truth": ids.digest_of_file(task.truth.path),
@@ -258,40 +262,6 @@ def score(
         form=task.form,
         metrics=tuple(metrics.values()),
     )
-
-
-# Judging
-
-
-def _judged(part: Part, task: Tested, definition: str | None, confidence: float | None) -> list[Judgement]:
-    names = [task.form.key, *task.form.targets]
-    beside = [name for name in (CONFIDENCE, RANK) if name in part.predictions.column_names and name not in names]
-    try:
-        return judge(
-            part.truth.select(names),
-            part.predictions.select([*names, *beside]),
-            task.problem.criteria,
-            index=(task.form.key,),
-            targets=[*task.form.targets],
-            definition=definition,
-            confidence_of_interval=confidence,
-            several=True if SubType.MULTI_LABEL in task.problem.sub_types else None,
-        )
-    except DataError as error:
-        raise DataError(_placed(fault, part, task.truth) for fault in error.faults) from None
-
-
-def _placed(fault: Fault, part: Part, truth: Cells) -> Fault:
-    """A fault of a row by the line of its file."""
-    found = _ROW.fullmatch(fault.where)
-    if found is None:
-        return replace(fault, where=f"{part.file}: {fault.where}" if fault.where else str(part.file))
-    side, row, column = found[1], int(found[2]) - 1, found[3]
-    cells, rows = (truth, part.truth_rows) if side == "truth" else (part.cells, part.prediction_rows)
-    return cell_fault(cells, fault.code, fault.message, int(rows[row]), column)
-
-
-_ROW: Final = re.compile(r"(truth|predictions) row (\d+), column (.+)")
 
 
 def _score(found: Judgement, part: Part, digest: str) -> Score:
@@ -312,7 +282,14 @@ def _score(found: Judgement, part: Part, digest: str) -> Score:
         definition=found.definition,
         predictions=str(part.file),
         predictions_digest=digest,
+        data=found.data,
     )
+
+
+def _line(row: Score) -> str:
+    interval = "" if math.isnan(row.low) else f" [{row.low:.4g}, {row.high:.4g}]"
+    part = f", repeat {row.repeat}, fold {row.fold}" if row.repeat or row.fold else ""
+    return f"{row.metric} of {row.target or 'all targets'}: {row.value:.6g}{interval}, n={row.n:,}{part}"
 
 
 def _spread(rows: Sequence[Score]) -> Iterator[Spread]:
@@ -337,12 +314,12 @@ def _spread(rows: Sequence[Score]) -> Iterator[Spread]:
 
 
 def _word(criterion: Criterion) -> str:
-    return _WORDS.get(criterion.metric, criterion.metric)
+    return WORDS.get(criterion.metric, criterion.metric)
 
 
 def _upper(word: str) -> str:
     name = METRICS.get(word, word)
-    return _UPPER.get(name, name.upper())
+    return UPPER.get(name, name.upper())
 
 
 def _normalized(row: Score) -> float | None:
@@ -350,7 +327,7 @@ def _normalized(row: Score) -> float | None:
     name = METRICS.get(row.metric)
     if math.isnan(row.value) or name is None:
         return None
-    if name in OF_NUMBERS:
+    if DEFINITIONS[STANDARD][name].reads == "numbers":
         best = 1.0 if name == "r_squared" else 0.0
         return 2 / (1 + math.exp(min(abs(best - row.value), 700.0)))
     return 1 - row.value if name == "hamming_loss" else row.value

@@ -11,13 +11,15 @@ import pyarrow as pa
 
 from evaluand.cells import TYPES, typed
 from evaluand.dataset import Dataset
-from evaluand.errors import SpecError, TaskError
+from evaluand.errors import DataError, SpecError, TaskError
 from evaluand.interop.d3m.dataset import write_csv
 from evaluand.interop.d3m.finding import held
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
-from evaluand.interop.d3m.form import OF_SCORES, Form, form_of
+from evaluand.interop.d3m.form import BY_CLASS, Form, form_of, reads_of
+from evaluand.interop.d3m.judging import scorable
 from evaluand.interop.d3m.predictions import CONFIDENCE
 from evaluand.interop.d3m.scores import Layout, Scores, score
+from evaluand.interop.d3m.tested import tested
 from evaluand.rows import COMPLETED, SKIPPED
 from evaluand.run import Runner
 from evaluand.split import Folds
@@ -38,8 +40,8 @@ def solve(
     """Fits an estimator on each part of a problem's split, and writes its predictions and their scores.
 
     Where the split has several repeats or folds, each has a file of its own, such as
-    `predictions_repeat0_fold1.csv`. Where the problem asks for areas under ROC curves alone, there is a row for each
-    class with its probability as confidence.
+    `predictions_repeat0_fold1.csv`. Where the problem asks for areas under ROC curves, or for another metric of
+    probabilities, there is a row for each class with its probability as confidence.
 
     Args:
         problem: the folder, with target values of all rows that are learnt from.
@@ -51,6 +53,7 @@ def solve(
         store: where the run is kept; in memory if not given.
 
     Raises:
+        DataError: not even predictions that are all right could be scored.
         SpecError: a file is there already, or estimator and problem do not fit together.
         TaskError: the estimator failed.
 
@@ -65,11 +68,17 @@ def solve(
     place = folder.predictions_path
     files = {part: held(_file(place, part, len(parts)), folder.root) for part in parts}
     _check_new([*files.values(), folder.scores_path], force)
+    known, findings = tested(folder, None, None)
+    findings.check()
+    assert known is not None
+    faults = [*scorable(known, definition)]
+    if faults:
+        raise DataError(faults)
     form = form_of(folder.problem, folder.resource())
     answers = _answers(data, folds, estimator, seed, store)
     for (repeat, fold), path in files.items():
-        tested = folds.test(repeat, fold).tolist()
-        write_csv(_table(folder, form, tested, [answers[repeat, place] for place in tested]), path)
+        rows = folds.test(repeat, fold).tolist()
+        write_csv(_table(folder, form, rows, [answers[repeat, place] for place in rows]), path)
     scores = score(folder, [*files.values()], definition=definition)
     scores.write(folder.scores_path, layout, force=force)
     return scores
@@ -107,7 +116,7 @@ def _table(folder: ProblemFolder, form: Form, tested: Sequence[int], answers: Se
     given = [answer if len(targets) > 1 else {targets[0]: answer} for answer in answers]
     rows = pa.array(tested, pa.int64())
     index = {name: values.take(rows) for name, values in folder.keys().columns.items()}
-    if {criterion.metric for criterion in folder.problem.criteria} <= OF_SCORES and len(targets) == 1:
+    if reads_of(folder.problem) & BY_CLASS and len(targets) == 1:
         return _by_class(index, targets[0], form, [answer[targets[0]] for answer in given])
     predicted = {name: _array([_prediction(answer[name]) for answer in given], form.targets[name]) for name in targets}
     return pa.table({**index, **predicted})
@@ -116,7 +125,9 @@ def _table(folder: ProblemFolder, form: Form, tested: Sequence[int], answers: Se
 def _by_class(index: Mapping[str, pa.Array], target: str, form: Form, answers: Sequence[Any]) -> pa.Table:
     """A row for each class of each example, with its probability."""
     if not all(isinstance(answer, Mapping) for answer in answers):
-        raise SpecError("the problem asks for areas under ROC curves, and the estimator has no predict_proba")
+        raise SpecError(
+            "the problem has a metric of probabilities, such as rocAuc, and the estimator has no predict_proba"
+        )
     chances = [answer["probabilities"] for answer in answers]
     rows = pa.array([place for place, each in enumerate(chances) for _ in each], pa.int64())
     labels = pa.array([label for each in chances for label in each], pa.string())

@@ -243,4 +243,5 @@ def _check_listed(keys: Keys, row_of: Any, told: _Told) -> None:
         rows: Sequence[int] = np.flatnonzero(np.isin(keys.positions, lacking))[:5].tolist()
         shown = ", ".join(str(values[row]) for row in rows)
         more = " …" if len(lacking) > len(rows) else ""
-        told.whole("unassigned", f"{len(lacking):,} examples are not in it, such as {name} {shown}{more}")
+        which = "1 example is not in it:" if len(lacking) == 1 else f"{len(lacking):,} examples are not in it, such as"
+        told.whole("unassigned", f"{which} {name} {shown}{more}")

@@ -15,11 +15,20 @@ import pyarrow.compute as pc
 from evaluand.cells import typed
 from evaluand.errors import DataError, SpecError
 from evaluand.interop.d3m.dataset import SHOWN, Resource, examine_dataset, gathered_positions
-from evaluand.interop.d3m.finding import DATASET, below, held
+from evaluand.interop.d3m.finding import DATASET, below, held, shown
 from evaluand.interop.d3m.fitting import learning
-from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
-from evaluand.interop.d3m.form import Form, form_of, guessed_form
-from evaluand.interop.d3m.predictions import Cells, cell_fault, check_truth, header_in, read_at_once, read_truth
+from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, named
+from evaluand.interop.d3m.form import Form, form_of, guessed_form, reads_of
+from evaluand.interop.d3m.names import worded
+from evaluand.interop.d3m.predictions import (
+    CellFault,
+    Cells,
+    cell_fault,
+    check_truth,
+    header_in,
+    read_at_once,
+    read_truth,
+)
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
 from evaluand.interop.d3m.reading import Findings, no_file
 from evaluand.interop.d3m.splits import Keys, examine_splits
@@ -34,6 +43,7 @@ class Tested:
     """A problem with what is right.
 
     Attributes:
+        name: how messages call the document.
         parts: (repeat, fold) → which rows of the truth are tested.
         known: the keys of all rows of the dataset; None where they are not known.
         expected: gives the file that the problem names for predictions; raises a DataError if that is outside.
@@ -41,15 +51,21 @@ class Tested:
 
     problem: Problem
     document: Path
+    name: str
     form: Form
     truth: Cells
     parts: Mapping[tuple[int, int], Mask]
     known: pa.Array | None
     expected: Callable[[], Path]
 
+    @property
+    def problem_is_stated(self) -> bool:
+        """Whether there is no document of it."""
+        return self.document == self.truth.path
+
 
 def tested(
-    problem: str | os.PathLike[str] | ProblemFolder, truth: Path | None, part: str | None
+    problem: str | os.PathLike[str] | ProblemFolder | Problem, truth: Path | None, part: str | None
 ) -> tuple[Tested | None, Findings]:
     """What is to be scored of a folder or document, as far as it can be read, with what is wrong.
 
@@ -64,6 +80,10 @@ def tested(
     if isinstance(problem, ProblemFolder):
         findings = Findings()
         return _of_folder(problem, truth, findings), findings
+    if isinstance(problem, Problem):
+        if truth is None:
+            raise SpecError("a problem without a document needs its truth", python="give truth", command="give --truth")
+        return _beside(truth, problem, truth, Findings())
     path = Path(problem)
     if truth is not None and path.is_file():
         return _of_document(path, truth)
@@ -83,36 +103,48 @@ def _of_folder(folder: ProblemFolder, given: Path | None, findings: Findings) ->
     if path is None or not _is_csv(path):
         folded = (folder.datasets[folder.problem.main].folder or folder.root) / resource.path
         table = folded if given is None else _table_of(given, folder.problem)[0]
-        truth = read_truth(table, form, Findings())  # whose untested rows may lack it
+        read = Findings()  # of rows that are not tested the value may lack
+        truth = read_truth(table, form, read)
+        _check_numbers(table, form, folder.problem, shown(folder.document, folder.root), read, findings)
         if truth is None:
             findings.fault(str(table), "cannot_be_scored", f"has not all of the columns {', '.join(form.columns)}")
     else:
         truth = read_truth(path, form, findings)
+        _check_numbers(path, form, folder.problem, shown(folder.document, folder.root), findings, findings)
     if truth is None or findings.faults:
         return None
     keys = folder.keys()
     folds = folder.folds() if folder.problem.division is not None else None
     parts = _parts(truth, form, keys, folds, findings)
     known = keys.columns[form.key]
-    return Tested(folder.problem, folder.document, form, truth, parts, known, lambda: folder.predictions_path)
+    name = shown(folder.document, folder.root)
+    return Tested(folder.problem, folder.document, name, form, truth, parts, known, lambda: folder.predictions_path)
 
 
 def _of_document(document: Path, path: Path) -> tuple[Tested | None, Findings]:
     """A problem without its data, beside the truth: a file of all that is tested, or a dataset."""
-    problem, findings = examine_problem(document)
+    findings = Findings()
+    problem = named(findings, str(document), *examine_problem(document))
     findings.notes.clear()
     if problem is None:
         return None, findings
+    return _beside(document, problem, path, findings)
+
+
+def _beside(document: Path, problem: Problem, path: Path, findings: Findings) -> tuple[Tested | None, Findings]:
+    """A problem beside the truth."""
 
     def expected() -> Path:
         return held(document.parent / problem.outputs.predictions, document.parent)
 
     if _is_csv(path):
         form, truth = _guessed(problem, path, findings)
+        if form is not None:
+            _check_numbers(path, form, problem, str(document), findings, findings)
         if form is None or truth is None or findings.faults:
             return None, findings
         parts = _parts(truth, form, None, None, findings)
-        return Tested(problem, document, form, truth, parts, None, expected), findings
+        return Tested(problem, document, str(document), form, truth, parts, None, expected), findings
     table, resource = _table_of(path, problem)
     form = form_of(problem, resource)
     truth = read_truth(table, form, Findings())
@@ -123,7 +155,38 @@ def _of_document(document: Path, path: Path) -> tuple[Tested | None, Findings]:
     splits = document.parent / ((problem.division.file if problem.division else None) or SPLITS_FILE)
     folds = examine_splits(held(splits, document.parent), keys, findings) if splits.is_file() else None
     parts = _parts(truth, form, keys, folds, findings)
-    return Tested(problem, document, form, truth, parts, truth.keys(form), expected), findings
+    return Tested(problem, document, str(document), form, truth, parts, truth.keys(form), expected), findings
+
+
+def _check_numbers(path: Path, form: Form, problem: Problem, document: str, read: Findings, findings: Findings) -> None:
+    """Metrics of numbers are of targets that are numbers; a target without any is told once, and not by its rows.
+
+    Args:
+        read: what was found when the file was read.
+    """
+    odd = {fault.column for fault in read.faults if isinstance(fault, CellFault) and fault.code == "wrong_type"}
+    wanted = odd.intersection(name for name, kind in form.targets.items() if kind == "real")
+    texts = read_truth(path, replace(form, targets=dict.fromkeys(form.targets, "text")), Findings()) if wanted else None
+    for name in sorted(filter(None, wanted)) if texts is not None else ():
+        labels = pc.unique(texts.table.column(name).combine_chunks().cast(pa.string()).drop_null())  # type: ignore[union-attr]
+        labels = labels.filter(pc.not_equal(labels, ""))
+        wrong: list[int] = []
+        typed(labels, "real", lambda row, message, wrong=wrong: wrong.append(row))  # type: ignore[misc]
+        at = _place_of_numbers(problem)
+        if len(wrong) < len(labels) or at is None:
+            continue
+        findings.faults[:] = [fault for fault in findings.faults if getattr(fault, "column", None) != name]
+        metric = problem.criteria[at].metric
+        few = ", ".join(map(repr, labels[:3].to_pylist()))
+        told = f"{worded(metric)} is of numbers, and the target {name!r} has none, only {few}"
+        place = f"{document}: inputs.performanceMetrics[{at}].metric" if document != str(path) else str(path)
+        findings.fault(place, "not_applicable", told)
+
+
+def _place_of_numbers(problem: Problem) -> int | None:
+    """The place of the first criterion that reads numbers."""
+    each = (reads_of(replace(problem, criteria=(criterion,))) for criterion in problem.criteria)
+    return next((place for place, reads in enumerate(each) if reads == {"numbers"}), None)
 
 
 def _is_csv(path: Path) -> bool:
@@ -184,7 +247,7 @@ def _parts(
     for name in [form.key] if form.sets else form.columns:
         for row in np.flatnonzero(np.asarray(truth.table.column(name).is_null()) & used)[:SHOWN].tolist():
             findings.faults.append(
-                cell_fault(truth, "empty_value", "a tested row has no value that is right", row, name)
+                cell_fault(truth, "empty_value", "is empty; a tested row needs the value that is right", row, name)
             )
     parts = ((repeat, fold) for repeat in range(len(numbers)) for fold in range(numbers.max(initial=0) + 1))
     return {(r, f): mask for r, f in parts if (mask := numbers[r] == f).any()}
