@@ -200,12 +200,14 @@ def test_concepts_name_the_interval_of_every_metric(kind: str) -> None:
     metric = made(**{f.name: needed[f.name] for f in fields(made) if f.init and f.name in needed})
     table = (ROOT / "docs" / "concepts.md").read_text().split("| metric | interval |\n")[1].split("\n\n")[0]
     rows = dict(line.strip("| ").split(" | ") for line in table.splitlines()[1:])
-    told = next((how for kinds, how in rows.items() if kind in re.findall(r"\w+", kinds)), "the jackknife's variance")
+    named = [how for kinds, how in rows.items() if kind in re.findall(r"\w+", kinds)]  # of labels, and of things
+    told = "; ".join(named) or "the jackknife's variance"
     words = {
         "wilson": "Wilson",
         "student": "Student|roots",
         "woodruff": "Woodruff",
         "jackknife": "jackknife",
+        "influence": "influence",
         None: "none: ",
     }
     assert re.search(words[metric.interval], told)
