@@ -82,9 +82,9 @@ def group_name(by: Mapping[str, str | None]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names as one text, of many the first."""
+    """Names of groups, which may have commas, as one text; of many the first."""
     more = [f"and {len(names) - _LISTED:,} more"] if len(names) > _LISTED else []
-    return ", ".join([*names[:_LISTED], *more])
+    return "; ".join([*names[:_LISTED], *more])
 
 
 _LISTED: Final = 20
