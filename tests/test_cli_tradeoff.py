@@ -194,6 +194,7 @@ def refusals(folder: Folder) -> Iterator[tuple[list[str], str]]:
     twin = folder.write("other/a.json", scores(5))
     inputs, free = str(folder.path / "scores"), str(folder.path / "free")
     yield ["solve", a, "--out", inputs, "--force"], "is an input and is not replaced"
+    yield ["solve", a, "--prior", file, "--out", str(Path(file).parent), "--force"], "is an input and is not replaced"
     yield ["solve", a, "--out", str(Path(file).parent)], "is there already"
     yield ["solve", a, twin, "--out", free], "several systems are called a"
     yield ["solve", a, "--out", free, "--thresholds", "few"], "neither complete nor automatic, nor how many"

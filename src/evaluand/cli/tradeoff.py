@@ -132,7 +132,8 @@ def solve(
             systems = [_stored(DirectoryStore(folder), stored, by, label, name)]
         else:
             systems = [Scores.load(file).confidences for file in files]
-        places = _places([system.system for system in systems], files, out, force)
+        inputs = [*files, *([prior] if prior else [])]
+        places = _places([system.system for system in systems], inputs, out, force)
         found: list[Solutions] = []
         for given in systems:
             wanted = metrics or ("acc", *(f"eod+{attribute}" for attribute in given.attributes))
