@@ -149,8 +149,46 @@ def test_marks_go_with_their_points() -> None:
     assert of.metadata["undefined"] == {"eod+g": [1], "acc": [0]}
 
 
+def test_a_point_that_is_undefined_by_what_is_asked_for_is_not_picked() -> None:
+    of = Solutions.from_dict(
+        {
+            "points": {"acc": [0.6, 0.9, 0.8], "eod+g": [0.1, 0.0, 0.2]},
+            "metadata": {"identifiers": [0, 0, 0], "thresholds": [0.1, 0.2, 0.3], "undefined": {"eod+g": [1]}},
+        }
+    )
+    assert of.n_undefined == 1
+    with pytest.warns(Doubt, match="1 of 3 points are undefined by what is asked for; they are not chosen from"):
+        assert of.pick("acc", ["eod+g <= 0.3"]).threshold.tolist() == [0.3]
+    with pytest.warns(Doubt):
+        assert of.pick("eod+g").threshold.tolist() == [0.1]
+    chosen = of.pick("acc")  # asks for nothing that is undefined, and the other value is told as none
+    assert (chosen.threshold.tolist(), chosen["acc"].tolist()) == ([0.2], [0.9])
+    assert math.isnan(chosen["eod+g"][0])
+    with pytest.raises(SpecError, match="2 of 2 points are undefined by what is asked for"):
+        Solutions.from_dict(points(undefined={"acc": [0, 1]})).pick("acc")
+
+
 def test_all_defined_is_not_marked() -> None:
     assert "undefined" not in Scores.from_dict(two_models()).solutions_a_posteriori(["acc", "eod+g"], [0.5]).metadata
+
+
+# Points that decide alike for all
+
+
+def test_points_that_decide_alike_for_all_are_known_of_a_file(tmp_path: Path) -> None:
+    scores = Scores([[0.2, 0.7, 0.6, 0.9]], [0, 1, 0, 1], {"g": list("aabb")})
+    found = scores.solutions_a_posteriori(["acc", "eod+g"], [0.1, 0.65, 0.95])
+    found.save(tmp_path / "s.json")
+    again = Solutions.load(tmp_path / "s.json")
+    assert again.tradeoff.trivial.tolist() == [True, False, True]
+    assert again._taken(np.array([1, 2])).tradeoff.trivial.tolist() == [False, True]
+    later = scores.solutions_a_priori(["acc", "eod+g"], again)
+    assert later.metadata["trivial"] == [0, 2]
+
+
+def test_without_marks_only_infinite_thresholds_decide_alike_for_all() -> None:
+    found = Solutions.from_dict(points(thresholds=[-math.inf, 0.5]))
+    assert found.tradeoff.trivial.tolist() == [True, False]
 
 
 # An earlier solution
@@ -255,8 +293,8 @@ def some_scores(draw: st.DrawFn) -> Scores:
         return draw(st.lists(values, min_size=n, max_size=n))
 
     rows = [column(st.floats(0, 1)) for _ in models]
-    kinds = st.text(max_size=3) | st.integers(0, 10)
-    attributes = {name: column(kinds) for name in draw(st.lists(st.text(max_size=4), max_size=2, unique=True))}
+    kinds = st.sampled_from([st.text(max_size=3), st.integers(0, 10)])
+    attributes = {name: column(draw(kinds)) for name in draw(st.lists(st.text(max_size=4), max_size=2, unique=True))}
     return Scores(rows, column(st.integers(0, 1)), attributes, models)
 
 
