@@ -122,6 +122,10 @@ def test_the_complete_thresholds_are_all_scores_and_the_one_that_nothing_reaches
     assert found.metadata["thresholds"] == [0.1, 0.5, 0.9]
     found = scores.solutions_a_posteriori(["f1", "eod+g"], "automatic")
     assert found.metadata["thresholds"] == [math.inf, 0.9, 0.5, 0.1]
+    found = scores.solutions_a_posteriori(["f1", "eod+g"], np.array([0.2, 0.3]))  # type: ignore[arg-type]
+    assert found.metadata["thresholds"] == [0.2, 0.3]
+    with pytest.raises(SpecError, match="thresholds='few' must be 'complete', 'automatic', None, or a list"):
+        scores.solutions_a_posteriori(["f1", "eod+g"], "few")
 
 
 def test_corners_leave_out_what_lies_on_a_straight_line() -> None:
@@ -171,6 +175,14 @@ def test_a_point_that_is_undefined_by_what_is_asked_for_is_not_picked() -> None:
     assert math.isnan(chosen["eod+g"][0])
     with pytest.raises(SpecError, match="2 of 2 points are undefined by what is asked for"):
         Solutions.from_dict(points(undefined={"acc": [0, 1]})).pick("acc")
+
+
+def test_a_point_is_not_lost_to_an_equal_one_that_is_undefined() -> None:
+    equal = {"acc": [0.6] * 3, "eod+g": [0.0] * 3}
+    told = {"identifiers": [0] * 3, "thresholds": [0.1, 0.2, 0.3], "undefined": {"eod+g": [0]}}
+    found = Solutions(equal, told).deduplicate()
+    assert found.metadata["thresholds"] == [0.1, 0.2]
+    assert found.metadata["undefined"] == {"eod+g": [0]}
 
 
 def test_all_defined_is_not_marked() -> None:

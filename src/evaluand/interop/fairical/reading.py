@@ -17,7 +17,8 @@ import orjson
 
 from evaluand.errors import DataError, Doubt, Fault, kind_of
 
-Source = str | os.PathLike[str] | TextIO | BinaryIO
+Target = str | os.PathLike[str] | TextIO
+Source = Target | BinaryIO
 SYSTEM: Final = "system"
 Made = TypeVar("Made")
 
@@ -35,7 +36,7 @@ def load(source: Source, made: Callable[[dict[str, Any], str], Made]) -> Made:
         raise DataError(Fault(f"{where}: {fault.where}", fault.message) for fault in error.faults) from None
 
 
-def save(document: Mapping[str, Any], dest: Source) -> None:
+def save(document: Mapping[str, Any], dest: Target) -> None:
     """Writes strict JSON: infinite numbers are text. A file is there as a whole or not at all."""
     text = as_text(document)
     if not isinstance(dest, str | os.PathLike):
@@ -154,7 +155,8 @@ def _read(source: Source) -> tuple[str, str, dict[str, Any]]:
         path = Path(source)
         if not path.is_file():
             raise DataError(Fault(str(path), "no such file"))
-        name, where, text = path.name.removesuffix(".json"), str(path), path.read_bytes()
+        name, where = path.name.removesuffix(".json"), str(path)
+        text: str | bytes = path.read_bytes()
     else:
         name, where, text = SYSTEM, str(getattr(source, "name", "the text")), source.read()
     try:

@@ -9,11 +9,12 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from evaluand.errors import DataError, Fault, kind_of
+from evaluand.errors import DataError, Fault, SpecError, kind_of
 from evaluand.interop.fairical.names import OF_SCORES, objectives
 from evaluand.interop.fairical.reading import (
     SYSTEM,
     Source,
+    Target,
     doubt,
     is_text,
     load,
@@ -118,7 +119,7 @@ class Scores:
         content = {"scores": self.scores, "identifiers": self.identifiers}
         return {**content, TRUTH: self.ground_truth, "attributes": self.attributes}
 
-    def save(self, dest: Source) -> None:
+    def save(self, dest: Target) -> None:
         """Writes a file, by its path or to open text."""
         save(self.to_dict(), dest)
 
@@ -177,9 +178,12 @@ def a_posteriori(
 ) -> Solutions:
     """As `Scores.solutions_a_posteriori`, of confidences from anywhere."""
     wanted = objectives(metrics)
+    if thresholds is not None and not isinstance(thresholds, str):
+        return Solutions.of_points(solve(given, wanted, thresholds, "zero"))
+    if thresholds not in (None, "complete", "automatic"):
+        raise SpecError(f"thresholds={thresholds!r} must be 'complete', 'automatic', None, or a list of numbers")
     whole = thresholds == "complete" or bool(OF_SCORES & set(metrics))
-    named = thresholds is None or isinstance(thresholds, str)
-    points = solve(given, wanted, ("every" if whole else "roc") if named else list(thresholds or ()), "zero")
+    points = solve(given, wanted, "every" if whole else "roc", "zero")
     if thresholds is None and whole:
         order = np.lexsort((points.threshold, points.model))
         points = points.taken(order[np.isfinite(points.threshold[order])])

@@ -15,6 +15,7 @@ from evaluand.interop.fairical.names import objectives
 from evaluand.interop.fairical.reading import (
     SYSTEM,
     Source,
+    Target,
     as_text,
     doubt,
     load,
@@ -146,7 +147,7 @@ class Solutions:
         """The object of a file."""
         return {"points": self.points, "metadata": self.metadata}
 
-    def save(self, dest: Source) -> None:
+    def save(self, dest: Target) -> None:
         """Writes a file, by its path or to open text; infinite thresholds are the text "Infinity"."""
         save(self.to_dict(), dest)
 
@@ -206,8 +207,8 @@ class Solutions:
         return Tradeoff(wanted, tuple(self.metadata[NAMES]), model, threshold, value, trivial, self.system)
 
     def deduplicate(self, eps: float = 1e-6) -> Solutions:
-        """The first of each points that are equal."""
-        return self._taken(distinct(self.tradeoff.value, eps))
+        """The first of each points that are equal, defined and undefined ones apart."""
+        return self._taken(distinct(np.hstack([self.tradeoff.value, self._undefined()]), eps))
 
     def non_dominated_solutions(self) -> tuple[Solutions, Solutions]:
         """The points that no other dominates, and those that another does."""
