@@ -102,6 +102,55 @@ def test_indicators_are_told_in_usual_formats(folder: Folder, form: str, begin: 
     assert folder.done("evaluate", folder.solved("scores/a.json"), "--format", form).startswith(begin)
 
 
+@pytest.mark.parametrize("form", ["github", "csv", "tsv"])
+def test_tables_keep_names_and_counts_as_they_are(folder: Folder, form: str) -> None:
+    file = folder.solved("scores/a.json")
+    year = folder.write("years/2019.json", json.loads(Path(file).read_text()))
+    count = json.loads(folder.done("evaluate", year, "--json"))["indicators"]["2019"]["onvg"]
+    *_, row = folder.done("evaluate", year, "--format", form).splitlines()
+    cells = [cell.strip() for cell in row.replace("|", " ").replace(",", " ").split()]
+    assert cells[0] == "2019"
+    assert cells[5] == str(int(count))
+
+
+def test_metrics_in_another_order_are_the_same(folder: Folder) -> None:
+    file = folder.solved("scores/a.json")
+    document = json.loads(Path(file).read_text())
+    turned = {**document, "points": dict(reversed(document["points"].items()))}
+    told = json.loads(folder.done("evaluate", file, folder.write("b.json", turned), "--json"))["indicators"]
+    assert told["a"] == told["b"]
+
+
+def undefined(folder: Folder) -> str:
+    """A file with a point that is best by both metrics, and undefined by one."""
+    told = {"identifiers": [0, 0], "thresholds": [0.5, 0.6789012345678901], "undefined": {"eod+sex": [0]}}
+    return folder.write("u.json", {"points": {"acc": [0.9, 0.8], "eod+sex": [0.0, 0.1]}, "metadata": told})
+
+
+def test_a_pick_rests_on_what_is_defined_and_tells_the_threshold_to_the_last_digit(folder: Folder) -> None:
+    result = folder.call("pick", undefined(folder), "--best", "acc", "--where", "eod+sex <= 0.2")
+    assert "note: 1 of 2 points are undefined by what is asked for" in result.stderr
+    assert "model-1 at 0.6789012345678901\n" in result.stdout
+    assert "–" in folder.done("pick", undefined(folder), "--best", "acc")
+
+
+@pytest.mark.parametrize("command", [["evaluate"], ["plot", "--out", "OUT"]])
+def test_points_that_rest_on_undefined_values_are_told(folder: Folder, command: list[str]) -> None:
+    out = str(folder.path / "front.svg")
+    result = folder.call(*[out if part == "OUT" else part for part in command], undefined(folder))
+    assert "note: u: 1 of 2 points rest on undefined values" in result.stderr
+
+
+def test_automatic_thresholds_lose_nothing_of_the_front(folder: Folder) -> None:
+    """With those of a metric of scores, also the one that nothing reaches is tried."""
+    document = json.loads(
+        Path(
+            folder.solved("scores/a.json", "--thresholds", "automatic", "--metric", "f1", "--metric", "eod+sex")
+        ).read_text()
+    )
+    assert "Infinity" in document["metadata"]["thresholds"]
+
+
 def test_a_format_that_is_none_is_refused(folder: Folder) -> None:
     assert "there is no 'word'; there are csv, " in folder.refused(
         "evaluate", folder.solved("scores/a.json"), "--format", "word"
@@ -194,6 +243,7 @@ def refusals(folder: Folder) -> Iterator[tuple[list[str], str]]:
     twin = folder.write("other/a.json", scores(5))
     inputs, free = str(folder.path / "scores"), str(folder.path / "free")
     yield ["solve", a, "--out", inputs, "--force"], "is an input and is not replaced"
+    yield ["solve", a, "--prior", file, "--out", str(Path(file).parent), "--force"], "is an input and is not replaced"
     yield ["solve", a, "--out", str(Path(file).parent)], "is there already"
     yield ["solve", a, twin, "--out", free], "several systems are called a"
     yield ["solve", a, "--out", free, "--thresholds", "few"], "neither complete nor automatic, nor how many"
@@ -351,3 +401,21 @@ def test_stored_models_are_solved_as_one_system(tmp_path: Path) -> None:
     assert made.refused(*command, "--out", str(tmp_path / "other"), code=1).startswith(
         "error: which label is positive?"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "labels", "label"),
+    [("integer", [0, 1], "1"), ("boolean", [False, True], "True"), ("text", ["false", "true"], "true")],
+)
+def test_a_label_is_of_the_type_of_the_truths(tmp_path: Path, kind: str, labels: list[Any], label: str) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    data = Dataset.from_rows(
+        [{"input": i, "expected": labels[i % 2], "site": "ab"[i // 4]} for i in range(8)], attributes=["site"]
+    )
+    run = Runner(store).run(lambda i: {"prediction": labels[1], "confidence": i / 8}, data, name="m")
+    Evaluator(store).evaluate(run, {"right": Prediction(type=kind)}, name="m")
+    out = str(tmp_path / "out")
+    Folder(tmp_path).done(
+        "solve", "--store", str(tmp_path / "store"), "--stored", "m", "--by", "site", "--label", label, "--out", out
+    )
+    assert Solutions.load(tmp_path / "out" / "m.json")["acc"]

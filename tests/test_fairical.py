@@ -33,6 +33,9 @@ SOLUTIONS = """{
 }"""  # as printed, with the comma after the points, and one brace around the metadata, mended
 
 
+HUGE = 10**400
+
+
 def two_models(**more: Any) -> dict[str, Any]:
     return {
         "scores": [[0.9, 0.1, 0.8, 0.2], [0.1, 0.9, 0.2, 0.8]],
@@ -117,6 +120,12 @@ def test_the_complete_thresholds_are_all_scores_and_the_one_that_nothing_reaches
     assert found.metadata["thresholds"] == [math.inf, 0.9, 0.5, 0.1]
     found = scores.solutions_a_posteriori(["f1", "eod+g"])  # one that depends on the scores themselves
     assert found.metadata["thresholds"] == [0.1, 0.5, 0.9]
+    found = scores.solutions_a_posteriori(["f1", "eod+g"], "automatic")
+    assert found.metadata["thresholds"] == [math.inf, 0.9, 0.5, 0.1]
+    found = scores.solutions_a_posteriori(["f1", "eod+g"], np.array([0.2, 0.3]))  # type: ignore[arg-type]
+    assert found.metadata["thresholds"] == [0.2, 0.3]
+    with pytest.raises(SpecError, match="thresholds='few' must be 'complete', 'automatic', None, or a list"):
+        scores.solutions_a_posteriori(["f1", "eod+g"], "few")
 
 
 def test_corners_leave_out_what_lies_on_a_straight_line() -> None:
@@ -149,8 +158,54 @@ def test_marks_go_with_their_points() -> None:
     assert of.metadata["undefined"] == {"eod+g": [1], "acc": [0]}
 
 
+def test_a_point_that_is_undefined_by_what_is_asked_for_is_not_picked() -> None:
+    of = Solutions.from_dict(
+        {
+            "points": {"acc": [0.6, 0.9, 0.8], "eod+g": [0.1, 0.0, 0.2]},
+            "metadata": {"identifiers": [0, 0, 0], "thresholds": [0.1, 0.2, 0.3], "undefined": {"eod+g": [1]}},
+        }
+    )
+    assert of.n_undefined == 1
+    with pytest.warns(Doubt, match="1 of 3 points are undefined by what is asked for; they are not chosen from"):
+        assert of.pick("acc", ["eod+g <= 0.3"]).threshold.tolist() == [0.3]
+    with pytest.warns(Doubt):
+        assert of.pick("eod+g").threshold.tolist() == [0.1]
+    chosen = of.pick("acc")  # asks for nothing that is undefined, and the other value is told as none
+    assert (chosen.threshold.tolist(), chosen["acc"].tolist()) == ([0.2], [0.9])
+    assert math.isnan(chosen["eod+g"][0])
+    with pytest.raises(SpecError, match="2 of 2 points are undefined by what is asked for"):
+        Solutions.from_dict(points(undefined={"acc": [0, 1]})).pick("acc")
+
+
+def test_a_point_is_not_lost_to_an_equal_one_that_is_undefined() -> None:
+    equal = {"acc": [0.6] * 3, "eod+g": [0.0] * 3}
+    told = {"identifiers": [0] * 3, "thresholds": [0.1, 0.2, 0.3], "undefined": {"eod+g": [0]}}
+    found = Solutions(equal, told).deduplicate()
+    assert found.metadata["thresholds"] == [0.1, 0.2]
+    assert found.metadata["undefined"] == {"eod+g": [0]}
+
+
 def test_all_defined_is_not_marked() -> None:
     assert "undefined" not in Scores.from_dict(two_models()).solutions_a_posteriori(["acc", "eod+g"], [0.5]).metadata
+
+
+# Points that decide alike for all
+
+
+def test_points_that_decide_alike_for_all_are_known_of_a_file(tmp_path: Path) -> None:
+    scores = Scores([[0.2, 0.7, 0.6, 0.9]], [0, 1, 0, 1], {"g": list("aabb")})
+    found = scores.solutions_a_posteriori(["acc", "eod+g"], [0.1, 0.65, 0.95])
+    found.save(tmp_path / "s.json")
+    again = Solutions.load(tmp_path / "s.json")
+    assert again.tradeoff.trivial.tolist() == [True, False, True]
+    assert again._taken(np.array([1, 2])).tradeoff.trivial.tolist() == [False, True]
+    later = scores.solutions_a_priori(["acc", "eod+g"], again)
+    assert later.metadata["trivial"] == [0, 2]
+
+
+def test_without_marks_only_infinite_thresholds_decide_alike_for_all() -> None:
+    found = Solutions.from_dict(points(thresholds=[-math.inf, 0.5]))
+    assert found.tradeoff.trivial.tolist() == [True, False]
 
 
 # An earlier solution
@@ -255,8 +310,8 @@ def some_scores(draw: st.DrawFn) -> Scores:
         return draw(st.lists(values, min_size=n, max_size=n))
 
     rows = [column(st.floats(0, 1)) for _ in models]
-    kinds = st.text(max_size=3) | st.integers(0, 10)
-    attributes = {name: column(kinds) for name in draw(st.lists(st.text(max_size=4), max_size=2, unique=True))}
+    kinds = st.sampled_from([st.text(max_size=3), st.integers(0, 10)])
+    attributes = {name: column(draw(kinds)) for name in draw(st.lists(st.text(max_size=4), max_size=2, unique=True))}
     return Scores(rows, column(st.integers(0, 1)), attributes, models)
 
 
@@ -310,6 +365,17 @@ def test_solutions_come_back_as_they_were_saved(solutions: Solutions) -> None:
         ({"attributes": {"g": ["a"]}}, "attributes.g: has 1 values and there are 4 scores of each model"),
         ({"identifiers": ["a"]}, "identifiers: has 1 names and there are 2 models"),
         ({"identifiers": ["a", 1]}, "identifiers[1]: 1 is no name; write it as text"),
+        ({"identifiers": ["a", "\ud800"]}, "identifiers[1]: '\\ud800' is no name; write it as text"),
+        ({"identifiers": 0}, "identifiers: must be a list of names and is a number"),
+        ({"identifiers": ""}, "identifiers: must be a list of names and is a text"),
+        ({"identifiers": {}}, "identifiers: must be a list of names and is an object"),
+        ({"identifiers": False}, "identifiers: must be a list of names and is true or false"),
+        ({"scores": [[0.1, 0.2, 0.3, HUGE]]}, "scores[0][3]: 1000"),
+        ({"ground-truth": [0, 1, 0, HUGE]}, "ground-truth[3]: 1000"),
+        ({"attributes": {"g": [0, 1, 0, HUGE]}}, "attributes.g[3]: 1000"),
+        ({"attributes": {"g": [1, "1", 0, 0]}}, "attributes.g[1]: '1' stands beside 1; write all values as text"),
+        ({"attributes": {"g": ["a", "\ud800", "a", "a"]}}, "attributes.g[1]: '\\ud800' is neither text nor"),
+        ({"attributes": {"\ud800": ["a"] * 4}}, "attributes: '\\ud800' is no name"),
     ],
 )
 def test_scores_that_do_not_fit_are_told_by_field_and_position(change: dict[str, Any], told: str) -> None:
@@ -337,6 +403,17 @@ def test_all_faults_are_told_at_once() -> None:
         ({"thresholds": [0.1]}, "metadata.thresholds: has 1 entries and there are 2 points"),
         ({"thresholds": [0.1, math.nan]}, "metadata.thresholds[1]: nan does not lie"),
         ({"identifier-names": "m"}, "metadata.identifier-names: must be a list of names and is a text"),
+        ({"thresholds": [0.1, HUGE]}, "metadata.thresholds[1]: 1000"),
+        ({"identifiers": [0, HUGE]}, "metadata.identifiers[1]: is 1000"),
+        (
+            {"identifiers": [0, 5_000_000], "identifier-names": None},
+            "metadata.identifiers[1]: is 5000000, and there are 2",
+        ),
+        ({"undefined": 5}, "metadata.undefined: must be an object with a list of positions by metric and is a number"),
+        ({"undefined": {"acc": None}}, "metadata.undefined.acc: must be a list of positions and is null"),
+        ({"undefined": {"f1": [0]}}, "metadata.undefined.f1: is none of the metrics; there are acc, eod+g"),
+        ({"undefined": {"acc": [0, 2]}}, "metadata.undefined.acc[1]: 2 is no position of a point; there are 2"),
+        ({"trivial": [True]}, "metadata.trivial[0]: True is no position of a point"),
         ({"nds-from": 3}, "metadata.nds-from: must be the name of a system or null and is 3"),
     ],
 )
@@ -360,6 +437,66 @@ def test_points_that_do_not_fit_are_told(given_points: dict[str, Any], told: str
     with pytest.raises(DataError) as fault:
         Solutions(given_points, points()["metadata"])
     assert told in str(fault.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ('{"points": {"acc": [0.1], "acc": [0.2]}}', "the text: acc: is there twice in one object"),
+        (r'{"points": {"eod+\ud800": [0.1]}}', "the text: 'eod+"),
+        ("[" * 100_000, "the text: is no JSON that can be read"),
+        ('{"a": ' + "1" * 5000 + "}", "the text: is no JSON that can be read"),
+        (b'{"a": "\xff"}', "the text: is no JSON that can be read"),
+    ],
+)
+def test_texts_that_cannot_be_read_are_one_fault(text: str | bytes, told: str) -> None:
+    with pytest.raises(DataError) as fault:
+        Solutions.load(io.BytesIO(text) if isinstance(text, bytes) else io.StringIO(text))
+    assert str(fault.value).startswith(told)
+
+
+def test_what_json_cannot_hold_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="cannot be written as JSON"):
+        Solutions.from_dict(points(note="\ud800")).save(tmp_path / "s.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_files_are_read_also_when_they_are_open_as_bytes() -> None:
+    assert Scores.load(io.BytesIO(b"\xef\xbb\xbf" + SCORES.encode())).to_dict() == json.loads(SCORES)
+
+
+def test_many_equal_names_are_numbered_and_told_once() -> None:
+    many = two_models(scores=[[0.5] * 4] * 5000, identifiers=["a"] * 5000)
+    with pytest.warns(Doubt) as told:
+        assert Scores.from_dict(many).identifiers == ["a", *(f"a-{number}" for number in range(2, 5001))]
+    [note] = told
+    assert "the name 'a' is there 5000 times; the others are called 'a-2' to 'a-5000'" in str(note.message)
+
+
+def test_arrays_are_taken_as_lists() -> None:
+    document = two_models(identifiers=["a", "b"])
+    arrays = Scores(
+        np.array(document["scores"]),  # type: ignore[arg-type]
+        np.array(document["ground-truth"], np.int64),  # type: ignore[arg-type]
+        {"g": np.array(document["attributes"]["g"])},  # type: ignore[dict-item]
+        np.array(["a", "b"]),  # type: ignore[arg-type]
+    )
+    assert arrays == Scores.from_dict(document)
+    items = Scores([[np.float32(0.5), np.int64(1)]], [np.bool_(True), np.int8(0)], {"g": [np.int64(3), np.int64(4)]})
+    assert items.to_dict() == {
+        "scores": [[0.5, 1.0]],
+        "identifiers": ["model-1"],
+        "ground-truth": [1, 0],
+        "attributes": {"g": [3, 4]},
+    }
+    found = Solutions(
+        {"acc": np.array([0.6, 0.7]), "eod+g": np.array([0.1, 0.2], np.float32)},  # type: ignore[dict-item]
+        {"identifiers": np.array([0, 0]), "thresholds": np.array([0.1, 0.2]), "trivial": np.array([1])},
+    )
+    found.save(io.StringIO())
+    assert (found.metadata["identifiers"], found.tradeoff.trivial.tolist()) == ([0, 0], [False, True])
+    with pytest.raises(DataError, match=r"scores\[0\]\[1\]: .*True.* is no number"):
+        Scores([[0.5, np.bool_(True)]], [0, 1], {"g": [0, 1]})  # type: ignore[list-item]
 
 
 def test_fields_that_are_none_are_told_and_left_out() -> None:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
+import pyarrow as pa
 from click import UsageError
 from rich.text import Text
 
@@ -18,8 +20,9 @@ from evaluand.cli.run import notes
 from evaluand.comparison import find_evaluations
 from evaluand.comparison.comparing import labels_of
 from evaluand.errors import SpecError
+from evaluand.evaluation import Evaluation
 from evaluand.interop.fairical import Scores, Solutions
-from evaluand.interop.fairical.reading import strict
+from evaluand.interop.fairical.reading import doubt, strict
 from evaluand.interop.fairical.scores import a_posteriori, a_priori
 from evaluand.report.cells import plain_table
 from evaluand.report.facts import Facts
@@ -39,6 +42,7 @@ Examples:
 """
 
 _INDICATORS = ("hv", "ud", "as", "os", "onvg", "onvgr", "relative_onvg", "area", "igd_plus", "epsilon")
+_COUNTS = ("onvg",)
 
 _FILES = click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -79,7 +83,7 @@ def command() -> None:
     show_default=True,
     metavar="WHICH",
     help="complete: every score of each model; automatic: the corners of its ROC curve, or every score where a metric"
-    " of precision and recall is asked for; or how many from 0 to 1.",
+    " of precision and recall is asked for, and the threshold that nothing reaches; or how many from 0 to 1.",
 )
 @click.option(
     "--prior",
@@ -132,7 +136,8 @@ def solve(
             systems = [_stored(DirectoryStore(folder), stored, by, label, name)]
         else:
             systems = [Scores.load(file).confidences for file in files]
-        places = _places([system.system for system in systems], files, out, force)
+        inputs = [*files, *([prior] if prior else [])]
+        places = _places([system.system for system in systems], inputs, out, force)
         found: list[Solutions] = []
         for given in systems:
             wanted = metrics or ("acc", *(f"eod+{attribute}" for attribute in given.attributes))
@@ -183,7 +188,7 @@ def evaluate(files: tuple[Path, ...], deduplicate: bool, form: str | None, as_js
         return click.echo(_formatted(found, form))
     table = plain_table("system", *_INDICATORS)
     for name, one in found.items():
-        table.add_row(_text(name), *(_number(one[key]) for key in _INDICATORS))
+        table.add_row(_text(name), *(Text(_cell(key, one[key]), justify="right") for key in _INDICATORS))
     show(table)
 
 
@@ -253,7 +258,7 @@ def pick(
             raise UsageError("--rates are those of samples; give their scores with --on")
         _check_new(rates, [file, on], force)
     with notes():
-        point = Solutions.load(file).tradeoff.pick(best, where)
+        point = Solutions.load(file).pick(best, where)
         given = Scores.load(on).confidences if on else None
     there = point.at(given).with_intervals() if given else None
     if rates is not None and given is not None:
@@ -263,7 +268,11 @@ def pick(
     if as_json:
         return print_json(strict(_pick_facts(point, there)))
     model = point.models[point.model[0]]
-    show(Text(f"{safe(model)} at {point.threshold[0]:g}{' (decides alike for all)' if point.trivial[0] else ''}\n"))
+    show(
+        Text(
+            f"{safe(model)} at {float(point.threshold[0])!r}{' (decides alike for all)' if point.trivial[0] else ''}\n"
+        )
+    )
     table = plain_table("metric", "chosen at", *(["there", "low", "high"] if there else []))
     for place, objective in enumerate(point.objectives):
         cells = [point.value[0, place], *([each[0, place] for each in there.ends] if there and there.ends else [])]
@@ -278,10 +287,27 @@ def _stored(
     evaluations = [each for name in names for each in find_evaluations(store, name)]
     called_so = labels_of([each.name for each in evaluations], [each.id for each in evaluations])
     models = dict(zip(called_so, evaluations, strict=True))
-    chosen: str | int | bool | None = label
-    if label is not None:  # of the type of the labels there are
-        chosen = {"true": True, "false": False}.get(label.lower(), label)
-    return confidences_of(models, by, label=chosen, system=called or names[0])
+    return confidences_of(models, by, label=_label(label, evaluations), system=called or names[0])
+
+
+def _label(text: str | None, evaluations: Sequence[Evaluation]) -> str | int | bool | None:
+    """The label of the type of the truths there are; text where that is none of them."""
+    if text is None:
+        return None
+    kinds = [
+        schema.field("truth").type
+        for evaluation in evaluations
+        for schema in (next(evaluation.batches(scorer)).schema for scorer in evaluation.scorers)
+        if {"truth", "prediction", "confidence"} <= set(schema.names)
+    ]
+    if any(map(pa.types.is_boolean, kinds)):
+        return {"true": True, "false": False}.get(text.lower(), text)
+    if any(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in kinds):
+        try:
+            return int(text)
+        except ValueError:
+            return text
+    return text
 
 
 def _places(systems: Sequence[str], inputs: Sequence[Path], out: Path, force: bool) -> list[Path]:
@@ -305,7 +331,7 @@ def _check_new(place: Path, inputs: Sequence[Path], force: bool) -> None:
 
 def _thresholds(text: str) -> Any:
     if text in ("complete", "automatic"):
-        return None if text == "automatic" else "complete"
+        return text
     try:
         number = int(text)
     except ValueError:
@@ -316,8 +342,9 @@ def _thresholds(text: str) -> Any:
 
 
 def _systems(files: Sequence[Path], deduplicate: bool) -> dict[str, Tradeoff]:
-    """The points of each file, called after it."""
+    """The points of each file, called after it, with the metrics in the order of the first."""
     found: dict[str, Tradeoff] = {}
+    order: list[str] = []
     with notes():
         for file in files:
             solutions = Solutions.load(file)
@@ -325,19 +352,26 @@ def _systems(files: Sequence[Path], deduplicate: bool) -> dict[str, Tradeoff]:
                 raise SpecError(
                     f"{file}: another file is called {file.name} too; name systems differently to compare them"
                 )
-            found[solutions.system] = (solutions.deduplicate() if deduplicate else solutions).tradeoff
+            order = order or list(solutions)
+            if set(order) == set(solutions):
+                solutions = replace(solutions, points={metric: solutions[metric] for metric in order})
+            solutions = solutions.deduplicate() if deduplicate else solutions
+            if solutions.n_undefined:
+                told = "rest on undefined values, which count as 0: perfectly fair of differences"
+                doubt(f"{solutions.system}: {solutions.n_undefined} of {solutions.n_solutions} points {told}")
+            found[solutions.system] = solutions.tradeoff
     return found
 
 
 def _formatted(found: dict[str, dict[str, float]], form: str) -> str:
     header = ["system", *_INDICATORS]
-    rows = [[name, *(one[key] for key in _INDICATORS)] for name, one in found.items()]
     if form == "csv":
         import csv
         import io
 
         text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([header, *rows])
+        exact = [[safe(name), *(_whole(key, one[key]) for key in _INDICATORS)] for name, one in found.items()]
+        csv.writer(text, lineterminator="\n").writerows([header, *exact])
         return text.getvalue().rstrip("\n")
     try:
         from tabulate import tabulate, tabulate_formats
@@ -345,7 +379,9 @@ def _formatted(found: dict[str, dict[str, float]], form: str) -> str:
         raise SpecError(f"tables as {form} need tabulate: pip install 'evaluand[plots]'") from None
     if form not in tabulate_formats:
         raise UsageError(f"--format: there is no {form!r}; there are csv, {', '.join(tabulate_formats)}")
-    return str(tabulate(rows, header, tablefmt=form, floatfmt=".4f"))
+    rows = [[safe(name), *(_cell(key, one[key]) for key in _INDICATORS)] for name, one in found.items()]
+    sides = ["left", *["right"] * len(_INDICATORS)]
+    return str(tabulate(rows, header, tablefmt=form, disable_numparse=True, colalign=sides))
 
 
 def _pick_facts(point: Tradeoff, there: Tradeoff | None) -> Facts:
@@ -370,8 +406,16 @@ def _text(value: object) -> Text:
     return Text(safe(str(value)))
 
 
+def _cell(indicator: str, value: float) -> str:
+    return "–" if math.isnan(value) else str(int(value)) if indicator in _COUNTS else f"{value:.4f}"
+
+
+def _whole(indicator: str, value: float) -> float:
+    return int(value) if indicator in _COUNTS else value
+
+
 def _number(value: float) -> Text:
-    return Text("–" if math.isnan(value) else f"{value:.4f}", justify="right")
+    return Text(_cell("", value), justify="right")
 
 
 _OF_NO_FILE = re.compile(r"[^\w. -]|^[. ]")

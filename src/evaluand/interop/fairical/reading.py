@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
+import reprlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
-from typing import Any, Final, TextIO, TypeVar
+from typing import Any, BinaryIO, Final, TextIO, TypeVar
 
 import orjson
 
 from evaluand.errors import DataError, Doubt, Fault, kind_of
 
-Source = str | os.PathLike[str] | TextIO
+Target = str | os.PathLike[str] | TextIO
+Source = Target | BinaryIO
 SYSTEM: Final = "system"
 Made = TypeVar("Made")
 
@@ -32,7 +36,7 @@ def load(source: Source, made: Callable[[dict[str, Any], str], Made]) -> Made:
         raise DataError(Fault(f"{where}: {fault.where}", fault.message) for fault in error.faults) from None
 
 
-def save(document: Mapping[str, Any], dest: Source) -> None:
+def save(document: Mapping[str, Any], dest: Target) -> None:
     """Writes strict JSON: infinite numbers are text. A file is there as a whole or not at all."""
     text = as_text(document)
     if not isinstance(dest, str | os.PathLike):
@@ -46,7 +50,10 @@ def save(document: Mapping[str, Any], dest: Source) -> None:
 
 def as_text(document: Mapping[str, Any]) -> str:
     """A document as strict JSON."""
-    return orjson.dumps(strict(document), option=orjson.OPT_INDENT_2).decode() + "\n"
+    try:
+        return orjson.dumps(strict(document), option=orjson.OPT_INDENT_2).decode() + "\n"
+    except orjson.JSONEncodeError as error:
+        raise DataError(f"cannot be written as JSON: {error}") from None
 
 
 def strict(value: Any) -> Any:
@@ -63,50 +70,83 @@ def doubt(message: str) -> None:
     warnings.warn(message, Doubt, stacklevel=4)
 
 
+def plain(value: Any) -> Any:
+    """What arrays and numbers of NumPy, pandas and the like are in Python."""
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def shown(value: Any) -> str:
+    """A value within a sentence, however long it is."""
+    return _SHORT.repr(value)
+
+
 def number(value: Any) -> float | None:
-    """A number, also as text; None if it is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    """A number, also as text; None if it is none, or larger than numbers can be."""
+    if isinstance(value, bool) or not isinstance(value, Real | str):
         return None
     try:
         return float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
 def numbers(values: Any, where: str, faults: list[Fault], low: float, high: float) -> list[float]:
     """A list of numbers within a range; those that are none are noted."""
+    values = plain(values)
     if not isinstance(values, list | tuple):
         faults.append(Fault(where, f"must be a list of numbers and is {kind_of(values)}"))
         return []
-    found = [number(value) for value in values]
+    found = [number(plain(value)) for value in values]
     for place, each in enumerate(found):
         if each is None:
-            faults.append(Fault(f"{where}[{place}]", f"{values[place]!r} is no number"))
+            faults.append(Fault(f"{where}[{place}]", f"{shown(values[place])} is no number"))
         elif not low <= each <= high:
             faults.append(Fault(f"{where}[{place}]", f"{each:g} does not lie from {low:g} to {high:g}"))
     return [0.0 if each is None else each for each in found]
 
 
+def is_text(value: Any) -> bool:
+    """Whether it is text that can be written, which half a character cannot."""
+    return isinstance(value, str) and not _HALF.search(value)
+
+
 def unique_names(given: Any, where: str, n: int | None, faults: list[Fault]) -> list[str]:
     """Names of models; equal ones are numbered, and told."""
+    given = plain(given)
     if given is None:
         return [f"model-{place + 1}" for place in range(n or 0)]
-    if not isinstance(given, Sequence) or isinstance(given, str):
+    if not isinstance(given, list | tuple):
         faults.append(Fault(where, f"must be a list of names and is {kind_of(given)}"))
         return []
     for place, name in enumerate(given):
-        if not isinstance(name, str):
-            faults.append(Fault(f"{where}[{place}]", f"{name!r} is no name; write it as text"))
+        if not is_text(name):
+            faults.append(Fault(f"{where}[{place}]", f"{shown(name)} is no name; write it as text"))
     if n is not None and len(given) != n:
         faults.append(Fault(where, f"has {len(given)} names and there are {n} models"))
+    return _numbered(given, where) if all(map(is_text, given)) else [""] * len(given)
+
+
+def _numbered(given: Sequence[str], where: str) -> list[str]:
+    taken = set(given)
+    later: dict[str, list[str]] = {}  # of each name, what its models after the first are called
+    following: dict[str, int] = {}
     found: list[str] = []
-    for name in map(str, given):
-        number, free = 2, name
-        while free in found or (free != name and free in given):
-            free, number = f"{name}-{number}", number + 1
-        if free != name:
-            doubt(f"{where}: the name {name!r} is there twice; the second model is called {free!r}")
+    for name in given:
+        if name not in following:
+            following[name] = 2
+            found.append(name)
+            continue
+        while (free := f"{name}-{following[name]}") in taken:
+            following[name] += 1
+        taken.add(free)
+        later.setdefault(name, []).append(free)
         found.append(free)
+    for name, called in later.items():
+        if len(called) == 1:
+            doubt(f"{where}: the name {name!r} is there twice; the second model is called {called[0]!r}")
+        else:
+            told = f"the others are called {called[0]!r} to {called[-1]!r}"
+            doubt(f"{where}: the name {name!r} is there {len(called) + 1} times; {told}")
     return found
 
 
@@ -115,23 +155,34 @@ def _read(source: Source) -> tuple[str, str, dict[str, Any]]:
         path = Path(source)
         if not path.is_file():
             raise DataError(Fault(str(path), "no such file"))
-        name, where, text = path.name.removesuffix(".json"), str(path), path.read_bytes()
+        name, where = path.name.removesuffix(".json"), str(path)
+        text: str | bytes = path.read_bytes()
     else:
-        name, where, text = SYSTEM, getattr(source, "name", "the text"), source.read().encode()
+        name, where, text = SYSTEM, str(getattr(source, "name", "the text")), source.read()
     try:
-        found = orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
-    except orjson.JSONDecodeError as error:
-        found = _with_constants(text)
-        if found is None:
-            raise DataError(Fault(f"{where}:{error.lineno}:{error.colno}", f"is no JSON: {error.msg}")) from None
+        found = json.loads(text, object_pairs_hook=_once)
+    except json.JSONDecodeError as error:
+        raise DataError(Fault(f"{where}:{error.lineno}:{error.colno}", f"is no JSON: {error.msg}")) from None
+    except (ValueError, RecursionError) as error:
+        raise DataError(Fault(where, f"is no JSON that can be read: {error}")) from None
+    except DataError as error:
+        raise DataError(Fault(f"{where}: {fault.where}", fault.message) for fault in error.faults) from None
     if not isinstance(found, dict):
         raise DataError(Fault(where, f"holds {kind_of(found)} and must hold an object"))
     return name, where, found
 
 
-def _with_constants(text: bytes) -> Any:
-    """JSON with the names NaN and Infinity, which some programs write; None if it is none either."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, no key of which is there twice."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if not is_text(key):
+            raise DataError(Fault(shown(key), "is no text that can be written"))
+        if key in found:
+            raise DataError(Fault(key, "is there twice in one object"))
+        found[key] = value
+    return found
+
+
+_HALF: Final = re.compile(r"[\ud800-\udfff]")
+_SHORT: Final = reprlib.Repr()

@@ -9,9 +9,22 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from evaluand.errors import DataError, Fault, kind_of
+from evaluand.errors import DataError, Fault, SpecError, kind_of
 from evaluand.interop.fairical.names import OF_SCORES, objectives
-from evaluand.interop.fairical.reading import SYSTEM, Source, doubt, load, number, numbers, save, unique_names
+from evaluand.interop.fairical.reading import (
+    SYSTEM,
+    Source,
+    Target,
+    doubt,
+    is_text,
+    load,
+    number,
+    numbers,
+    plain,
+    save,
+    shown,
+    unique_names,
+)
 from evaluand.interop.fairical.solutions import FROM, Solutions
 from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, solve
@@ -50,8 +63,8 @@ class Scores:
 
     def __post_init__(self) -> None:
         faults: list[Fault] = []
-        given: Any = self.scores
-        given = given if isinstance(given, list | tuple) else []
+        given: Any = plain(self.scores)
+        given = [plain(each) for each in given] if isinstance(given, list | tuple) else []
         if not given:
             faults.append(Fault("scores", "must be a list with a list of scores for each model"))
         scores = [numbers(each, f"scores[{place}]", faults, 0.0, 1.0) for place, each in enumerate(given)]
@@ -66,7 +79,7 @@ class Scores:
             "scores": scores,
             "ground_truth": _truth(self.ground_truth, n, faults),
             "attributes": _attributes(self.attributes, n, faults),
-            "identifiers": unique_names(self.identifiers or None, "identifiers", len(scores), faults),
+            "identifiers": unique_names(_given(self.identifiers), "identifiers", len(scores), faults),
         }
         if faults:
             raise DataError(faults)
@@ -99,14 +112,14 @@ class Scores:
         faults = [Fault(key, "is missing") for key in _KEYS[:3] if key not in content]
         if faults:
             raise DataError(faults)
-        return cls(content["scores"], content[TRUTH], content["attributes"], content.get("identifiers") or [], system)
+        return cls(content["scores"], content[TRUTH], content["attributes"], content.get("identifiers", []), system)
 
     def to_dict(self) -> dict[str, Any]:
         """The object of a file."""
         content = {"scores": self.scores, "identifiers": self.identifiers}
         return {**content, TRUTH: self.ground_truth, "attributes": self.attributes}
 
-    def save(self, dest: Source) -> None:
+    def save(self, dest: Target) -> None:
         """Writes a file, by its path or to open text."""
         save(self.to_dict(), dest)
 
@@ -118,15 +131,17 @@ class Scores:
         return Confidences.read(self.ground_truth, models, named, label=1, system=self.system)
 
     def solutions_a_posteriori(
-        self, metrics: Sequence[str], thresholds: Sequence[float] | Literal["complete"] | None = None
+        self, metrics: Sequence[str], thresholds: Sequence[float] | Literal["complete", "automatic"] | None = None
     ) -> Solutions:
         """The points of all models at thresholds that are chosen on these very scores.
 
         Args:
             metrics: such as `acc`, `eod+race`, `minmaxd+f1+race`.
             thresholds: those that are tried of each model; None for the corners of its ROC curve, or for all its
-                scores if one of `prec`, `rec`, `avg_prec` and `f1` is among the metrics; `complete` for all its scores
-                and the threshold that nothing reaches, so that no point is missed.
+                scores if one of `prec`, `rec`, `avg_prec` and `f1` is among the metrics, then without the threshold
+                that nothing reaches: as fairical has it, so that with more thresholds the hypervolume may be smaller;
+                `automatic` for the same with that threshold; `complete` for all its scores and that threshold, so that
+                no point is missed.
 
         Raises:
             SpecError: there is no such metric or attribute.
@@ -157,17 +172,19 @@ class Scores:
 
 
 def a_posteriori(
-    given: Confidences, metrics: Sequence[str], thresholds: Sequence[float] | Literal["complete"] | None = None
+    given: Confidences,
+    metrics: Sequence[str],
+    thresholds: Sequence[float] | Literal["complete", "automatic"] | None = None,
 ) -> Solutions:
     """As `Scores.solutions_a_posteriori`, of confidences from anywhere."""
     wanted = objectives(metrics)
-    if thresholds is not None:
-        return Solutions.of_points(
-            solve(given, wanted, "every" if thresholds == "complete" else list(thresholds), "zero")
-        )
-    whole = bool(OF_SCORES & set(metrics))
+    if thresholds is not None and not isinstance(thresholds, str):
+        return Solutions.of_points(solve(given, wanted, thresholds, "zero"))
+    if thresholds not in (None, "complete", "automatic"):
+        raise SpecError(f"thresholds={thresholds!r} must be 'complete', 'automatic', None, or a list of numbers")
+    whole = thresholds == "complete" or bool(OF_SCORES & set(metrics))
     points = solve(given, wanted, "every" if whole else "roc", "zero")
-    if whole:
+    if thresholds is None and whole:
         order = np.lexsort((points.threshold, points.model))
         points = points.taken(order[np.isfinite(points.threshold[order])])
     return Solutions.of_points(points)
@@ -186,14 +203,20 @@ def a_priori(
     return Solutions.of_points(points, {FROM: earlier.system, "prior-solution-set": which})
 
 
+def _given(names: Any) -> Any:
+    """None where there are no names; what is none of names is left to be told."""
+    return None if names is None or (isinstance(names, list | tuple) and not names) else names
+
+
 def _truth(given: Any, n: int, faults: list[Fault]) -> list[int]:
+    given = plain(given)
     if not isinstance(given, list | tuple):
         faults.append(Fault(TRUTH, f"must be a list of 0 and 1 and is {kind_of(given)}"))
         return []
-    found = [number(int(value) if isinstance(value, bool) else value) for value in given]
+    found = [number(int(value) if isinstance(value, bool) else value) for value in map(plain, given)]
     for place, each in enumerate(found):
         if each not in (0.0, 1.0):
-            faults.append(Fault(f"{TRUTH}[{place}]", f"{given[place]!r} is neither 0 nor 1"))
+            faults.append(Fault(f"{TRUTH}[{place}]", f"{shown(given[place])} is neither 0 nor 1"))
     if len(given) != n:
         faults.append(Fault(TRUTH, f"has {len(given)} labels and there are {n} scores of each model"))
     return [int(each or 0) for each in found]
@@ -206,13 +229,25 @@ def _attributes(given: Any, n: int, faults: list[Fault]) -> dict[str, list[int |
     found: dict[str, list[int | str]] = {}
     for name, values in given.items():
         where = f"attributes.{name}"
+        if not is_text(name):
+            faults.append(Fault("attributes", f"{shown(name)} is no name; write it as text"))
+            continue
+        values = plain(values)
         if not isinstance(values, list | tuple):
             faults.append(Fault(where, f"must be a list of texts or integers and is {kind_of(values)}"))
             continue
-        for place, value in enumerate(values):
-            if not isinstance(value, str) and (not isinstance(value, int) or value < 0):
-                faults.append(Fault(f"{where}[{place}]", f"{value!r} is neither text nor an integer of 0 or more"))
-        if len(values) != n:
-            faults.append(Fault(where, f"has {len(values)} values and there are {n} scores of each model"))
-        found[str(name)] = [int(value) if isinstance(value, bool) else value for value in values]
+        held = [plain(value) for value in values]
+        for place, value in enumerate(held):
+            if not is_text(value) and not (isinstance(value, int) and 0 <= value < _TOO_LARGE):
+                told = "neither text nor an integer of 0 or more"
+                faults.append(Fault(f"{where}[{place}]", f"{shown(value)} is {told}"))
+            elif isinstance(value, str) != isinstance(held[0], str):
+                told = f"{shown(value)} stands beside {shown(held[0])}; write all values as text or all as integers"
+                faults.append(Fault(f"{where}[{place}]", told))
+        if len(held) != n:
+            faults.append(Fault(where, f"has {len(held)} values and there are {n} scores of each model"))
+        found[name] = [int(value) if isinstance(value, bool) else value for value in held]
     return found
+
+
+_TOO_LARGE: Final = 2**63

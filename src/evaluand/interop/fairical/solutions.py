@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,7 +12,19 @@ import numpy as np
 
 from evaluand.errors import DataError, Fault, SpecError, kind_of
 from evaluand.interop.fairical.names import objectives
-from evaluand.interop.fairical.reading import SYSTEM, Source, as_text, doubt, load, numbers, save, unique_names
+from evaluand.interop.fairical.reading import (
+    SYSTEM,
+    Source,
+    Target,
+    as_text,
+    doubt,
+    load,
+    numbers,
+    plain,
+    save,
+    shown,
+    unique_names,
+)
 from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
 from evaluand.tradeoff.front import distinct, non_dominated
@@ -21,6 +34,7 @@ OF_MODELS: Final = "identifiers"
 THRESHOLDS: Final = "thresholds"
 FROM: Final = "nds-from"
 UNDEFINED: Final = "undefined"
+TRIVIAL: Final = "trivial"
 _MISSPELT: Final = "threholds"
 
 
@@ -35,7 +49,8 @@ class Solutions:
         points: metric → the value of each point, from 0 to 1.
         metadata: `identifier-names`, the models; `identifiers`, of each point its model, as a place among these;
             `thresholds`, of each point; `nds-from`, the system the thresholds were taken from, where these were chosen
-            on another; and whatever else is there, which is kept.
+            on another; `trivial`, the positions of points that decide alike for all rows; and whatever else is there,
+            which is kept.
         system: what the points belong to; not part of the file.
 
     Raises:
@@ -56,8 +71,7 @@ class Solutions:
     def __post_init__(self) -> None:
         faults: list[Fault] = []
         points = _points(self.points, faults)
-        n = len(next(iter(points.values()), []))
-        metadata = _metadata(self.metadata, n, faults)
+        metadata = _metadata(self.metadata, points, faults)
         if faults:
             raise DataError(faults)
         object.__setattr__(self, "points", points)
@@ -123,6 +137,7 @@ class Solutions:
             THRESHOLDS: points.threshold.tolist(),
             NAMES: list(points.models),
             FROM: None,
+            TRIVIAL: np.flatnonzero(points.trivial).tolist(),
             **(metadata or {}),
             **({UNDEFINED: undefined} if undefined else {}),
         }
@@ -132,7 +147,7 @@ class Solutions:
         """The object of a file."""
         return {"points": self.points, "metadata": self.metadata}
 
-    def save(self, dest: Source) -> None:
+    def save(self, dest: Target) -> None:
         """Writes a file, by its path or to open text; infinite thresholds are the text "Infinity"."""
         save(self.to_dict(), dest)
 
@@ -178,18 +193,22 @@ class Solutions:
 
     @cached_property
     def tradeoff(self) -> Tradeoff:
-        """The same as points of `evaluand.tradeoff`; of points without a threshold that is NaN."""
+        """The same as points of `evaluand.tradeoff`; of points without a threshold that is NaN.
+
+        Where the metadata do not tell which points are trivial, those at infinite thresholds are known to be so.
+        """
         wanted = objectives(list(self.points))
         value = np.asarray(self).reshape(-1, len(wanted))
         n = len(value)
         threshold = np.array(self.metadata.get(THRESHOLDS, [np.nan] * n), np.float64)
         model = np.array(self.metadata[OF_MODELS], np.int64)
-        trivial = np.isposinf(threshold)
+        known = self.metadata.get(TRIVIAL)
+        trivial = np.isinf(threshold) if known is None else np.isin(np.arange(n), known)
         return Tradeoff(wanted, tuple(self.metadata[NAMES]), model, threshold, value, trivial, self.system)
 
     def deduplicate(self, eps: float = 1e-6) -> Solutions:
-        """The first of each points that are equal."""
-        return self._taken(distinct(self.tradeoff.value, eps))
+        """The first of each points that are equal, defined and undefined ones apart."""
+        return self._taken(distinct(np.hstack([self.tradeoff.value, self._undefined()]), eps))
 
     def non_dominated_solutions(self) -> tuple[Solutions, Solutions]:
         """The points that no other dominates, and those that another does."""
@@ -206,6 +225,34 @@ class Solutions:
             raise SpecError("there are no points, and so nothing to indicate")
         return self.tradeoff.indicators()  # type: ignore[return-value]
 
+    def pick(self, best: str, where: Sequence[str] = ()) -> Tradeoff:
+        """The one point that is best within limits: see `Tradeoff.pick`.
+
+        Points whose values are undefined by a metric that is asked for are not chosen; what is undefined of the chosen
+        one by others is NaN.
+
+        Raises:
+            SpecError: there is no such metric, or no point keeps the limits or is defined.
+        """
+        points, undefined = self.tradeoff, self._undefined()
+        asked = {best, *(re.split("[<>]=", text)[0].strip() for text in where)}
+        wanted = [bool({one.name, one.text} & asked) for one in points.objectives]
+        known = np.flatnonzero(~undefined[:, wanted].any(axis=1))
+        if len(known) < len(points):
+            told = f"{len(points) - len(known)} of {len(points)} points are undefined by what is asked for"
+            if not len(known):
+                raise SpecError(f"{told}, so there is nothing to choose from")
+            doubt(f"{told}; they are not chosen from")
+        numbered = replace(points.taken(known), threshold=known.astype(np.float64))  # to know the one that is picked
+        place = numbered.pick(best, where).threshold.astype(np.int64)
+        chosen = points.taken(place)
+        return replace(chosen, value=np.where(undefined[place], np.nan, chosen.value))
+
+    @property
+    def n_undefined(self) -> int:
+        """How many points have a value that is undefined and counts as 0."""
+        return int(self._undefined().any(axis=1).sum())
+
     def at(self, given: Confidences, wanted: Sequence[Objective]) -> Tradeoff:
         """The same models at the same thresholds on other samples.
 
@@ -217,6 +264,13 @@ class Solutions:
         blank = np.empty((self.n_solutions, len(wanted)))
         return replace(self.tradeoff, objectives=tuple(wanted), value=blank).at(given, "zero")
 
+    def _undefined(self) -> np.ndarray:
+        """Which values are undefined: points × metrics."""
+        marks = np.zeros((self.n_solutions, self.n_metrics), bool)
+        for column, metric in enumerate(self):
+            marks[self.metadata.get(UNDEFINED, {}).get(metric, []), column] = True
+        return marks
+
     def _taken(self, places: np.ndarray) -> Solutions:
         """Some of the points with what is told of them, and the models they use."""
         points = self.tradeoff.taken(places)
@@ -225,10 +279,12 @@ class Solutions:
         told[NAMES] = [points.models[number] for number in used]
         if THRESHOLDS in told:
             told[THRESHOLDS] = [self.metadata[THRESHOLDS][place] for place in places]
+        new = {int(old): place for place, old in enumerate(places)}
         if UNDEFINED in told:
-            new = {int(old): place for place, old in enumerate(places)}
             kept = {metric: [new[old] for old in each if old in new] for metric, each in told[UNDEFINED].items()}
             told[UNDEFINED] = {metric: each for metric, each in kept.items() if each}
+        if TRIVIAL in told:
+            told[TRIVIAL] = [new[old] for old in told[TRIVIAL] if old in new]
         return Solutions({name: [each[place] for place in places] for name, each in self.items()}, told, self.system)
 
 
@@ -250,23 +306,24 @@ def _points(given: Any, faults: list[Fault]) -> dict[str, list[float]]:
     return found
 
 
-def _metadata(given: Any, n: int, faults: list[Fault]) -> dict[str, Any]:
+def _metadata(given: Any, points: Mapping[str, list[float]], faults: list[Fault]) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         faults.append(Fault("metadata", f"must be an object and is {kind_of(given)}"))
         return {}
-    found = dict(given)
+    found, n = dict(given), len(next(iter(points.values()), []))
     if _MISSPELT in found and THRESHOLDS not in found:
         doubt(f"metadata.{_MISSPELT} is read as {THRESHOLDS}")
         found[THRESHOLDS] = found.pop(_MISSPELT)
     if THRESHOLDS in found:
         found[THRESHOLDS] = numbers(found[THRESHOLDS], f"metadata.{THRESHOLDS}", faults, -np.inf, np.inf)
     found[OF_MODELS] = _of_models(found.get(OF_MODELS), faults)
-    models = max(found[OF_MODELS], default=-1) + 1
-    given_names = found.get(NAMES)
-    found[NAMES] = unique_names(given_names, f"metadata.{NAMES}", models if given_names is None else None, faults)
+    unnamed = found.get(NAMES) is None
+    models = min(n, max(found[OF_MODELS], default=-1) + 1) if unnamed else None  # no more models than points
+    found[NAMES] = unique_names(found.get(NAMES), f"metadata.{NAMES}", models, faults)
     n_names = len(found[NAMES])
+    there = f"there are {n} points and no {NAMES}" if unnamed else f"{NAMES} has the places 0 to {n_names - 1}"
     faults += [
-        Fault(f"metadata.{OF_MODELS}[{place}]", f"is {each}, and {NAMES} has the places 0 to {n_names - 1}")
+        Fault(f"metadata.{OF_MODELS}[{place}]", f"is {shown(each)}, and {there}")
         for place, each in enumerate(found[OF_MODELS])
         if each >= n_names
     ]
@@ -275,20 +332,54 @@ def _metadata(given: Any, n: int, faults: list[Fault]) -> dict[str, Any]:
             faults.append(Fault(f"metadata.{key}", f"has {len(found[key])} entries and there are {n} points"))
     if not isinstance(found.get(FROM), str | None):
         faults.append(Fault(f"metadata.{FROM}", f"must be the name of a system or null and is {found[FROM]!r}"))
+    if TRIVIAL in found:
+        found[TRIVIAL] = _positions(found[TRIVIAL], f"metadata.{TRIVIAL}", n, faults)
+    if UNDEFINED in found:
+        found[UNDEFINED] = _of_metrics(found[UNDEFINED], points, n, faults)
+    return found
+
+
+def _of_metrics(given: Any, points: Mapping[str, list[float]], n: int, faults: list[Fault]) -> dict[str, list[int]]:
+    where = f"metadata.{UNDEFINED}"
+    if not isinstance(given, Mapping):
+        faults.append(Fault(where, f"must be an object with a list of positions by metric and is {kind_of(given)}"))
+        return {}
+    faults += [
+        Fault(f"{where}.{name}", f"is none of the metrics; there are {', '.join(points)}")
+        for name in given
+        if name not in points
+    ]
+    return {name: _positions(each, f"{where}.{name}", n, faults) for name, each in given.items()}
+
+
+def _positions(given: Any, where: str, n: int, faults: list[Fault]) -> list[int]:
+    """Places of points."""
+    given = plain(given)
+    if not isinstance(given, list | tuple):
+        faults.append(Fault(where, f"must be a list of positions and is {kind_of(given)}"))
+        return []
+    found = [plain(each) for each in given]
+    faults += [
+        Fault(f"{where}[{place}]", f"{shown(each)} is no position of a point; there are {n}, counted from 0")
+        for place, each in enumerate(found)
+        if isinstance(each, bool) or not isinstance(each, int) or not 0 <= each < n
+    ]
     return found
 
 
 def _of_models(given: Any, faults: list[Fault]) -> list[int]:
     where = f"metadata.{OF_MODELS}"
+    given = plain(given)
     if not isinstance(given, list | tuple):
         faults.append(
             Fault(where, "is missing; give the place of each point's model" if given is None else "must be a list")
         )
         return []
-    for place, each in enumerate(given):
+    found = [plain(each) for each in given]
+    for place, each in enumerate(found):
         if isinstance(each, bool) or not isinstance(each, int) or each < 0:
-            faults.append(Fault(f"{where}[{place}]", f"{each!r} is no place; write an integer of 0 or more"))
-    return [each if isinstance(each, int) and each >= 0 else 0 for each in given]
+            faults.append(Fault(f"{where}[{place}]", f"{shown(each)} is no place; write an integer of 0 or more"))
+    return [each if isinstance(each, int) and each >= 0 else 0 for each in found]
 
 
 def _undefined(points: Tradeoff) -> dict[str, list[int]]:
