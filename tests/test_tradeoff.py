@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from evaluand.errors import DataError, SpecError
+from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, solve
 from evaluand.tradeoff.confidences import counts_at
 from evaluand.tradeoff.ends import Ends, of_largest
@@ -384,6 +384,16 @@ def test_points_that_are_undefined_have_no_bands() -> None:
 def test_a_hypervolume_with_an_objective_of_confidences_has_no_interval() -> None:
     with pytest.raises(SpecError, match="roc_auc is no metric of decisions"):
         solve(small(), ["accuracy", "roc_auc"]).hypervolume_interval()
+
+
+def test_the_interval_of_a_front_that_is_fitted_to_its_sample_is_doubted() -> None:
+    truth, sure, by = random_rows(8)
+    given = Confidences.read(truth, sure, by)
+    with pytest.warns(Doubt, match="chosen among 86 thresholds of a model"):
+        solve(given, FAIR).hypervolume_interval(replicates=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solve(given, FAIR, 50).hypervolume_interval(replicates=5)
 
 
 # Tables

@@ -50,8 +50,9 @@ def replicated(
 def percentiles(drawn: np.ndarray, confidence: float) -> tuple[float, float]:
     """The interval of a value from those of other samples; NaN where all are alike.
 
-    Nothing is corrected for bias: of hypervolumes of two models, 200 and 2,000 rows, plain percentiles held 91 to 99 %
-    of the time in simulations, and those corrected by Efron's method 85 to 92 %.
+    Nothing is corrected for bias: of hypervolumes of two models at 25 given thresholds, 200 and 2,000 rows, plain
+    percentiles held 91 to 99 % of the time in simulations, and those corrected by Efron's method 85 to 92 %. At every
+    threshold that the sample has, plain percentiles held 73 to 85 %: the front is then fitted to the sample.
 
     Args:
         drawn: the value in each of the other samples.
