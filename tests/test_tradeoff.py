@@ -184,7 +184,8 @@ def test_all_thresholds_are_never_worth_less_than_the_corners() -> None:
 
 
 def test_a_number_of_thresholds_lies_evenly_from_0_to_1() -> None:
-    assert solve(small(), ["accuracy"], 5).threshold.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    for number in (5, np.int64(5)):
+        assert solve(small(), ["accuracy"], number).threshold.tolist() == [0, 0.25, 0.5, 0.75, 1]
 
 
 def test_points_that_decide_alike_for_all_rows_are_trivial() -> None:
@@ -276,7 +277,7 @@ def test_points_without_values_are_not_picked() -> None:
         points.pick("recall")
 
 
-@pytest.mark.parametrize("limit", ["accuracy < 0.5", "accuracy <= much", "0.5"])
+@pytest.mark.parametrize("limit", ["accuracy < 0.5", "accuracy <= much", "accuracy <= nan", "0.5"])
 def test_a_limit_written_otherwise_is_told(limit: str) -> None:
     with pytest.raises(SpecError, match="is no limit; write it as in"):
         solve(small(), FAIR).pick("accuracy", [limit])
@@ -428,6 +429,8 @@ def test_the_table_tells_the_model_and_nulls_what_is_undefined() -> None:
         ("equalized_odds min by sex", "several rates have no common min"),
         ("selection_rate", "neither better high nor low by itself"),
         ("mean_absolute_error", "mean_absolute_error has no best or no worst value"),
+        ("matthews_correlation ratio by sex", "a ratio needs values that cannot be negative"),
+        ("cohen_kappa ratio by sex", "a ratio needs values that cannot be negative"),
         ("top_k", "top_k is no metric of decisions between two classes"),
         ("log_loss", "log_loss"),
     ],
@@ -463,6 +466,7 @@ def test_thresholds_that_are_none_are_told(thresholds: Any, told: str) -> None:
     [
         (SpecError, ([0, 1], {}), "no model is given"),
         (DataError, ([0, None], {"m": [0.1, 0.2]}), r"truth\[1\]: is missing"),
+        (DataError, ([], {"m": []}), "truth: has no rows"),
         (DataError, ([0, 1], {"m": [0.1]}), r"models\['m'\]: has 1 confidences and there are 2 truths"),
         (DataError, ([0, 1], {"m": [0.1, None]}), r"models\['m'\]\[1\]: is no finite number"),
         (DataError, ([0, 1], {"m": ["a", "b"]}), r"models\['m'\]: are no numbers"),
@@ -474,6 +478,34 @@ def test_thresholds_that_are_none_are_told(thresholds: Any, told: str) -> None:
 def test_columns_that_do_not_fit_are_told(fault: type[Exception], given: Any, told: str) -> None:
     with pytest.raises(fault, match=told):
         Confidences.read(*given)
+
+
+def test_an_objective_is_not_called_as_a_column_of_points() -> None:
+    for name in ("system", "model", "threshold", "trivial"):
+        with pytest.raises(SpecError, match=f"'{name}' is a column of points; give the objective 'accuracy' another"):
+            Objective("accuracy", name=name)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, NAN])
+def test_a_confidence_that_is_none_is_told(confidence: float) -> None:
+    points = solve(small(), FAIR)
+    for made in (points.with_intervals, points.bands, points.hypervolume_interval):
+        with pytest.raises(SpecError, match="must lie between 0 and 1, such as 0.95"):
+            made(confidence)
+
+
+def test_no_replicate_is_told() -> None:
+    points = solve(small(), FAIR)
+    for made in (points.bands, points.hypervolume_interval):
+        with pytest.raises(SpecError, match="replicates=0 must be 1 or more"):
+            made(replicates=0)
+
+
+def test_no_system_and_those_of_other_objectives_are_told() -> None:
+    with pytest.raises(SpecError, match="no system is given"):
+        compared({})
+    with pytest.raises(SpecError, match="^b has other objectives than the systems before it"):
+        compared({"a": solve(small(), FAIR), "b": solve(small(), ["accuracy", "recall"])})
 
 
 def test_a_positive_label_can_be_named() -> None:

@@ -9,6 +9,7 @@ how much that is. Of a system without thresholds (an LLM application and its set
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -153,8 +154,9 @@ class Tradeoff:
         """With the interval of each point by each objective, that of each by itself: see `Objective.with_interval`.
 
         Raises:
-            SpecError: the rows that the points come from are not known.
+            SpecError: the rows that the points come from are not known, or there is no such confidence.
         """
+        _check(confidence)
         given = self._rows("intervals")
         found = [np.full(self.value.shape, np.nan) for _ in Ends._fields]
         for number in np.unique(self.model).tolist():
@@ -173,6 +175,7 @@ class Tradeoff:
         Raises:
             SpecError: the rows that the points come from are not known.
         """
+        _check(confidence, replicates)
         given = self._rows("bands")
         found = [np.full(self.value.shape, np.nan) for _ in range(2)]
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
@@ -198,6 +201,7 @@ class Tradeoff:
         Raises:
             SpecError: the rows that the points come from are not known, or an objective is one of confidences.
         """
+        _check(confidence, replicates)
         for objective in self.objectives:
             if objective.of_confidences:
                 raise SpecError(f"{objective.name} is no metric of decisions, so the hypervolume has no interval")
@@ -359,12 +363,9 @@ def compared(systems: Mapping[str, Tradeoff]) -> dict[str, dict[str, float]]:
     - `area`: of the radar chart of `RADAR`
 
     Raises:
-        SpecError: the systems have different objectives.
+        SpecError: there is no system, or they have different objectives.
     """
-    first = next(iter(systems.values()))
-    for name, other in systems.items():
-        if [one.text for one in other.objectives] != [one.text for one in first.objectives]:
-            raise SpecError(f"{name} has other objectives than the systems before it; compare systems by the same ones")
+    shared_objectives(systems)
     fronts = {name: one.front() for name, one in systems.items()}
     every = np.concatenate([one.loss for one in fronts.values()])
     reference = np.unique(every[non_dominated(every)], axis=0)
@@ -376,6 +377,28 @@ def compared(systems: Mapping[str, Tradeoff]) -> dict[str, dict[str, float]]:
         one["epsilon"] = additive_epsilon(fronts[name].loss, reference)
         one["area"] = radar_area([one[axis] for axis in RADAR])
     return found
+
+
+def shared_objectives(systems: Mapping[str, Tradeoff]) -> tuple[Objective, ...]:
+    """The objectives that all of some systems have.
+
+    Raises:
+        SpecError: there is no system, or they have different objectives.
+    """
+    if not systems:
+        raise SpecError("no system is given; give the points of each by its name")
+    first = next(iter(systems.values())).objectives
+    for name, other in systems.items():
+        if [one.text for one in other.objectives] != [one.text for one in first]:
+            raise SpecError(f"{name} has other objectives than the systems before it; compare systems by the same ones")
+    return first
+
+
+def _check(confidence: float, replicates: int = 1) -> None:
+    if not 0 < confidence < 1:
+        raise SpecError(f"confidence={confidence} must lie between 0 and 1, such as 0.95")
+    if replicates < 1:
+        raise SpecError(f"replicates={replicates} must be 1 or more, such as {REPLICATES:,}")
 
 
 def _valued(
@@ -414,9 +437,12 @@ class _Limit:
             name, found, number = text.rpartition(sign)
             if found:
                 try:
-                    return cls(points.place(name.strip()), sign == ">=", float(number), text)
+                    bound = float(number)
                 except ValueError:
                     break
+                if math.isnan(bound):
+                    break
+                return cls(points.place(name.strip()), sign == ">=", bound, text)
         raise SpecError(f"{text!r} is no limit; write it as in 'equalized_odds difference by sex <= 0.05'")
 
     def kept(self, value: np.ndarray) -> np.ndarray:

@@ -87,6 +87,8 @@ class Confidences:
         }
         if faults:
             raise DataError(faults)
+        if not len(positive):
+            raise DataError(Fault("truth", "has no rows, so there is nothing to decide"))
         return cls(positive, sure, attributes, system)
 
     def groups(self, by: Sequence[str]) -> Groups:
@@ -127,10 +129,10 @@ class Confidences:
                 raise SpecError(f"thresholds={wanted!r} must be 'every', 'roc', a number of them, or a list of numbers")
             sure = self.models[model]
             return _distinct(sure) if wanted == "every" else _corners(sure, self.truth)
-        if isinstance(wanted, int):
+        if isinstance(wanted, int | np.integer):
             if wanted < 2:
                 raise SpecError(f"thresholds={wanted} must be 2 or more, from 0 to 1")
-            return np.linspace(0.0, 1.0, wanted)
+            return np.linspace(0.0, 1.0, int(wanted))
         given = np.asarray(wanted, np.float64)
         if given.ndim != 1 or not len(given) or np.isnan(given).any():
             raise SpecError("thresholds must be a list of numbers that is not empty")

@@ -33,6 +33,9 @@ Undefined = Literal["nan", "zero"]
 """What a rate without rows is: undefined, and its group left out of a disparity; or 0. Then a ratio of zeros is 0 too,
 but for the false positive rates of equalized odds: where no group has any, the recall alone decides."""
 
+COLUMNS: Final = ("system", "model", "threshold", "trivial")
+"""What is told of a point besides its values."""
+
 DISPARITIES: Final = tuple(kind for kind in get_args(Kind) if not kind.endswith("overall"))
 
 
@@ -83,6 +86,10 @@ class Objective:
             object.__setattr__(self, "parts", tuple(map(_metric, kinds)))
         if self.disparity in ("min", "max") and len(self.parts) > 1:
             raise SpecError(f"{self.metric}: several rates have no common {self.disparity}; use difference or ratio")
+        if self.disparity == "ratio" and any(part.range[0] < 0 for part in self.parts):
+            raise SpecError(f"{self.metric}: a ratio needs values that cannot be negative")
+        if self.name in COLUMNS:
+            raise SpecError(f"{self.name!r} is a column of points; give the objective {self.text!r} another name")
         if self.direction is None:
             raise SpecError(
                 f"{self.metric} is neither better high nor low by itself; use its difference by an attribute"
