@@ -490,7 +490,7 @@ def test_an_objective_is_not_called_as_a_column_of_points() -> None:
 def test_a_confidence_that_is_none_is_told(confidence: float) -> None:
     points = solve(small(), FAIR)
     for made in (points.with_intervals, points.bands, points.hypervolume_interval):
-        with pytest.raises(SpecError, match="must lie between 0 and 1, such as 0.95"):
+        with pytest.raises(SpecError, match="must lie between 0 and 1"):
             made(confidence)
 
 
@@ -504,7 +504,7 @@ def test_no_replicate_is_told() -> None:
 def test_no_system_and_those_of_other_objectives_are_told() -> None:
     with pytest.raises(SpecError, match="no system is given"):
         compared({})
-    with pytest.raises(SpecError, match="^b has other objectives than the systems before it"):
+    with pytest.raises(SpecError, match="b has other objectives than the systems before it"):
         compared({"a": solve(small(), FAIR), "b": solve(small(), ["accuracy", "recall"])})
 
 
