@@ -12,7 +12,7 @@ import pytest
 from sklearn import metrics
 
 from evaluand.errors import DataError, Doubt, SpecError
-from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, solve
+from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at
 from evaluand.tradeoff.ends import Ends, of_largest
 
@@ -191,6 +191,36 @@ def test_a_number_of_thresholds_lies_evenly_from_0_to_1() -> None:
 def test_points_that_decide_alike_for_all_rows_are_trivial() -> None:
     points = solve(small(), ["accuracy"], [0.0, 0.1, 0.5, 0.95, np.inf])
     assert points.trivial.tolist() == [True, True, False, True, True]
+
+
+def test_values_and_intervals_are_the_same_in_blocks_of_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, sure, by = random_rows(4)
+    wanted = ["accuracy", "recall ratio by race", "equalized_odds difference by sex, race", "roc_auc"]
+    whole = solve(Confidences.read(truth, sure, by), wanted).with_intervals()
+    monkeypatch.setattr(confidences, "AT_ONCE", 60)
+    parts = solve(Confidences.read(truth, sure, by), wanted).with_intervals()
+    assert whole.ends is not None
+    assert parts.ends is not None
+    for one, other in zip((whole.trivial, *whole.ends), (parts.trivial, *parts.ends), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_groups_that_are_too_many_for_one_threshold_are_told_with_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, sure, by = random_rows(4)
+    given = Confidences.read(truth, sure, by)
+    points = solve(given, ["recall difference by sex, race"], [0.5])
+    monkeypatch.setattr(confidences, "AT_ONCE", 23)
+    with pytest.raises(SpecError, match="counts of 6 groups need 24 numbers at once, and 23 are the most"):
+        solve(given, ["recall difference by sex, race"], [0.5])
+    monkeypatch.setattr(confidences, "AT_ONCE", 35)
+    with pytest.raises(SpecError, match="race of 6 groups need 36 numbers at once, and 35 are the most"):
+        points.with_intervals()
+
+
+def test_replicates_that_are_too_many_are_told_with_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resampling, "_MOST", 99)
+    with pytest.raises(SpecError, match="10 replicates of 5 points are 100 numbers, and 99 are the most"):
+        solve(small(), FAIR).bands(replicates=10)
 
 
 # Other rows

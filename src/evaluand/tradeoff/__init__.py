@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.errors import Doubt, SpecError
-from evaluand.tradeoff.confidences import Confidences, Thresholds, counts_at
+from evaluand.tradeoff.confidences import CELLS, Confidences, Thresholds, counts_at, in_blocks
 from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.front import (
     additive_epsilon,
@@ -101,6 +101,12 @@ class Tradeoff:
         columns = [one.loss(self.value[:, place]) for place, one in enumerate(self.objectives)]
         return np.stack(columns, axis=1) if len(self) else np.zeros((0, len(self.objectives)))
 
+    @property
+    def share(self) -> np.ndarray:
+        """The values as shares of the objectives' ranges, which may go up or down: points × objectives."""
+        low, high = np.array([one.range for one in self.objectives]).T
+        return np.asarray((self.value - low) / (high - low))
+
     def taken(self, points: np.ndarray) -> Tradeoff:
         """Some of the points, by their places or as a mask."""
         ends = None if self.ends is None else Ends(*(part[points] for part in self.ends))
@@ -116,8 +122,8 @@ class Tradeoff:
         return self.taken(~non_dominated(self.loss) & ~np.isnan(self.loss).any(axis=1))
 
     def deduplicated(self, apart: float = 1e-6) -> Tradeoff:
-        """The first of each points whose values are equal, to within `apart`."""
-        return self.taken(distinct(self.value, apart))
+        """The first of each points whose values are equal, to within `apart` of the objectives' ranges."""
+        return self.taken(distinct(self.share, apart))
 
     def indicators(self) -> dict[str, float]:
         """What the front is worth, in numbers; of points without values, NaN.
@@ -143,7 +149,7 @@ class Tradeoff:
         overall, mean = spreads(front.loss)
         return {
             "hv": hypervolume(front.loss),
-            "ud": uniformity(front.value),
+            "ud": uniformity(front.share),
             "os": overall,
             "as": mean,
             "onvg": float(len(front)),
@@ -302,10 +308,16 @@ class Tradeoff:
     def _intervals(
         given: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
     ) -> Ends:
+        groups = given.groups(objective.by)
+        each = len(groups.names) * max(len(CELLS), len(groups.names) if objective.disparity in _OF_PAIRS else 1)
+        steps = list(in_blocks(len(thresholds), each, f"{objective.name} of {len(groups.names):,} groups"))
         if objective.of_confidences:
             return objective.of_model_with_interval(given, model, confidence)
-        counts = counts_at(given.models[model], given.truth, given.groups(objective.by), thresholds)
-        return objective.with_interval(counts, confidence)
+        found = [
+            objective.with_interval(counts_at(given.models[model], given.truth, groups, thresholds[step]), confidence)
+            for step in steps
+        ]
+        return Ends(*map(np.concatenate, zip(*found, strict=True)))
 
     def _thinned(self, most: int) -> Tradeoff:
         """Points of each model that lie evenly among its thresholds, with those of the front."""
@@ -405,17 +417,22 @@ def _valued(
     given: Confidences, model: str, thresholds: np.ndarray, objectives: Sequence[Objective], undefined: Undefined
 ) -> tuple[np.ndarray, np.ndarray]:
     """The values of a model at some thresholds, and which of them decide alike for all rows."""
-    counted: dict[tuple[str, ...], np.ndarray] = {}
+    value = np.empty((len(thresholds), len(objectives)))
+    for place, one in enumerate(objectives):
+        if one.of_confidences:
+            value[:, place] = one.of_model(given, model, undefined)
+    decided = np.empty((len(thresholds), 2), np.int64)
     for by in {(): None, **{one.by: None for one in objectives if not one.of_confidences}}:
-        counted[by] = counts_at(given.models[model], given.truth, given.groups(by), thresholds)
-    columns = [
-        np.full(len(thresholds), one.of_model(given, model, undefined))
-        if one.of_confidences
-        else one.of_counts(counted[one.by], undefined)
-        for one in objectives
-    ]
-    decided = counted[()][:, 0].reshape(-1, 2, 2).sum(axis=1)
-    return np.stack(columns, axis=1), np.asarray((decided == 0).any(axis=1))
+        groups = given.groups(by)
+        told = f"counts of {len(groups.names):,} groups"
+        for step in in_blocks(len(thresholds), len(groups.names) * len(CELLS), told):
+            counts = counts_at(given.models[model], given.truth, groups, thresholds[step])
+            for place, one in enumerate(objectives):
+                if one.by == by and not one.of_confidences:
+                    value[step, place] = one.of_counts(counts, undefined)
+            if not by:
+                decided[step] = counts[:, 0].reshape(-1, 2, 2).sum(axis=1)
+    return value, np.asarray((decided == 0).any(axis=1))
 
 
 def _volume_of(loss: np.ndarray) -> float:
@@ -454,5 +471,6 @@ class _Limit:
 
 
 _MOST_RESAMPLED: Final = 1000
+_OF_PAIRS: Final = ("difference", "ratio")
 _MOST_GIVEN: Final = 50
 """Thresholds of a model; of more of them the interval of the hypervolume does not hold."""

@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from evaluand.errors import SpecError
 from evaluand.tradeoff.confidences import Confidences, Groups, cells_of
 from evaluand.tradeoff.objectives import Objective
 
@@ -37,6 +38,13 @@ def replicated(
     """
     names = tuple(dict.fromkeys(name for objective in objectives for name in objective.by))
     cells = _Cells(given, thresholds, names)
+    points = sum(map(len, thresholds.values()))
+    for told, size in (
+        (f"{replicates:,} replicates of {points:,} points", replicates * points * len(objectives)),
+        (f"{len(cells.groups.names):,} groups at {points:,} thresholds", cells.widest),
+    ):
+        if size > _MOST:
+            raise SpecError(f"{told} are {size:,} numbers, and {_MOST:,} are the most; take fewer thresholds or groups")
     values = [np.empty((replicates, len(each), len(objectives))) for each in thresholds.values()]
     for start, drawn in _draws(cells.often, replicates, cells.widest, np.random.default_rng(seed)):
         for model, each in enumerate(thresholds.values()):
@@ -141,5 +149,6 @@ def _marginal(counts: np.ndarray, crossed: Groups, by: Sequence[str]) -> np.ndar
     return np.stack([counts[..., members, :].sum(axis=-2) for members in groups], axis=-2)
 
 
+_MOST: Final = 1 << 28
 _AT_ONCE: Final = 1 << 21
 _SUREST: Final = 1 - 1e-6
