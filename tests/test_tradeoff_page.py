@@ -168,3 +168,5 @@ def test_rates_of_groups_reach_over_the_range_of_their_metric(tmp_path: Path) ->
     figure = tradeoffs.rates(solve(given, ["matthews_correlation difference by g"], [0.5]), given)
     tradeoffs.save(figure, tmp_path / "rates.svg")
     assert figure.axes[0].get_ylim() == (-1, 1)
+    with pytest.raises(SpecError, match="rates: confidence=1 must lie between 0 and 1"):
+        tradeoffs.rates(solve(given, ["recall difference by g"], [0.5]), given, 1)

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.errors import Doubt, SpecError
+from evaluand.metric import confidence_of
 from evaluand.tradeoff.confidences import CELLS, Confidences, Thresholds, counts_at, in_blocks
 from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.front import (
@@ -407,8 +408,7 @@ def shared_objectives(systems: Mapping[str, Tradeoff]) -> tuple[Objective, ...]:
 
 
 def _check(confidence: float, replicates: int = 1) -> None:
-    if not 0 < confidence < 1:
-        raise SpecError(f"confidence={confidence} must lie between 0 and 1, such as 0.95")
+    confidence_of("intervals", confidence)
     if replicates < 1:
         raise SpecError(f"replicates={replicates} must be 1 or more, such as {REPLICATES:,}")
 

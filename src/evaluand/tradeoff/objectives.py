@@ -22,7 +22,7 @@ from evaluand.disparity import Kind
 from evaluand.errors import SpecError
 from evaluand.fairness import CRITERIA, Criterion
 from evaluand.intervals import Spread, interval_within, wilson
-from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric
+from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric, confidence_of
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.statistic import Statistic
@@ -230,7 +230,7 @@ def objectives_of(given: Sequence[str | Objective]) -> tuple[Objective, ...]:
 
 def group_rates(objective: Objective, counts: np.ndarray, part: int, confidence: float) -> Ends:
     """What one of the metrics of an objective is in each group, with intervals; counts are groups × `CELLS`."""
-    return _with_ends(objective.parts[part], counts, confidence)
+    return _with_ends(objective.parts[part], counts, confidence_of("rates", confidence))
 
 
 def _metric(name: str) -> Metric:
