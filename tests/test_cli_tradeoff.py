@@ -194,7 +194,7 @@ def test_a_page_holds_planes_indicators_and_the_points_of_the_front_and_no_marku
     folder.done("plot", file, "--out", str(out))
     text = out.read_text()
     tags = _Tags(text).found
-    assert tags.count("script") == 2
+    assert tags.count("script") == 3  # two that run, and the points
     assert HOSTILE not in text
     assert tags.count("svg") == 1
     assert tags.count("table") == 2

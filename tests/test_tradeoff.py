@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from evaluand.errors import DataError, SpecError
-from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, solve
+from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at
 from evaluand.tradeoff.ends import Ends, of_largest
 
@@ -184,12 +184,43 @@ def test_all_thresholds_are_never_worth_less_than_the_corners() -> None:
 
 
 def test_a_number_of_thresholds_lies_evenly_from_0_to_1() -> None:
-    assert solve(small(), ["accuracy"], 5).threshold.tolist() == [0, 0.25, 0.5, 0.75, 1]
+    for number in (5, np.int64(5)):
+        assert solve(small(), ["accuracy"], number).threshold.tolist() == [0, 0.25, 0.5, 0.75, 1]
 
 
 def test_points_that_decide_alike_for_all_rows_are_trivial() -> None:
     points = solve(small(), ["accuracy"], [0.0, 0.1, 0.5, 0.95, np.inf])
     assert points.trivial.tolist() == [True, True, False, True, True]
+
+
+def test_values_and_intervals_are_the_same_in_blocks_of_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, sure, by = random_rows(4)
+    wanted = ["accuracy", "recall ratio by race", "equalized_odds difference by sex, race", "roc_auc"]
+    whole = solve(Confidences.read(truth, sure, by), wanted).with_intervals()
+    monkeypatch.setattr(confidences, "AT_ONCE", 60)
+    parts = solve(Confidences.read(truth, sure, by), wanted).with_intervals()
+    assert whole.ends is not None
+    assert parts.ends is not None
+    for one, other in zip((whole.trivial, *whole.ends), (parts.trivial, *parts.ends), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_groups_that_are_too_many_for_one_threshold_are_told_with_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, sure, by = random_rows(4)
+    given = Confidences.read(truth, sure, by)
+    points = solve(given, ["recall difference by sex, race"], [0.5])
+    monkeypatch.setattr(confidences, "AT_ONCE", 23)
+    with pytest.raises(SpecError, match="counts of 6 groups need 24 numbers at once, and 23 are the most"):
+        solve(given, ["recall difference by sex, race"], [0.5])
+    monkeypatch.setattr(confidences, "AT_ONCE", 35)
+    with pytest.raises(SpecError, match="race of 6 groups need 36 numbers at once, and 35 are the most"):
+        points.with_intervals()
+
+
+def test_replicates_that_are_too_many_are_told_with_their_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resampling, "_MOST", 99)
+    with pytest.raises(SpecError, match="10 replicates of 5 points are 100 numbers, and 99 are the most"):
+        solve(small(), FAIR).bands(replicates=10)
 
 
 # Other rows
@@ -276,7 +307,7 @@ def test_points_without_values_are_not_picked() -> None:
         points.pick("recall")
 
 
-@pytest.mark.parametrize("limit", ["accuracy < 0.5", "accuracy <= much", "0.5"])
+@pytest.mark.parametrize("limit", ["accuracy < 0.5", "accuracy <= much", "accuracy <= nan", "0.5"])
 def test_a_limit_written_otherwise_is_told(limit: str) -> None:
     with pytest.raises(SpecError, match="is no limit; write it as in"):
         solve(small(), FAIR).pick("accuracy", [limit])
@@ -386,6 +417,16 @@ def test_a_hypervolume_with_an_objective_of_confidences_has_no_interval() -> Non
         solve(small(), ["accuracy", "roc_auc"]).hypervolume_interval()
 
 
+def test_the_interval_of_a_front_that_is_fitted_to_its_sample_is_doubted() -> None:
+    truth, sure, by = random_rows(8)
+    given = Confidences.read(truth, sure, by)
+    with pytest.warns(Doubt, match="chosen among 86 thresholds of a model"):
+        solve(given, FAIR).hypervolume_interval(replicates=5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        solve(given, FAIR, 50).hypervolume_interval(replicates=5)
+
+
 # Tables
 
 
@@ -418,6 +459,8 @@ def test_the_table_tells_the_model_and_nulls_what_is_undefined() -> None:
         ("equalized_odds min by sex", "several rates have no common min"),
         ("selection_rate", "neither better high nor low by itself"),
         ("mean_absolute_error", "mean_absolute_error has no best or no worst value"),
+        ("matthews_correlation ratio by sex", "a ratio needs values that cannot be negative"),
+        ("cohen_kappa ratio by sex", "a ratio needs values that cannot be negative"),
         ("top_k", "top_k is no metric of decisions between two classes"),
         ("log_loss", "log_loss"),
     ],
@@ -453,6 +496,7 @@ def test_thresholds_that_are_none_are_told(thresholds: Any, told: str) -> None:
     [
         (SpecError, ([0, 1], {}), "no model is given"),
         (DataError, ([0, None], {"m": [0.1, 0.2]}), r"truth\[1\]: is missing"),
+        (DataError, ([], {"m": []}), "truth: has no rows"),
         (DataError, ([0, 1], {"m": [0.1]}), r"models\['m'\]: has 1 confidences and there are 2 truths"),
         (DataError, ([0, 1], {"m": [0.1, None]}), r"models\['m'\]\[1\]: is no finite number"),
         (DataError, ([0, 1], {"m": ["a", "b"]}), r"models\['m'\]: are no numbers"),
@@ -464,6 +508,34 @@ def test_thresholds_that_are_none_are_told(thresholds: Any, told: str) -> None:
 def test_columns_that_do_not_fit_are_told(fault: type[Exception], given: Any, told: str) -> None:
     with pytest.raises(fault, match=told):
         Confidences.read(*given)
+
+
+def test_an_objective_is_not_called_as_a_column_of_points() -> None:
+    for name in ("system", "model", "threshold", "trivial"):
+        with pytest.raises(SpecError, match=f"'{name}' is a column of points; give the objective 'accuracy' another"):
+            Objective("accuracy", name=name)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, NAN])
+def test_a_confidence_that_is_none_is_told(confidence: float) -> None:
+    points = solve(small(), FAIR)
+    for made in (points.with_intervals, points.bands, points.hypervolume_interval):
+        with pytest.raises(SpecError, match="must lie between 0 and 1"):
+            made(confidence)
+
+
+def test_no_replicate_is_told() -> None:
+    points = solve(small(), FAIR)
+    for made in (points.bands, points.hypervolume_interval):
+        with pytest.raises(SpecError, match="replicates=0 must be 1 or more"):
+            made(replicates=0)
+
+
+def test_no_system_and_those_of_other_objectives_are_told() -> None:
+    with pytest.raises(SpecError, match="no system is given"):
+        compared({})
+    with pytest.raises(SpecError, match="b has other objectives than the systems before it"):
+        compared({"a": solve(small(), FAIR), "b": solve(small(), ["accuracy", "recall"])})
 
 
 def test_a_positive_label_can_be_named() -> None:

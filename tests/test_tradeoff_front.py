@@ -194,3 +194,17 @@ def test_systems_with_other_objectives_are_not_compared() -> None:
     other = points_of((0.6, 0.4), objectives=("accuracy", "precision"))
     with pytest.raises(SpecError, match="b has other objectives"):
         compared({"a": points_of((0.6, 0.4)), "b": other})
+
+
+def test_points_crowd_by_shares_of_the_range_and_not_by_values() -> None:
+    """A step of 0.012 in a range from -1 to 1 is one of 0.006, which is within a niche."""
+    objectives = ("matthews_correlation", "accuracy difference by g")
+    steps = [(0.1 + 0.012 * i, 0.1 + 1e-5 * i) for i in range(2)] + [(0.9, 0.9)]
+    assert points_of(*steps, objectives=objectives).indicators()["ud"] == pytest.approx(
+        uniformity(np.array([[0, 0], [0.006, 0], [0.5, 0.5]]))
+    )
+
+
+def test_what_is_undefined_is_not_the_same_as_any_value() -> None:
+    assert distinct(np.array([[NAN], [-1.0], [-0.9e-6], [NAN]])).tolist() == [0, 1, 2]
+    assert distinct(np.array([[NAN], [-1.0], [np.inf]]), 0).tolist() == [0, 1, 2]

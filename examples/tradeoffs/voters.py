@@ -1,4 +1,4 @@
-"""What a pollster's models cost young and old: three families of models, chosen on one half, looked at on the other.
+"""What a pollster's models cost young and old: three families of models, trained, chosen and tested on a third each.
 
 944 people who were asked before the American election of 1996, and whom they voted for: public data that ship in
 statsmodels. The models never see anybody's age; still they may know the votes of some ages better than those of others.
@@ -46,9 +46,10 @@ chosen_on, tested_on = confidences(part == 1, "to choose"), confidences(part == 
 
 points = solve(chosen_on, ["accuracy", apart])
 front = points.front().deduplicated().with_intervals()
-low, high = points.hypervolume_interval()
-print(f"{len(points)} points, {len(front)} on the front, hypervolume", end=" ")
-print(f"{points.indicators()['hv']:.3f} ({low:.3f} to {high:.3f})")
+tested = front.at(tested_on)
+low, high = tested.hypervolume_interval()
+print(f"{len(points)} points, {len(front)} on the front, hypervolume {points.indicators()['hv']:.3f},", end=" ")
+print(f"on test {tested.indicators()['hv']:.3f} ({low:.3f} to {high:.3f})")
 for name, accuracy, odds in zip(np.array(front.models)[front.model], *front.value.T, strict=True):
     print(f"  {name:20} accuracy {accuracy:.3f}, odds apart {odds:.3f}")
 

@@ -63,6 +63,7 @@ class Plot:
         guides: dashed lines such as that of chance, each from one point to another.
         bars: what the bars below are, if there are some.
         turned: the horizontal axis goes from its high end to its low one.
+        upturned: the vertical axis does.
     """
 
     x: str
@@ -73,6 +74,7 @@ class Plot:
     guides: Sequence[tuple[tuple[float, float], tuple[float, float]]] = ()
     bars: str = ""
     turned: bool = False
+    upturned: bool = False
 
     def svg(self, series: Iterable[Series]) -> str:
         """The plot with what some tasks have in it."""
@@ -91,7 +93,8 @@ class Plot:
         return _LEFT + (1 - share if self.turned else share) * (_WIDTH - _LEFT - _RIGHT)
 
     def _y(self, value: float) -> float:
-        return _TOP + (1 - _share(self.y_axis, value)) * (_HEIGHT - _TOP - _BOTTOM)
+        share = _share(self.y_axis, value)
+        return _TOP + (share if self.upturned else 1 - share) * (_HEIGHT - _TOP - _BOTTOM)
 
     @property
     def _base(self) -> float:

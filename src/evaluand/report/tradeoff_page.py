@@ -7,21 +7,21 @@ the point that is best among those that keep it.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from html import escape
-from typing import IO, Final
+from itertools import pairwise
+from typing import IO, Any, Final
 
 import numpy as np
 
-from evaluand import ids
 from evaluand.report import charts
 from evaluand.report.charts import Axis
 from evaluand.report.markup import clean, name, plural, table, th
 from evaluand.report.page import page_end, page_foot, page_head
 from evaluand.report.plots import Plot, Series
-from evaluand.report.text import numbers
-from evaluand.tradeoff import Tradeoff, compared
+from evaluand.report.text import LABEL, numbers, safe
+from evaluand.tradeoff import Tradeoff, compared, shared_objectives
 from evaluand.tradeoff.objectives import Objective
 
 _MOST_DRAWN: Final = 600
@@ -42,17 +42,26 @@ _INDICATORS: Final = {
 
 
 def write_page(title: str, systems: Mapping[str, Tradeoff], file: IO[bytes]) -> None:
-    """Writes trade-offs of some systems, with the same objectives, as one page that is complete in itself."""
+    """Writes trade-offs of some systems, with the same objectives, as one page that is complete in itself.
+
+    Raises:
+        SpecError: there is no system, or they have different objectives.
+    """
+    section = tradeoff_section(systems)
     meta = " · ".join([plural(len(systems), "system"), plural(sum(map(len, systems.values())), "point")])
     file.write(page_head(title, "Trade-offs", meta, scripts=_SCRIPTS, skip="tradeoff").encode())
     file.write(b'<main>\n<section id="tradeoff" aria-label="Trade-offs">\n')
-    file.write(tradeoff_section(systems).encode())
+    file.write(section.encode())
     file.write(f"</section>\n{page_foot()}{page_end(_SCRIPTS)}".encode())
 
 
 def tradeoff_section(systems: Mapping[str, Tradeoff]) -> str:
-    """The planes, indicators and points of some systems."""
-    objectives = next(iter(systems.values())).objectives
+    """The planes, indicators and points of some systems.
+
+    Raises:
+        SpecError: there is no system, or they have different objectives.
+    """
+    objectives = shared_objectives(systems)
     places = {system: number for number, system in enumerate(systems)}
     legend = "".join(f"<li>{charts.key(number)}{name(system)}</li>" for system, number in places.items())
     parts = [f'<ul class="legend">{legend}</ul>' if len(systems) > 1 else ""]
@@ -74,30 +83,52 @@ def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], up:
     known = np.concatenate([points.value[:, [across, up]] for points in systems.values()])
     known = known[~np.isnan(known).any(axis=1)]
     x, y = objectives[across], objectives[up]
-    flip = x.direction == "lower"
     axes = [Axis.over(known[:, i].tolist() if len(known) else [0.0, 1.0]) for i in (0, 1)]
-    label = f"{y.name} against {x.name}"
-    plot = Plot(_told(x), _told(y), label, axes[0], axes[1], turned=flip)
+    label = safe(f"{y.name} against {x.name}")
+    plot = Plot(
+        _told(x),
+        _told(y),
+        label,
+        axes[0],
+        axes[1],
+        turned=x.direction == "lower",
+        upturned=y.direction == "lower",
+    )
     series = [each for number, points in enumerate(systems.values()) for each in _series(points, number, up, across)]
-    return f'<figure class="plot2"><figcaption>{escape(label)}</figcaption>{plot.svg(series)}</figure>'
+    return f'<figure class="plot2"><figcaption>{clean(label)}</figcaption>{plot.svg(series)}</figure>'
 
 
 def _series(points: Tradeoff, number: int, up: int, across: int) -> Iterator[Series]:
     beaten = points.dominated()
-    step = max(1, math.ceil(len(beaten) / _MOST_DRAWN))
-    pale = beaten.value[::step, [across, up]]
+    pale = beaten.value[_thinned(len(beaten), _MOST_DRAWN)][:, [across, up]]
     yield Series(number, [*map(tuple, pale.tolist())], line=False, dots=True, pale=True)
     front = points.front()
-    order = np.argsort(front.value[:, across], kind="stable")[:_MOST_DRAWN]
-    front = front.taken(order)
+    front = front.taken(np.argsort(front.value[:, across], kind="stable"))
+    front = front.taken(_thinned(len(front), _MOST_DRAWN))
     ends = [] if front.ends is None else [*zip(*(_plain(end[:, up]) for end in front.ends[1:]), strict=True)]
     told = [
-        f"{points.system}: {front.models[model]}{_at(threshold)}: "
-        + ", ".join(f"{one.name} {numbers(value)[0]}" for one, value in zip(front.objectives, values, strict=True))
+        f"{safe(points.system)}: {safe(front.models[model])}{_at(threshold)}: "
+        + ", ".join(
+            f"{safe(one.name)} {numbers(value)[0]}" for one, value in zip(front.objectives, values, strict=True)
+        )
         for model, threshold, values in zip(front.model, front.threshold, front.value.tolist(), strict=True)
     ]
     xy = [*map(tuple, front.value[:, [across, up]].tolist())]
-    yield Series(number, xy, ends, line=len(points.objectives) == 2, dots=True, told=told)
+    if len(points.objectives) == 2:
+        yield Series(number, _steps(xy, points.objectives[across]))
+    yield Series(number, xy, ends, line=False, dots=True, told=told)
+
+
+def _steps(xy: Sequence[tuple[float, float]], across: Objective) -> list[tuple[float, float]]:
+    """A front from point to point: nothing between two of them is offered but what one of them offers."""
+    lower = across.direction == "lower"
+    corners = [(b[0], a[1]) if lower else (a[0], b[1]) for a, b in pairwise(xy)]
+    return [*(at for pair in zip(xy, corners, strict=False) for at in pair), *xy[-1:]]
+
+
+def _thinned(n: int, most: int) -> np.ndarray:
+    """The places of so many of n things that lie evenly, the first and the last among them."""
+    return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
 
 
 def _indicator_table(systems: Mapping[str, Tradeoff]) -> str:
@@ -132,15 +163,34 @@ def _chooser(objectives: Sequence[Objective]) -> str:
 def _points_table(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective]) -> str:
     heads = th("System", "text", True) + th("model", "text", True) + th("threshold", "", True)
     heads += "".join(th(one.name, "", True) for one in objectives) + th("", "text", True)
-    lines, left = [], 0
+    lines: list[str] = []
+    chosen_from: list[list[Any]] = []
+    left = 0
     for system, points in systems.items():
         front = points.front()
-        left += max(len(front) - _MOST_LISTED, 0)
-        lines += [_line(system, front, place) for place in range(min(len(front), _MOST_LISTED))]
-    cut = f'<p class="note">{left:,} more points are not listed.</p>' if left else ""
-    directions = ids.encode([one.direction for one in objectives]).decode()
-    body = f"<tbody data-directions='{clean(directions)}'>{''.join(lines)}</tbody>"
-    return table("The points of the fronts", heads, body, "sortable points") + cut
+        listed = _thinned(len(front), _MOST_LISTED).tolist()
+        rows = {place: len(lines) + row for row, place in enumerate(listed)}
+        lines += [_line(system, front, place) for place in listed]
+        left += len(front) - len(listed)
+        chosen_from += [_choice(system, front, place, rows.get(place)) for place in range(len(front))]
+    cut = (
+        f'<p class="note">{plural(left, "more point")} of the fronts, evenly among those above, '
+        f"{'is' if left == 1 else 'are'} not listed; the best is chosen among all.</p>"
+        if left
+        else ""
+    )
+    told = json.dumps({"lower": [one.direction == "lower" for one in objectives], "points": chosen_from})
+    told = told.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")  # nothing ends the element
+    body = f"<tbody>{''.join(lines)}</tbody>"
+    data = f'<script type="application/json" id="front">{told}</script>'
+    return table("The points of the fronts", heads, body, "sortable points") + cut + data
+
+
+def _choice(system: str, front: Tradeoff, place: int, row: int | None) -> list[Any]:
+    """What the script needs of a point: what it is called, its line if it is listed, and its values."""
+    model = safe(front.models[front.model[place]], LABEL)
+    called = [safe(system, LABEL), model, _threshold(float(front.threshold[place]))]
+    return [" · ".join(called), row, front.value[place].tolist()]
 
 
 def _line(system: str, front: Tradeoff, place: int) -> str:
@@ -154,23 +204,34 @@ def _line(system: str, front: Tradeoff, place: int) -> str:
     trivial = "decides alike for all rows" if front.trivial[place] else ""
     return (
         f'<tr><th scope="row">{name(system)}</th><td class="text">{name(front.models[front.model[place]])}</td>'
-        f'{_cell(float(front.threshold[place]))}{"".join(cells)}<td class="text">{trivial}</td></tr>'
+        f'{_threshold_cell(float(front.threshold[place]))}{"".join(cells)}<td class="text">{trivial}</td></tr>'
     )
 
 
 def _cell(value: float, more: str = "") -> str:
     if math.isnan(value):
         return "<td>–</td>"
-    shown = numbers(value)[0] if math.isfinite(value) else "∞"
+    shown = numbers(value)[0] if math.isfinite(value) else _threshold(value)
     return f'<td data-v="{value!r}">{shown}{more}</td>'
 
 
+def _threshold_cell(threshold: float) -> str:
+    return "<td>–</td>" if math.isnan(threshold) else f'<td data-v="{threshold!r}">{_threshold(threshold)}</td>'
+
+
+def _threshold(value: float) -> str:
+    """The shortest text that is read as the same number, so that a threshold gives its point."""
+    if math.isnan(value):
+        return "–"
+    return repr(value).removesuffix(".0") if math.isfinite(value) else "∞" if value > 0 else "−∞"
+
+
 def _told(objective: Objective) -> str:
-    return f"{objective.name} ({objective.direction} is better)"
+    return f"{safe(objective.name)} ({objective.direction} is better)"
 
 
 def _at(threshold: float) -> str:
-    return "" if math.isnan(threshold) else f" from {threshold:g}"
+    return "" if math.isnan(threshold) else f" from {_threshold(float(threshold))}"
 
 
 def _plain(values: np.ndarray) -> list[float | None]:

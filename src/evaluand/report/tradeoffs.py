@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from evaluand.errors import SpecError
-from evaluand.tradeoff import RADAR, Confidences, Objective, Tradeoff
+from evaluand.tradeoff import RADAR, Confidences, Objective, Tradeoff, shared_objectives
 from evaluand.tradeoff.confidences import counts_at
 from evaluand.tradeoff.front import radar_area
 from evaluand.tradeoff.objectives import group_rates
@@ -42,9 +42,10 @@ def pareto(systems: Mapping[str, Tradeoff], *, dominated: bool = True) -> Figure
         dominated: draw the points too that are not on a front.
 
     Raises:
-        SpecError: there is only one objective, or Matplotlib is not installed.
+        SpecError: there is no system or only one objective, the systems have different ones, or Matplotlib is not
+            installed.
     """
-    objectives = next(iter(systems.values())).objectives
+    objectives = shared_objectives(systems)
     if len(objectives) < 2:
         raise SpecError("a trade-off is drawn of two objectives or more")
     draw = {2: _plane, 3: _space}.get(len(objectives), _parallel)
@@ -61,16 +62,17 @@ def radar(indicators: Mapping[str, Mapping[str, float]], axes: Sequence[str] = R
     figure = _figure(5.2, 5.2)
     ax: Any = figure.add_subplot(projection="polar")
     angles = np.linspace(0, 2 * np.pi, len(axes), endpoint=False)
+    handles: dict[str, Any] = {}
     for number, (name, found) in enumerate(indicators.items()):
         values = np.array([found[axis] for axis in axes])
         label = f"{name} (area {radar_area(values.tolist()):.3g})"
         ring = np.append(values, values[0])
-        ax.plot(np.append(angles, angles[0]), ring, color=_colour(number), marker=_mark(number), label=label)
+        handles[label] = ax.plot(np.append(angles, angles[0]), ring, color=_colour(number), marker=_mark(number))[0]
         ax.fill(np.append(angles, angles[0]), ring, color=_colour(number), alpha=0.12)
     ax.set_xticks(angles, [_AXES_NAMES.get(axis, axis) for axis in axes])
     ax.tick_params(axis="x", pad=14)
     ax.set_ylim(0, 1)
-    _legend(figure, len(indicators))
+    _legend(figure, handles, always=True)
     return figure
 
 
@@ -106,9 +108,10 @@ def rates(point: Tradeoff, given: Confidences, confidence: float = 0.95) -> Figu
         known = ~np.isnan(value)
         ends = np.nan_to_num(np.stack([value - low, high - value])[:, known]).clip(0)
         ax.bar(np.flatnonzero(known), value[known], yerr=ends, color=_colour(0), alpha=0.75, capsize=4)
-        ax.set_xticks(range(len(labels)), labels, rotation=30 if len("".join(labels)) > 24 else 0)
-        ax.set_title(f"{objective.parts[kind].kind.replace('_', ' ')}\nby {', '.join(objective.by)}", fontsize=9)
-        ax.set_ylim(0, 1)
+        ax.set_xticks(range(len(labels)), labels, rotation=30 if len("".join(labels)) > 24 else 0, parse_math=False)
+        title = f"{objective.parts[kind].kind.replace('_', ' ')}\nby {', '.join(objective.by)}"
+        ax.set_title(title, fontsize=9, parse_math=False)
+        ax.set_ylim(*objective.parts[kind].range)
     return figure
 
 
@@ -128,6 +131,7 @@ def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dom
     figure = _figure(6.2, 4.6)
     ax = figure.add_subplot()
     x, y = 1, 0
+    handles: dict[str, Any] = {}
     for number, (name, points) in enumerate(systems.items()):
         if dominated:
             rest = points.dominated().value
@@ -135,13 +139,12 @@ def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dom
         front = points.front()
         order = np.argsort(front.value[:, x], kind="stable")
         line = front.value[order]
-        ax.plot(
+        [handles[name]] = ax.plot(
             line[:, x],
             line[:, y],
             color=_colour(number),
             marker=_mark(number),
             markersize=5,
-            label=name,
             drawstyle=_steps(objectives),
         )
         if front.ends is not None:
@@ -150,7 +153,7 @@ def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dom
     _axis(ax, "x", objectives[x])
     _axis(ax, "y", objectives[y])
     ax.grid(alpha=0.25)
-    _legend(figure, len(systems))
+    _legend(figure, handles)
     return figure
 
 
@@ -162,13 +165,14 @@ def _steps(objectives: Sequence[Objective]) -> Any:
 def _space(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dominated: bool) -> Figure:
     figure = _figure(6.6, 5.6)
     ax: Any = figure.add_subplot(projection="3d")
+    handles: dict[str, Any] = {}
     for number, (name, points) in enumerate(systems.items()):
         if dominated:
             ax.scatter(*points.dominated().value.T, s=8, color=_colour(number), alpha=0.12, linewidths=0)
-        ax.scatter(*points.front().value.T, s=24, color=_colour(number), marker=_mark(number), label=name)
+        handles[name] = ax.scatter(*points.front().value.T, s=24, color=_colour(number), marker=_mark(number))
     for axis, objective in zip("xyz", objectives, strict=True):
         _axis(ax, axis, objective)
-    _legend(figure, len(systems))
+    _legend(figure, handles)
     return figure
 
 
@@ -176,33 +180,47 @@ def _parallel(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], 
     figure = _figure(1.6 * len(objectives) + 1, 4.4)
     ax = figure.add_subplot()
     places = np.arange(len(objectives))
+    handles: dict[str, Any] = {}
     for number, (name, points) in enumerate(systems.items()):
         if dominated:
             ax.plot(places, (1 - points.dominated().loss).T, color=_colour(number), alpha=0.08, linewidth=0.7)
         lines = ax.plot(places, (1 - points.front().loss).T, color=_colour(number), alpha=0.7, linewidth=1.2)
         if lines:
-            lines[0].set_label(name)
-    ax.set_xticks(places, [f"{one.name}\n({_better(one)})" for one in objectives], fontsize=8)
+            handles[name] = lines[0]
+    ax.set_xticks(places, [f"{one.name}\n({_better(one)})" for one in objectives], fontsize=8, parse_math=False)
     ax.set_ylabel("from the worst (0) to the ideal (1)")
     ax.set_ylim(-0.02, 1.02)
     ax.grid(axis="x", alpha=0.4)
-    _legend(figure, len(systems))
+    _legend(figure, handles)
     return figure
 
 
 def _axis(ax: Axes, axis: str, objective: Objective) -> None:
-    getattr(ax, f"set_{axis}label")(f"{objective.name} ({_better(objective)})")
-    if objective.direction == "lower" and axis == "x":
-        ax.invert_xaxis()
+    getattr(ax, f"set_{axis}label")(f"{objective.name} ({_better(objective)})", parse_math=False)
+    if objective.direction == "lower":
+        getattr(ax, f"invert_{axis}axis")()
 
 
 def _better(objective: Objective) -> str:
     return f"{objective.direction} is better"
 
 
-def _legend(figure: Figure, systems: int) -> None:
-    if systems > 1 or figure.axes[0].name == "polar":
-        figure.legend(loc="outside lower center", ncols=min(systems, 3), frameon=False, fontsize=8)
+def _legend(figure: Figure, handles: Mapping[str, Any], always: bool = False) -> None:
+    """Names are set as they are: no formulas are read in them, and none is left out for how it begins."""
+    if len(handles) < 2 and not (handles and always):
+        return
+    numbered = [str(number) for number in range(len(handles))]
+    legend = figure.legend(
+        list(handles.values()),
+        numbered,
+        loc="outside lower center",
+        ncols=min(len(handles), 3),
+        frameon=False,
+        fontsize=8,
+    )
+    for text, name in zip(legend.get_texts(), handles, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)
 
 
 def _figure(width: float, height: float) -> Figure:

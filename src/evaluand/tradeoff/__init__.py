@@ -9,6 +9,8 @@ how much that is. Of a system without thresholds (an LLM application and its set
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,8 +19,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from evaluand.errors import SpecError
-from evaluand.tradeoff.confidences import Confidences, Thresholds, counts_at
+from evaluand.errors import Doubt, SpecError
+from evaluand.metric import confidence_of
+from evaluand.tradeoff.confidences import CELLS, Confidences, Thresholds, counts_at, in_blocks
 from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.front import (
     additive_epsilon,
@@ -99,6 +102,12 @@ class Tradeoff:
         columns = [one.loss(self.value[:, place]) for place, one in enumerate(self.objectives)]
         return np.stack(columns, axis=1) if len(self) else np.zeros((0, len(self.objectives)))
 
+    @property
+    def share(self) -> np.ndarray:
+        """The values as shares of the objectives' ranges, which may go up or down: points × objectives."""
+        low, high = np.array([one.range for one in self.objectives]).T
+        return np.asarray((self.value - low) / (high - low))
+
     def taken(self, points: np.ndarray) -> Tradeoff:
         """Some of the points, by their places or as a mask."""
         ends = None if self.ends is None else Ends(*(part[points] for part in self.ends))
@@ -114,8 +123,8 @@ class Tradeoff:
         return self.taken(~non_dominated(self.loss) & ~np.isnan(self.loss).any(axis=1))
 
     def deduplicated(self, apart: float = 1e-6) -> Tradeoff:
-        """The first of each points whose values are equal, to within `apart`."""
-        return self.taken(distinct(self.value, apart))
+        """The first of each points whose values are equal, to within `apart` of the objectives' ranges."""
+        return self.taken(distinct(self.share, apart))
 
     def indicators(self) -> dict[str, float]:
         """What the front is worth, in numbers; of points without values, NaN.
@@ -141,7 +150,7 @@ class Tradeoff:
         overall, mean = spreads(front.loss)
         return {
             "hv": hypervolume(front.loss),
-            "ud": uniformity(front.value),
+            "ud": uniformity(front.share),
             "os": overall,
             "as": mean,
             "onvg": float(len(front)),
@@ -152,8 +161,9 @@ class Tradeoff:
         """With the interval of each point by each objective, that of each by itself: see `Objective.with_interval`.
 
         Raises:
-            SpecError: the rows that the points come from are not known.
+            SpecError: the rows that the points come from are not known, or there is no such confidence.
         """
+        _check(confidence)
         given = self._rows("intervals")
         found = [np.full(self.value.shape, np.nan) for _ in Ends._fields]
         for number in np.unique(self.model).tolist():
@@ -172,6 +182,7 @@ class Tradeoff:
         Raises:
             SpecError: the rows that the points come from are not known.
         """
+        _check(confidence, replicates)
         given = self._rows("bands")
         found = [np.full(self.value.shape, np.nan) for _ in range(2)]
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
@@ -189,12 +200,23 @@ class Tradeoff:
     ) -> tuple[float, float]:
         """The interval of the hypervolume, by resampling: see `resampling.percentiles`.
 
+        It is one for thresholds that were given: in simulations it held 91 to 99 % of the time for some 25 of them.
+        Chosen among all confidences the front is fitted to the sample, and the interval holds 73 to 85 %, which is told
+        as a `Doubt`: take the value on other data by `at`. Of more than 1,000 points those are resampled that lie
+        evenly among the thresholds of each model, and those of the front.
+
         Raises:
             SpecError: the rows that the points come from are not known, or an objective is one of confidences.
         """
+        _check(confidence, replicates)
         for objective in self.objectives:
             if objective.of_confidences:
                 raise SpecError(f"{objective.name} is no metric of decisions, so the hypervolume has no interval")
+        most = max(np.unique(self.model, return_counts=True)[1].tolist(), default=0)
+        if most > _MOST_GIVEN:
+            told = f"the front is fitted to this sample: it is chosen among {most:,} thresholds of a model"
+            told += "; the interval of its hypervolume holds less often than it says: take the value on other data (at)"
+            warnings.warn(told, Doubt, stacklevel=2)
         some = self._thinned(_MOST_RESAMPLED)
         drawn = np.concatenate(list(some._replicated(replicates, seed).values()), axis=1)
         loss = np.stack([one.loss(drawn[..., place]) for place, one in enumerate(self.objectives)], axis=-1)
@@ -287,10 +309,16 @@ class Tradeoff:
     def _intervals(
         given: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
     ) -> Ends:
+        groups = given.groups(objective.by)
+        each = len(groups.names) * max(len(CELLS), len(groups.names) if objective.disparity in _OF_PAIRS else 1)
+        steps = list(in_blocks(len(thresholds), each, f"{objective.name} of {len(groups.names):,} groups"))
         if objective.of_confidences:
             return objective.of_model_with_interval(given, model, confidence)
-        counts = counts_at(given.models[model], given.truth, given.groups(objective.by), thresholds)
-        return objective.with_interval(counts, confidence)
+        found = [
+            objective.with_interval(counts_at(given.models[model], given.truth, groups, thresholds[step]), confidence)
+            for step in steps
+        ]
+        return Ends(*map(np.concatenate, zip(*found, strict=True)))
 
     def _thinned(self, most: int) -> Tradeoff:
         """Points of each model that lie evenly among its thresholds, with those of the front."""
@@ -348,12 +376,9 @@ def compared(systems: Mapping[str, Tradeoff]) -> dict[str, dict[str, float]]:
     - `area`: of the radar chart of `RADAR`
 
     Raises:
-        SpecError: the systems have different objectives.
+        SpecError: there is no system, or they have different objectives.
     """
-    first = next(iter(systems.values()))
-    for name, other in systems.items():
-        if [one.text for one in other.objectives] != [one.text for one in first.objectives]:
-            raise SpecError(f"{name} has other objectives than the systems before it; compare systems by the same ones")
+    shared_objectives(systems)
     fronts = {name: one.front() for name, one in systems.items()}
     every = np.concatenate([one.loss for one in fronts.values()])
     reference = np.unique(every[non_dominated(every)], axis=0)
@@ -367,21 +392,47 @@ def compared(systems: Mapping[str, Tradeoff]) -> dict[str, dict[str, float]]:
     return found
 
 
+def shared_objectives(systems: Mapping[str, Tradeoff]) -> tuple[Objective, ...]:
+    """The objectives that all of some systems have.
+
+    Raises:
+        SpecError: there is no system, or they have different objectives.
+    """
+    if not systems:
+        raise SpecError("no system is given; give the points of each by its name")
+    first = next(iter(systems.values())).objectives
+    for name, other in systems.items():
+        if [one.text for one in other.objectives] != [one.text for one in first]:
+            raise SpecError(f"{name} has other objectives than the systems before it; compare systems by the same ones")
+    return first
+
+
+def _check(confidence: float, replicates: int = 1) -> None:
+    confidence_of("intervals", confidence)
+    if replicates < 1:
+        raise SpecError(f"replicates={replicates} must be 1 or more, such as {REPLICATES:,}")
+
+
 def _valued(
     given: Confidences, model: str, thresholds: np.ndarray, objectives: Sequence[Objective], undefined: Undefined
 ) -> tuple[np.ndarray, np.ndarray]:
     """The values of a model at some thresholds, and which of them decide alike for all rows."""
-    counted: dict[tuple[str, ...], np.ndarray] = {}
+    value = np.empty((len(thresholds), len(objectives)))
+    for place, one in enumerate(objectives):
+        if one.of_confidences:
+            value[:, place] = one.of_model(given, model, undefined)
+    decided = np.empty((len(thresholds), 2), np.int64)
     for by in {(): None, **{one.by: None for one in objectives if not one.of_confidences}}:
-        counted[by] = counts_at(given.models[model], given.truth, given.groups(by), thresholds)
-    columns = [
-        np.full(len(thresholds), one.of_model(given, model, undefined))
-        if one.of_confidences
-        else one.of_counts(counted[one.by], undefined)
-        for one in objectives
-    ]
-    decided = counted[()][:, 0].reshape(-1, 2, 2).sum(axis=1)
-    return np.stack(columns, axis=1), np.asarray((decided == 0).any(axis=1))
+        groups = given.groups(by)
+        told = f"counts of {len(groups.names):,} groups"
+        for step in in_blocks(len(thresholds), len(groups.names) * len(CELLS), told):
+            counts = counts_at(given.models[model], given.truth, groups, thresholds[step])
+            for place, one in enumerate(objectives):
+                if one.by == by and not one.of_confidences:
+                    value[step, place] = one.of_counts(counts, undefined)
+            if not by:
+                decided[step] = counts[:, 0].reshape(-1, 2, 2).sum(axis=1)
+    return value, np.asarray((decided == 0).any(axis=1))
 
 
 def _volume_of(loss: np.ndarray) -> float:
@@ -403,9 +454,12 @@ class _Limit:
             name, found, number = text.rpartition(sign)
             if found:
                 try:
-                    return cls(points.place(name.strip()), sign == ">=", float(number), text)
+                    bound = float(number)
                 except ValueError:
                     break
+                if math.isnan(bound):
+                    break
+                return cls(points.place(name.strip()), sign == ">=", bound, text)
         raise SpecError(f"{text!r} is no limit; write it as in 'equalized_odds difference by sex <= 0.05'")
 
     def kept(self, value: np.ndarray) -> np.ndarray:
@@ -417,3 +471,6 @@ class _Limit:
 
 
 _MOST_RESAMPLED: Final = 1000
+_OF_PAIRS: Final = ("difference", "ratio")
+_MOST_GIVEN: Final = 50
+"""Thresholds of a model; of more of them the interval of the hypervolume does not hold."""

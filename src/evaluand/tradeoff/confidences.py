@@ -7,7 +7,7 @@ thresholds cost as much as ten.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final, Literal, NamedTuple
@@ -21,6 +21,9 @@ from evaluand.labels import coded, in_order
 Thresholds = Literal["every", "roc"]
 """`every` distinct confidence of the model, besides the threshold that nothing reaches; or only those that are corners
 of its ROC curve."""
+
+AT_ONCE: Final = 1 << 24
+"""Numbers that are held at once."""
 
 CELLS: Final = ((False, False), (False, True), (True, False), (True, True))
 """The truth and the decision of each cell of counts."""
@@ -87,6 +90,8 @@ class Confidences:
         }
         if faults:
             raise DataError(faults)
+        if not len(positive):
+            raise DataError(Fault("truth", "has no rows, so there is nothing to decide"))
         return cls(positive, sure, attributes, system)
 
     def groups(self, by: Sequence[str]) -> Groups:
@@ -127,10 +132,10 @@ class Confidences:
                 raise SpecError(f"thresholds={wanted!r} must be 'every', 'roc', a number of them, or a list of numbers")
             sure = self.models[model]
             return _distinct(sure) if wanted == "every" else _corners(sure, self.truth)
-        if isinstance(wanted, int):
+        if isinstance(wanted, int | np.integer):
             if wanted < 2:
                 raise SpecError(f"thresholds={wanted} must be 2 or more, from 0 to 1")
-            return np.linspace(0.0, 1.0, wanted)
+            return np.linspace(0.0, 1.0, int(wanted))
         given = np.asarray(wanted, np.float64)
         if given.ndim != 1 or not len(given) or np.isnan(given).any():
             raise SpecError("thresholds must be a list of numbers that is not empty")
@@ -167,6 +172,18 @@ def cells_of(table: np.ndarray) -> np.ndarray:
     above = np.flip(np.cumsum(np.flip(table, -3), -3), -3)
     positive, below = above[..., 1:, :, :], above[..., :1, :, :] - above[..., 1:, :, :]
     return np.stack([below[..., 0], positive[..., 0], below[..., 1], positive[..., 1]], axis=-1)
+
+
+def in_blocks(n: int, each: int, told: str) -> Iterator[slice]:
+    """Stretches of n thresholds, of which so many numbers are held for each, few enough at a time to fit into memory.
+
+    Raises:
+        SpecError: those of a single one are too many; tells what they are.
+    """
+    if each > AT_ONCE:
+        raise SpecError(f"{told} need {each:,} numbers at once, and {AT_ONCE:,} are the most; group by fewer values")
+    step = max(1, AT_ONCE // max(each, 1))
+    yield from (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
 def _positive(truth: pa.Array, label: str | int | bool | None) -> np.ndarray:

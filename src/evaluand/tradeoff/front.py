@@ -50,7 +50,7 @@ def distinct(values: np.ndarray, apart: float = EQUAL) -> np.ndarray:
         [0, 1]
     """
     borders = np.floor(values / apart + _OFF_THE_BORDER) if apart > 0 else values
-    _, first = np.unique(np.nan_to_num(borders, nan=-1.0), axis=0, return_index=True)
+    _, first = np.unique(np.nan_to_num(borders, nan=np.inf), axis=0, return_index=True)
     return np.sort(first)
 
 

@@ -22,7 +22,7 @@ from evaluand.disparity import Kind
 from evaluand.errors import SpecError
 from evaluand.fairness import CRITERIA, Criterion
 from evaluand.intervals import Spread, interval_within, wilson
-from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric
+from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric, confidence_of
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.statistic import Statistic
@@ -32,6 +32,9 @@ from evaluand.tradeoff.ends import Ends, of_largest
 Undefined = Literal["nan", "zero"]
 """What a rate without rows is: undefined, and its group left out of a disparity; or 0. Then a ratio of zeros is 0 too,
 but for the false positive rates of equalized odds: where no group has any, the recall alone decides."""
+
+COLUMNS: Final = ("system", "model", "threshold", "trivial")
+"""What is told of a point besides its values."""
 
 DISPARITIES: Final = tuple(kind for kind in get_args(Kind) if not kind.endswith("overall"))
 
@@ -83,6 +86,10 @@ class Objective:
             object.__setattr__(self, "parts", tuple(map(_metric, kinds)))
         if self.disparity in ("min", "max") and len(self.parts) > 1:
             raise SpecError(f"{self.metric}: several rates have no common {self.disparity}; use difference or ratio")
+        if self.disparity == "ratio" and any(part.range[0] < 0 for part in self.parts):
+            raise SpecError(f"{self.metric}: a ratio needs values that cannot be negative")
+        if self.name in COLUMNS:
+            raise SpecError(f"{self.name!r} is a column of points; give the objective {self.text!r} another name")
         if self.direction is None:
             raise SpecError(
                 f"{self.metric} is neither better high nor low by itself; use its difference by an attribute"
@@ -223,7 +230,7 @@ def objectives_of(given: Sequence[str | Objective]) -> tuple[Objective, ...]:
 
 def group_rates(objective: Objective, counts: np.ndarray, part: int, confidence: float) -> Ends:
     """What one of the metrics of an objective is in each group, with intervals; counts are groups × `CELLS`."""
-    return _with_ends(objective.parts[part], counts, confidence)
+    return _with_ends(objective.parts[part], counts, confidence_of("rates", confidence))
 
 
 def _metric(name: str) -> Metric:

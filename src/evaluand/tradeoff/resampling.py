@@ -13,6 +13,7 @@ from typing import Final
 
 import numpy as np
 
+from evaluand.errors import SpecError
 from evaluand.tradeoff.confidences import Confidences, Groups, cells_of
 from evaluand.tradeoff.objectives import Objective
 
@@ -37,6 +38,13 @@ def replicated(
     """
     names = tuple(dict.fromkeys(name for objective in objectives for name in objective.by))
     cells = _Cells(given, thresholds, names)
+    points = sum(map(len, thresholds.values()))
+    for told, size in (
+        (f"{replicates:,} replicates of {points:,} points", replicates * points * len(objectives)),
+        (f"{len(cells.groups.names):,} groups at {points:,} thresholds", cells.widest),
+    ):
+        if size > _MOST:
+            raise SpecError(f"{told} are {size:,} numbers, and {_MOST:,} are the most; take fewer thresholds or groups")
     values = [np.empty((replicates, len(each), len(objectives))) for each in thresholds.values()]
     for start, drawn in _draws(cells.often, replicates, cells.widest, np.random.default_rng(seed)):
         for model, each in enumerate(thresholds.values()):
@@ -50,8 +58,9 @@ def replicated(
 def percentiles(drawn: np.ndarray, confidence: float) -> tuple[float, float]:
     """The interval of a value from those of other samples; NaN where all are alike.
 
-    Nothing is corrected for bias: of hypervolumes of two models, 200 and 2,000 rows, plain percentiles held 91 to 99 %
-    of the time in simulations, and those corrected by Efron's method 85 to 92 %.
+    Nothing is corrected for bias: of hypervolumes of two models at 25 given thresholds, 200 and 2,000 rows, plain
+    percentiles held 91 to 99 % of the time in simulations, and those corrected by Efron's method 85 to 92 %. At every
+    threshold that the sample has, plain percentiles held 73 to 85 %: the front is then fitted to the sample.
 
     Args:
         drawn: the value in each of the other samples.
@@ -140,5 +149,6 @@ def _marginal(counts: np.ndarray, crossed: Groups, by: Sequence[str]) -> np.ndar
     return np.stack([counts[..., members, :].sum(axis=-2) for members in groups], axis=-2)
 
 
+_MOST: Final = 1 << 28
 _AT_ONCE: Final = 1 << 21
 _SUREST: Final = 1 - 1e-6

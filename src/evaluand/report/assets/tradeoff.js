@@ -2,27 +2,32 @@
 // Which point of the fronts is best by one objective among those that keep the limits that are set in the form.
 (() => {
   const form = document.getElementById("chooser");
+  const data = document.getElementById("front");
   const body = document.querySelector("table.points tbody");
-  if (!form || !body) return;
-  const directions = JSON.parse(body.dataset.directions);
-  const lines = [...body.rows].map((row) => ({
-    row,
-    values: directions.map((_, i) => Number(row.cells[3 + i].dataset.v ?? NaN)),
-  }));
+  if (!form || !data || !body) return;
+  const { lower, points } = JSON.parse(data.textContent);
+  const rows = [...body.rows];
 
   function choose() {
     const best = Number(document.getElementById("best").value);
-    const sign = directions[best] === "lower" ? 1 : -1;
+    const order = [best, ...lower.keys()];
     const limits = [...form.querySelectorAll("[data-limit]")].filter((input) => input.value !== "");
-    const kept = lines.filter(({ values }) => limits.every((input) => {
+    const kept = points.filter(([, , values]) => limits.every((input) => {
       const value = values[Number(input.dataset.limit)];
       return input.dataset.lower === "1" ? value <= Number(input.value) : value >= Number(input.value);
     }));
-    const chosen = kept.reduce((a, b) => (!a || sign * b.values[best] < sign * a.values[best] ? b : a), null);
-    for (const { row } of lines) row.classList.toggle("chosen", chosen?.row === row);
+    const chosen = kept.reduce((a, b) => (!a || better(b[2], a[2], order) ? b : a), null);
+    rows.forEach((row) => row.classList.remove("chosen"));
+    if (chosen && chosen[1] !== null) rows[chosen[1]].classList.add("chosen");
     document.getElementById("chosen").textContent = chosen
-      ? [...chosen.row.cells].slice(0, 3).map((cell) => cell.textContent).join(" · ") + ` (${kept.length} of ${lines.length} points keep the limits)`
+      ? `${chosen[0]}${chosen[1] === null ? " (not listed)" : ""}: ${chosen[2].join(", ")} (${kept.length} of ${points.length} points keep the limits)`
       : "no point of the fronts keeps the limits";
+  }
+
+  // By the objective that is asked for, then by the others in their order; of equal points the first stays.
+  function better(a, b, order) {
+    const place = order.find((i) => a[i] !== b[i]);
+    return place !== undefined && (lower[place] ? a[place] < b[place] : a[place] > b[place]);
   }
 
   form.hidden = false;
