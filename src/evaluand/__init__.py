@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from evaluand.metrics.adjusted_rand import AdjustedRand
     from evaluand.metrics.at_k import HitsAtK, MapAtK, Ndcg, PrecisionAtK, RecallAtK
     from evaluand.metrics.average_precision import AveragePrecision
+    from evaluand.metrics.average_recall import AverageRecall
     from evaluand.metrics.balanced_accuracy import BalancedAccuracy
     from evaluand.metrics.brier import Brier
     from evaluand.metrics.cohen_kappa import CohenKappa
@@ -107,6 +108,7 @@ _PLACES = {
     "metrics.adjusted_rand": ("AdjustedRand",),
     "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),
     "metrics.average_precision": ("AveragePrecision",),
+    "metrics.average_recall": ("AverageRecall",),
     "metrics.balanced_accuracy": ("BalancedAccuracy",),
     "metrics.brier": ("Brier",),
     "metrics.cohen_kappa": ("CohenKappa",),
@@ -168,6 +170,7 @@ __all__ = [
     "Alternatives",
     "ArrayEvaluation",
     "AveragePrecision",
+    "AverageRecall",
     "BalancedAccuracy",
     "Brier",
     "CohenKappa",
