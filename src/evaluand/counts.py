@@ -291,7 +291,7 @@ def _left(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
 def sums_of(pairs: np.ndarray, weight: np.ndarray, n: int) -> np.ndarray:
     """The weights of rows by class, replicates × n, from pairs of row and class."""
     row, code = pairs
-    if weight.size <= len(weight) * len(weight):  # few rows, weighted in many ways
+    if not len(weight) or weight.shape[1] <= len(weight):  # few rows, weighted in many ways
         member = np.zeros((weight.shape[1], n))
         np.add.at(member, (row, code), 1.0)
         return np.asarray(weight @ member)

@@ -99,14 +99,12 @@ class Tradeoff:
     @cached_property
     def loss(self) -> np.ndarray:
         """The values from 0, the ideal, to 1, the worst: points × objectives."""
-        columns = [one.loss(self.value[:, place]) for place, one in enumerate(self.objectives)]
-        return np.stack(columns, axis=1) if len(self) else np.zeros((0, len(self.objectives)))
+        return np.stack([one.loss(self.value[:, place]) for place, one in enumerate(self.objectives)], axis=1)
 
     @property
     def share(self) -> np.ndarray:
         """The values as shares of the objectives' ranges, which may go up or down: points × objectives."""
-        low, high = np.array([one.range for one in self.objectives]).T
-        return np.asarray((self.value - low) / (high - low))
+        return np.stack([one.share(self.value[:, place]) for place, one in enumerate(self.objectives)], axis=1)
 
     def taken(self, points: np.ndarray) -> Tradeoff:
         """Some of the points, by their places or as a mask."""
@@ -261,6 +259,10 @@ class Tradeoff:
             >>> points.pick("accuracy", ["selection_rate difference by sex <= 0.1"]).threshold
             array([0.7])
         """
+        return self.taken(np.array([self.best_place(best, where)]))
+
+    def best_place(self, best: str, where: Sequence[str] = ()) -> int:
+        """Which of the points `pick` takes; arguments and errors are the same."""
         try:
             places = [self.place(best), *range(len(self.objectives))]
             limits = [_Limit.parse(text, self) for text in where]
@@ -273,7 +275,7 @@ class Tradeoff:
             raise SpecError(f"no point keeps the limits{': ' + nearest if known.any() else ': none has all values'}")
         among = np.flatnonzero(kept)
         order = np.lexsort([self.loss[among, place] for place in reversed(places)])
-        return self.taken(among[order[:1]])
+        return int(among[order[0]])
 
     def to_arrow(self) -> pa.Table:
         """The points: system, model, threshold, each objective with its interval where it has one, and `trivial`."""

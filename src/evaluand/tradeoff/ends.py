@@ -8,6 +8,7 @@ is not looked at, that of a small one does not err at all.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -68,7 +69,13 @@ def _within(limit: np.ndarray, mean: np.ndarray, error: np.ndarray) -> np.ndarra
 
 
 def _normal(x: np.ndarray) -> np.ndarray:
-    return np.asarray(np.interp(x, _GRID, _BELOW))
+    return np.asarray(np.interp(x, *_normal_table()))
+
+
+@cache
+def _normal_table() -> tuple[np.ndarray, np.ndarray]:
+    grid = np.linspace(-8.0, 8.0, 4001)
+    return grid, np.array([math.erfc(-x / math.sqrt(2)) / 2 for x in grid.tolist()])
 
 
 def _most(values: np.ndarray) -> np.ndarray:
@@ -84,5 +91,3 @@ _AT_MOST: Final = 0.75
 
 _TINY: Final = 1e-12
 _STEPS: Final = 30
-_GRID: Final = np.linspace(-8.0, 8.0, 4001)
-_BELOW: Final = np.array([math.erfc(-x / math.sqrt(2)) / 2 for x in _GRID.tolist()])

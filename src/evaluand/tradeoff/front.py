@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
@@ -126,7 +126,7 @@ def additive_epsilon(loss: np.ndarray, reference: np.ndarray) -> float:
     Source: E. Zitzler et al., "Performance assessment of multiobjective optimizers" (IEEE Trans. Evolutionary
     Computation 7, 2003).
     """
-    return _nearest(loss, reference, lambda gap: gap.max(axis=-1), max)
+    return float(_nearest(loss, reference, lambda gap: gap.max(axis=-1)).max())
 
 
 def igd_plus(loss: np.ndarray, reference: np.ndarray) -> float:
@@ -135,18 +135,17 @@ def igd_plus(loss: np.ndarray, reference: np.ndarray) -> float:
     Source: H. Ishibuchi et al., "Modified distance calculation in generational distance and inverted generational
     distance" (EMO 2015).
     """
-    return _nearest(loss, reference, lambda gap: np.sqrt(np.square(np.maximum(gap, 0)).sum(axis=-1)), np.mean)
+    distance = _nearest(loss, reference, lambda gap: np.sqrt(np.square(np.maximum(gap, 0)).sum(axis=-1)))
+    return float(distance.mean())
 
 
-def _nearest(loss: np.ndarray, reference: np.ndarray, distance: object, of_all: object) -> float:
+def _nearest(loss: np.ndarray, reference: np.ndarray, distance: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """How far the nearest point lies from each of the reference's; a single NaN where there are none."""
     if not len(loss) or not len(reference):
-        return math.nan
+        return np.array([math.nan])
     step = max(1, _AT_ONCE // (len(loss) * loss.shape[1]))
-    parts = [
-        distance(loss - reference[i : i + step, None]).min(axis=1)  # type: ignore[operator]
-        for i in range(0, len(reference), step)
-    ]
-    return float(of_all(np.concatenate(parts)))  # type: ignore[operator]
+    starts = range(0, len(reference), step)
+    return np.concatenate([distance(loss - reference[i : i + step, None]).min(axis=1) for i in starts])
 
 
 def _within(points: np.ndarray, niche: float) -> np.ndarray:

@@ -131,11 +131,14 @@ class Objective:
         low, high = self.parts[0].range
         return {"difference": (0.0, high - low), "ratio": (0.0, 1.0)}.get(self.disparity or "", (low, high))
 
+    def share(self, value: np.ndarray) -> np.ndarray:
+        """Values as shares of the range."""
+        low, high = self.range
+        return np.asarray((value - low) / (high - low))
+
     def loss(self, value: np.ndarray) -> np.ndarray:
         """Values from 0, the ideal, to 1, the worst there can be."""
-        low, high = self.range
-        share = (value - low) / (high - low)
-        return 1 - share if self.direction == "higher" else share
+        return 1 - self.share(value) if self.direction == "higher" else self.share(value)
 
     def of_counts(self, counts: np.ndarray, undefined: Undefined = "nan") -> np.ndarray:
         """The values of decisions.

@@ -130,7 +130,7 @@ class Solutions:
             points: with the names of these files.
             metadata: what else to tell.
         """
-        undefined = _undefined(points)
+        undefined = _undefined_of(points)
         values = {one.name: np.nan_to_num(points.value[:, i]).tolist() for i, one in enumerate(points.objectives)}
         told = {
             OF_MODELS: points.model.tolist(),
@@ -243,8 +243,7 @@ class Solutions:
             if not len(known):
                 raise SpecError(f"{told}, so there is nothing to choose from")
             doubt(f"{told}; they are not chosen from")
-        numbered = replace(points.taken(known), threshold=known.astype(np.float64))  # to know the one that is picked
-        place = numbered.pick(best, where).threshold.astype(np.int64)
+        place = known[[points.taken(known).best_place(best, where)]]
         chosen = points.taken(place)
         return replace(chosen, value=np.where(undefined[place], np.nan, chosen.value))
 
@@ -382,7 +381,7 @@ def _of_models(given: Any, faults: list[Fault]) -> list[int]:
     return [each if isinstance(each, int) and each >= 0 else 0 for each in found]
 
 
-def _undefined(points: Tradeoff) -> dict[str, list[int]]:
+def _undefined_of(points: Tradeoff) -> dict[str, list[int]]:
     """Which values rest on a rate without rows, metric → positions."""
     if points.given is None:
         return {}
