@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluand.errors import DataError, Doubt, SpecError
-from evaluand.interop.fairical import Scores, Solutions
+from evaluand.interop.fairical import Scores, Solutions, names
 from evaluand.tradeoff import solve
 
 SCORES = """{
@@ -264,11 +264,14 @@ def test_solutions_are_a_mapping_and_an_array() -> None:
 
 
 def test_solutions_come_from_an_array() -> None:
-    made = Solutions.fromarray([[0.6, 0.7], [0.1, 0.2]], ["acc", "eod+g"], [0.1, 0.2], [0, 1], ["a", "b"])
+    made = Solutions.fromarray([[0.6, 0.1], [0.7, 0.2]], ["acc", "eod+g"], [0.1, 0.2], [0, 1], ["a", "b"])
     assert made.metadata["identifier-names"] == ["a", "b"]
+    assert made["acc"] == [0.6, 0.7]
     assert np.asarray(made).tolist() == [[0.6, 0.1], [0.7, 0.2]]
-    with pytest.raises(DataError, match="points: must be an array of 3 metrics"):
+    with pytest.raises(DataError, match=r"points: must be an array of points × 3 metrics and is 1 × 1$"):
         Solutions.fromarray([[0.6]], ["acc", "f1", "dpd+g"], [0.1])
+    with pytest.raises(DataError, match="points × 2 metrics and is 2 × 3; give its transpose"):
+        Solutions.fromarray([[0.6, 0.7, 0.8], [0.1, 0.2, 0.3]], ["acc", "eod+g"], [0.1, 0.2, 0.3])
 
 
 def test_solutions_without_scores_are_judged_and_picked_from() -> None:
@@ -513,3 +516,56 @@ def test_fields_that_are_none_are_told_and_left_out() -> None:
 def test_a_metric_twice_is_told() -> None:
     with pytest.raises(SpecError, match="given twice: acc, acc"):
         Scores.from_dict(two_models()).solutions_a_posteriori(["acc", "acc"])
+
+
+def scores() -> Scores:
+    return Scores.from_dict(two_models())
+
+
+WRONG = {
+    "scores": (
+        lambda: Scores(None, [0], {}),
+        "scores: must be a list with a list of scores for each model and is null",
+    ),
+    "scores by name": (lambda: Scores({"m": [0.1]}, [0], {}), "for each model and is an object"),
+    "truth": (lambda: Scores([[0.1, 0.2]], [0, math.nan], {}), r"ground-truth\[1\]: nan is neither 0 nor 1"),
+    "system": (lambda: Scores([[0.1]], [0], {}, ["m"], 5), "system: 5 is no name; write it as text"),
+    "document": (lambda: Scores.from_dict([1]), "the file: holds a list and must hold an object"),
+    "no document": (lambda: Solutions.from_dict(None), "the file: holds null and must hold an object"),
+    "file": (lambda: Scores.load(3), "give the path of a file, or an open one, and not a number"),
+    "no folder": (lambda: scores().save("no folder/s.json"), "s.json cannot be written: No such file or directory"),
+    "bytes": (lambda: scores().save(io.BytesIO()), "is no file that is open for text"),
+    "text": (lambda: Solutions.from_dict(points()).write(io.StringIO()), "is no file that is open for bytes"),
+    "metrics": (lambda: scores().solutions_a_posteriori(None), "metrics must be a list and is null"),
+    "metric": (lambda: scores().solutions_a_posteriori([3]), r"metrics\[0\] is a number"),
+    "no metric": (lambda: scores().solutions_a_posteriori([]), "no metric is given; write such as"),
+    "name": (lambda: names.objective(3), "a metric is given by its name, .* and not as a number"),
+    "thresholds": (lambda: scores().solutions_a_posteriori(["acc"], ["x"]), "some of these are no numbers"),
+    "earlier": (lambda: scores().solutions_a_priori(["acc"], scores()), "prior_solutions must be a Solutions and is a"),
+    "dominated": (
+        lambda: scores().solutions_a_priori(["acc"], Solutions.from_dict(points()), "front"),
+        "dominated='front' must be True, False, or None for all",
+    ),
+    "array": (lambda: Solutions.fromarray("x", ["acc"], [0.1]), "points: must be numbers: an array of points × 1"),
+    "no thresholds": (lambda: Solutions.fromarray([[0.5]], ["acc"], None), "metadata.thresholds: must be a list"),
+    "identifiers": (lambda: Solutions.fromarray([[0.5]], ["acc"], [0.5], 0), "metadata.identifiers: must be a list"),
+    "points": (lambda: Solutions.of_points(None), "points must be a Tradeoff and is null"),
+    "metadata": (lambda: Solutions.of_points(Solutions.from_dict(points()).tradeoff, 3), "metadata must be an object"),
+    "where": (lambda: Solutions.from_dict(points()).pick("acc", [1]), r"where\[0\] is a number"),
+    "apart": (lambda: Solutions.from_dict(points()).deduplicate("x"), "points lie apart by a number of 0 or more"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_arguments_of_another_kind_are_told_in_a_sentence(wrong: str) -> None:
+    called, told = WRONG[wrong]
+    with pytest.raises((SpecError, DataError), match=told):
+        called()
+
+
+@given(some_solutions())
+def test_solutions_come_back_from_their_array(solutions: Solutions) -> None:
+    told = (solutions.metadata[key] for key in ("thresholds", "identifiers", "identifier-names"))
+    again = Solutions.fromarray(np.asarray(solutions), list(solutions), *told)
+    kept = {key: value for key, value in solutions.metadata.items() if key not in ("nds-from", "note")}
+    assert again == Solutions(solutions.points, kept)

@@ -8,6 +8,8 @@ from typing import Any
 
 import fairlearn.metrics as fairlearn
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from sklearn import metrics
 
@@ -483,7 +485,7 @@ def test_no_objective_and_one_twice_are_told() -> None:
         ("all", "thresholds='all' must be 'every', 'roc'"),
         (1, "thresholds=1 must be 2 or more"),
         ([], "a list of numbers that is not empty"),
-        ([0.5, NAN], "a list of numbers that is not empty"),
+        ([0.5, NAN], "some of these are no numbers"),
     ],
 )
 def test_thresholds_that_are_none_are_told(thresholds: Any, told: str) -> None:
@@ -508,6 +510,83 @@ def test_thresholds_that_are_none_are_told(thresholds: Any, told: str) -> None:
 def test_columns_that_do_not_fit_are_told(fault: type[Exception], given: Any, told: str) -> None:
     with pytest.raises(fault, match=told):
         Confidences.read(*given)
+
+
+FRAME = pd.DataFrame({"tree": [0.1, 0.7, 0.6, 0.9]})
+GIVEN_WRONG = {
+    "models array": (lambda: read(np.array(FRAME)), "models must be given by name, such as .* and is "),
+    "models list": (lambda: read([0.1, 0.7, 0.6, 0.9]), "models must be given by name, .* and is a list"),
+    "models series": (lambda: read(FRAME["tree"]), "models must be given by name, .* and is a Series"),
+    "models text": (lambda: read("tree"), "models must be given by name, .* and is a text"),
+    "models numbered": (lambda: read({1: [0.1] * 4}), "models: the name 1 is no text"),
+    "models huge": (lambda: read({"m": [10**400, 0, 0, 0]}), r"models\['m'\]: are no numbers"),
+    "models NaN": (lambda: read({"m": pd.Series([0.1, NAN, 0.2, 0.3])}), r"models\['m'\]\[1\]: is no finite number"),
+    "models text column": (lambda: read({"m": "1234"}), r"models\['m'\]: are no numbers"),
+    "models 2d": (lambda: read({"m": np.ones((4, 2))}), r"models\['m'\]: are no numbers"),
+    "truth text": (lambda: read(truth="0101"), "truth: is a text and no column"),
+    "truth frame": (lambda: read(truth=FRAME), "truth: is a DataFrame and no column"),
+    "truth scalar": (lambda: read(truth=1), "truth: is no column of values of one type"),
+    "truth NaN": (lambda: read(truth=pd.Series([0, 1, NAN, 1])), r"truth\[2\]: is missing"),
+    "truth fractions": (lambda: read(truth=[0.5, 1.0, 0.0, 1.0]), "truth: labels are text, integers, bools"),
+    "label array": (lambda: read(label=np.array([0, 1])), "label=array.* must be one of the labels of the truth: 0, 1"),
+    "label list": (lambda: read(label=[1]), r"label=\[1\] must be one of the labels"),
+    "label text": (lambda: read(label="1"), "no truth is '1'; there are 0, 1"),
+    "by list": (lambda: read(by=["sex"]), "by must be given by name, .* and is a list"),
+    "by array": (lambda: read(by=np.array(list("ffmm"))), "by must be given by name"),
+    "by fractions": (lambda: read(by={"g": [0.5, 0.5, 1, NAN]}), r"by\['g'\]: labels are text, integers, bools"),
+    "by dict": (lambda: read(by={"g": {"f": 1}}), r"by\['g'\]: is an object and no column"),
+    "system": (lambda: read(system=3), "system=3 must be text"),
+    "objectives none": (lambda: solve(small(), None), "objectives must be a list and is null; write such as"),
+    "objectives dict": (lambda: solve(small(), {"accuracy": 1}), "objectives must be a list and is an object"),
+    "objective number": (lambda: solve(small(), [3]), r"objectives\[0\] is a number; write such as"),
+    "solve rows": (lambda: solve(FRAME, FAIR), "given must be a Confidences and is a DataFrame; make them by"),
+    "undefined": (lambda: solve(small(), FAIR, undefined="x"), "undefined='x' must be 'nan' or 'zero'"),
+    "thresholds dict": (lambda: solve(small(), FAIR, {"tree": [0.5]}), "thresholds must be 'every', 'roc', a number"),
+    "thresholds text": (lambda: solve(small(), FAIR, ["a"]), "some of these are no numbers"),
+    "thresholds one": (lambda: solve(small(), FAIR, 0.5), "thresholds must be 'every', 'roc', a number"),
+    "thresholds true": (lambda: solve(small(), FAIR, True), "thresholds must be 'every', 'roc', a number"),
+    "thresholds many": (lambda: solve(small(), FAIR, 10**12), "thresholds=1000000000000 must be 2 or more, .* at most"),
+    "thresholds ragged": (lambda: solve(small(), FAIR, [[1], [1, 2]]), "thresholds must be 'every', 'roc', a number"),
+    "thresholds of": (lambda: small().thresholds("net", "every"), "no confidences of the model 'net'; there are: tree"),
+    "groups": (lambda: small().groups(None), "by must be a list and is null"),
+    "compared list": (lambda: compared([points()]), "systems must be given by name, .* and is a list"),
+    "compared rows": (lambda: compared({"a": small()}), r"systems\['a'\] must be a Tradeoff and is a Confidences"),
+    "apart": (lambda: points().deduplicated("x"), "points lie apart by a number of 0 or more"),
+    "confidence": (lambda: points().with_intervals("0.95"), "confidence='0.95' must lie between 0 and 1"),
+    "replicates": (lambda: points().bands(replicates=5.5), "replicates=5.5 must be 1 or more"),
+    "seed": (lambda: points().hypervolume_interval(seed=-1), "seed=-1 must be 0 or more"),
+    "at": (lambda: points().at({}), "given must be a Confidences and is an object"),
+    "where": (lambda: points().pick("accuracy", [3]), r"where\[0\] is a number; write such as"),
+    "where none": (lambda: points().pick("accuracy", None), "where must be a list and is null"),
+    "taken": (lambda: points().taken([99]), r"\[99\] names no points; places of points are integers below 5"),
+    "metric": (lambda: Objective(None), "the metric of an objective must be text and is null"),
+    "parse": (lambda: Objective.parse(3), "3 is no objective; write it as in"),
+    "by of objective": (lambda: Objective("recall", "difference", (1,)), r"recall: by\[0\] is a number"),
+}
+
+
+def read(models: Any = FRAME, by: Any = None, truth: Any = (0, 1, 0, 1), **more: Any) -> Confidences:
+    return Confidences.read(truth, models, by, **more)
+
+
+def points() -> Tradeoff:
+    return solve(small(), FAIR)
+
+
+@pytest.mark.parametrize("wrong", GIVEN_WRONG)
+def test_arguments_of_another_kind_are_told_in_a_sentence(wrong: str) -> None:
+    called, told = GIVEN_WRONG[wrong]
+    with pytest.raises((SpecError, DataError), match=told):
+        called()
+
+
+def test_frames_and_single_objectives_are_taken_as_they_are_meant() -> None:
+    given = Confidences.read([0, 1, 0, 1], FRAME, pd.DataFrame({"sex": [1, 1, NAN, 2]}))
+    assert given.groups("sex").names == ({"sex": "1"}, {"sex": "2"})
+    assert given.groups(["sex"]).code.tolist() == [0, 0, -1, 1]
+    assert Confidences.read([0, 1, 0, 1], pa.Table.from_pandas(FRAME)).models["tree"].tolist() == [0.1, 0.7, 0.6, 0.9]
+    assert [one.name for one in solve(given, "accuracy").objectives] == ["accuracy"]
+    assert points().pick("accuracy", "accuracy <= 0.8")["accuracy"].tolist() == [0.75]
 
 
 def test_an_objective_is_not_called_as_a_column_of_points() -> None:

@@ -26,6 +26,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import reduce
+from numbers import Real
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -447,8 +448,10 @@ def confidence_of(kind: str, confidence: float) -> float:
     Raises:
         SpecError: it does not lie between 0 and 1.
     """
-    if not 0 < confidence < 1 or (1 + confidence) / 2 == 1:
-        raise SpecError(f"{kind}: confidence={confidence} must lie between 0 and 1, such as 0.95")
+    given: Any = confidence
+    if not isinstance(given, Real) or not 0 < confidence < 1 or (1 + confidence) / 2 == 1:
+        told = repr(given) if isinstance(given, str) else given
+        raise SpecError(f"{kind}: confidence={told} must lie between 0 and 1, such as 0.95")
     return float(confidence)
 
 

@@ -14,13 +14,14 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 import pyarrow as pa
 
 from evaluand.errors import Doubt, SpecError
 from evaluand.metric import confidence_of
+from evaluand.tradeoff.asked import listed, made, named, one_of, whole
 from evaluand.tradeoff.confidences import CELLS, Confidences, Thresholds, counts_at, in_blocks
 from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.front import (
@@ -107,7 +108,16 @@ class Tradeoff:
         return np.stack([one.share(self.value[:, place]) for place, one in enumerate(self.objectives)], axis=1)
 
     def taken(self, points: np.ndarray) -> Tradeoff:
-        """Some of the points, by their places or as a mask."""
+        """Some of the points, by their places or as a mask.
+
+        Raises:
+            SpecError: there are no such points.
+        """
+        try:
+            points = np.atleast_1d(np.arange(len(self))[points])
+        except IndexError:
+            told = f"places of points are integers below {len(self)}, or a mask of so many"
+            raise SpecError(f"{points!r} names no points; {told}") from None
         ends = None if self.ends is None else Ends(*(part[points] for part in self.ends))
         named = ("model", "threshold", "value", "trivial")
         return replace(self, ends=ends, **{name: getattr(self, name)[points] for name in named})
@@ -121,7 +131,11 @@ class Tradeoff:
         return self.taken(~non_dominated(self.loss) & ~np.isnan(self.loss).any(axis=1))
 
     def deduplicated(self, apart: float = 1e-6) -> Tradeoff:
-        """The first of each points whose values are equal, to within `apart` of the objectives' ranges."""
+        """The first of each points whose values are equal, to within `apart` of the objectives' ranges.
+
+        Raises:
+            SpecError: `apart` is no number of 0 or more.
+        """
         return self.taken(distinct(self.share, apart))
 
     def indicators(self) -> dict[str, float]:
@@ -180,7 +194,7 @@ class Tradeoff:
         Raises:
             SpecError: the rows that the points come from are not known.
         """
-        _check(confidence, replicates)
+        _check(confidence, replicates, seed)
         given = self._rows("bands")
         found = [np.full(self.value.shape, np.nan) for _ in range(2)]
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
@@ -206,7 +220,7 @@ class Tradeoff:
         Raises:
             SpecError: the rows that the points come from are not known, or an objective is one of confidences.
         """
-        _check(confidence, replicates)
+        _check(confidence, replicates, seed)
         for objective in self.objectives:
             if objective.of_confidences:
                 raise SpecError(f"{objective.name} is no metric of decisions, so the hypervolume has no interval")
@@ -228,10 +242,10 @@ class Tradeoff:
         Raises:
             SpecError: a model of the points has no confidences there, or a point has no threshold.
         """
+        given = made("given", given, Confidences, _READ)
         used = [self.models[number] for number in np.unique(self.model)]
         for name in used:
-            if name not in given.models:
-                raise SpecError(f"there are no confidences of the model {name!r}; there are: {', '.join(given.models)}")
+            given.sure(name)
         if np.isnan(self.threshold).any():
             raise SpecError("some points have no threshold that could be tried on other rows")
         value, trivial = np.full(self.value.shape, np.nan), np.zeros(len(self), bool)
@@ -240,7 +254,7 @@ class Tradeoff:
             value[mine], trivial[mine] = _valued(given, name, self.threshold[mine], self.objectives, undefined)
         return replace(self, value=value, trivial=trivial, given=given, ends=None, system=given.system)
 
-    def pick(self, best: str, where: Sequence[str] = ()) -> Tradeoff:
+    def pick(self, best: str, where: str | Sequence[str] = ()) -> Tradeoff:
         """The one point that is best by an objective among those that keep some limits.
 
         Of points that are equally good, the one that is best by the other objectives in their order; then the first.
@@ -261,11 +275,11 @@ class Tradeoff:
         """
         return self.taken(np.array([self.best_place(best, where)]))
 
-    def best_place(self, best: str, where: Sequence[str] = ()) -> int:
+    def best_place(self, best: str, where: str | Sequence[str] = ()) -> int:
         """Which of the points `pick` takes; arguments and errors are the same."""
         try:
             places = [self.place(best), *range(len(self.objectives))]
-            limits = [_Limit.parse(text, self) for text in where]
+            limits = [_Limit.parse(text, self) for text in listed("where", where, str, _LIMIT)]
         except KeyError as fault:
             raise SpecError(fault.args[0]) from None
         known = ~np.isnan(self.value).any(axis=1)
@@ -345,7 +359,7 @@ class Tradeoff:
 
 def solve(
     given: Confidences,
-    objectives: Sequence[str | Objective],
+    objectives: str | Objective | Sequence[str | Objective],
     thresholds: Thresholds | int | Sequence[float] = "every",
     undefined: Undefined = "nan",
 ) -> Tradeoff:
@@ -360,6 +374,7 @@ def solve(
     Raises:
         SpecError: there is no such objective, attribute or threshold.
     """
+    given = made("given", given, Confidences, _READ)
     wanted = objectives_of(objectives)
     parts = []
     for name in given.models:
@@ -380,6 +395,7 @@ def compared(systems: Mapping[str, Tradeoff]) -> dict[str, dict[str, float]]:
     Raises:
         SpecError: there is no system, or they have different objectives.
     """
+    systems = _systems(systems)
     shared_objectives(systems)
     fronts = {name: one.front() for name, one in systems.items()}
     every = np.concatenate([one.loss for one in fronts.values()])
@@ -400,6 +416,7 @@ def shared_objectives(systems: Mapping[str, Tradeoff]) -> tuple[Objective, ...]:
     Raises:
         SpecError: there is no system, or they have different objectives.
     """
+    systems = _systems(systems)
     if not systems:
         raise SpecError("no system is given; give the points of each by its name")
     first = next(iter(systems.values())).objectives
@@ -409,16 +426,22 @@ def shared_objectives(systems: Mapping[str, Tradeoff]) -> tuple[Objective, ...]:
     return first
 
 
-def _check(confidence: float, replicates: int = 1) -> None:
+def _systems(given: Any) -> dict[str, Tradeoff]:
+    found = {} if given is None else named("systems", given, "{'one': points, 'other': others}")
+    return {name: made(f"systems[{name!r}]", one, Tradeoff, "such as solve gives") for name, one in found.items()}
+
+
+def _check(confidence: float, replicates: int = 1, seed: int = 0) -> None:
     confidence_of("intervals", confidence)
-    if replicates < 1:
-        raise SpecError(f"replicates={replicates} must be 1 or more, such as {REPLICATES:,}")
+    whole("replicates", replicates, 1, f"{REPLICATES:,}")
+    whole("seed", seed, 0, "0")
 
 
 def _valued(
     given: Confidences, model: str, thresholds: np.ndarray, objectives: Sequence[Objective], undefined: Undefined
 ) -> tuple[np.ndarray, np.ndarray]:
     """The values of a model at some thresholds, and which of them decide alike for all rows."""
+    one_of("undefined", undefined, get_args(Undefined))
     value = np.empty((len(thresholds), len(objectives)))
     for place, one in enumerate(objectives):
         if one.of_confidences:
@@ -462,7 +485,7 @@ class _Limit:
                 if math.isnan(bound):
                     break
                 return cls(points.place(name.strip()), sign == ">=", bound, text)
-        raise SpecError(f"{text!r} is no limit; write it as in 'equalized_odds difference by sex <= 0.05'")
+        raise SpecError(f"{text!r} is no limit; write it as in {_LIMIT}")
 
     def kept(self, value: np.ndarray) -> np.ndarray:
         return value >= self.bound if self.above else value <= self.bound
@@ -472,6 +495,8 @@ class _Limit:
         return f"{self.text!r} is kept by {kept}, and the values lie from {value.min():.4g} to {value.max():.4g}"
 
 
+_LIMIT: Final = "'equalized_odds difference by sex <= 0.05'"
+_READ: Final = "make them by Confidences.read"
 _MOST_RESAMPLED: Final = 1000
 _OF_PAIRS: Final = ("difference", "ratio")
 _MOST_GIVEN: Final = 50

@@ -7,7 +7,7 @@ thresholds cost as much as ten.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final, Literal, NamedTuple
@@ -15,8 +15,9 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from evaluand.errors import DataError, Fault, SpecError
+from evaluand.errors import DataError, Fault, SpecError, kind_of
 from evaluand.labels import coded, in_order
+from evaluand.tradeoff.asked import listed, named
 
 Thresholds = Literal["every", "roc"]
 """`every` distinct confidence of the model, besides the threshold that nothing reaches; or only those that are corners
@@ -56,8 +57,8 @@ class Confidences:
     def read(
         cls,
         truth: Any,
-        models: Mapping[str, Any],
-        by: Mapping[str, Any] | None = None,
+        models: Any,
+        by: Any = None,
         *,
         label: str | int | bool | None = None,
         system: str = "system",
@@ -66,8 +67,8 @@ class Confidences:
 
         Args:
             truth: n labels, two of them.
-            models: name → n finite numbers, higher where the model takes the row for positive.
-            by: attribute → n values; None for rows of no group.
+            models: name → n finite numbers, higher where the model takes the row for positive; or a frame of these.
+            by: attribute → n values, or a frame of these; None for rows of no group.
             label: the positive label; `True` of bools and 1 of integers if not given.
             system: what the models belong to.
 
@@ -80,19 +81,32 @@ class Confidences:
             >>> given.truth, list(given.models)
             (array([False,  True]), ['tree'])
         """
-        if not models:
+        given = {} if models is None else named("models", models, "{'tree': [0.2, 0.9]}")
+        if not given:
             raise SpecError("no model is given; give the confidences of each by its name")
-        positive = _positive(_array("truth", truth), label)
+        groups = {} if by is None else named("by", by, "{'sex': ['f', 'm']}")
+        called: Any = system
+        if not isinstance(called, str):
+            raise SpecError(f"system={called!r} must be text, such as 'linear'")
+        positive = _positive(_whole(_array("truth", truth)), label)
         faults: list[Fault] = []
-        sure = {name: _numbers(f"models[{name!r}]", values, len(positive), faults) for name, values in models.items()}
-        attributes = {
-            name: _codes(f"by[{name!r}]", values, len(positive), faults) for name, values in (by or {}).items()
-        }
+        sure = {name: _numbers(f"models[{name!r}]", values, len(positive), faults) for name, values in given.items()}
+        attributes = {name: _codes(f"by[{name!r}]", values, len(positive), faults) for name, values in groups.items()}
         if faults:
             raise DataError(faults)
         if not len(positive):
             raise DataError(Fault("truth", "has no rows, so there is nothing to decide"))
         return cls(positive, sure, attributes, system)
+
+    def sure(self, model: str) -> np.ndarray:
+        """How sure a model was that each row is positive.
+
+        Raises:
+            SpecError: there is no such model.
+        """
+        if model not in self.models:
+            raise SpecError(f"there are no confidences of the model {model!r}; there are: {', '.join(self.models)}")
+        return self.models[model]
 
     def groups(self, by: Sequence[str]) -> Groups:
         """The groups of some attributes, crossed.
@@ -100,6 +114,7 @@ class Confidences:
         Raises:
             SpecError: there is no such attribute.
         """
+        by = listed("by", by, str, "['sex']")
         for name in by:
             if name not in self.attributes:
                 known = ", ".join(self.attributes) or "none"
@@ -127,19 +142,24 @@ class Confidences:
         Raises:
             SpecError: there are no such thresholds.
         """
+        sure = self.sure(model)
         if isinstance(wanted, str):
             if wanted not in ("every", "roc"):
-                raise SpecError(f"thresholds={wanted!r} must be 'every', 'roc', a number of them, or a list of numbers")
-            sure = self.models[model]
+                raise SpecError(f"thresholds={wanted!r} must be {_THRESHOLDS}")
             return _distinct(sure) if wanted == "every" else _corners(sure, self.truth)
-        if isinstance(wanted, int | np.integer):
-            if wanted < 2:
-                raise SpecError(f"thresholds={wanted} must be 2 or more, from 0 to 1")
+        if isinstance(wanted, int | np.integer) and not isinstance(wanted, bool):
+            if not 2 <= wanted <= AT_ONCE:
+                raise SpecError(f"thresholds={wanted} must be 2 or more, from 0 to 1, and {AT_ONCE:,} at most")
             return np.linspace(0.0, 1.0, int(wanted))
-        given = np.asarray(wanted, np.float64)
-        if given.ndim != 1 or not len(given) or np.isnan(given).any():
-            raise SpecError("thresholds must be a list of numbers that is not empty")
-        return given
+        try:
+            given = np.asarray(wanted)
+        except ValueError:  # lists of different lengths
+            given = np.empty(0, np.object_)
+        if given.ndim != 1 or not len(given):
+            raise SpecError(f"thresholds must be {_THRESHOLDS} that is not empty")
+        if given.dtype.kind not in "iuf" or np.isnan(given).any():
+            raise SpecError(f"thresholds must be {_THRESHOLDS}; some of these are no numbers")
+        return given.astype(np.float64)
 
 
 def counts_at(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thresholds: np.ndarray) -> np.ndarray:
@@ -186,23 +206,20 @@ def in_blocks(n: int, each: int, told: str) -> Iterator[slice]:
     yield from (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
-def _positive(truth: pa.Array, label: str | int | bool | None) -> np.ndarray:
+def _positive(truth: pa.Array, label: Any) -> np.ndarray:
     if truth.null_count:
         row = int(np.flatnonzero(truth.is_null().to_numpy(zero_copy_only=False))[0])
         raise DataError(Fault(f"truth[{row}]", "is missing; leave out the rows without a truth"))
-    if (
-        pa.types.is_floating(truth.type)
-        and len(truth)
-        and all(value.is_integer() for value in truth.unique().to_pylist())
-    ):
-        truth = truth.cast(pa.int64())
-    [codes], vocabulary = coded([truth])
+    [codes], vocabulary = _coded("truth", truth)
     labels = vocabulary.tolist()
+    label = label.item() if isinstance(label, np.generic) else label
     if label is None:
         label = next((one for one in (True, 1) if all(isinstance(x, type(one)) and x in (0, 1) for x in labels)), None)
         if label is None:
             named = ", ".join(repr(labels[i]) for i in in_order(vocabulary)[:5])
             raise SpecError(f"which label is positive? The truth has {named}; give label=…")
+    if label is not None and not isinstance(label, str | int | float):
+        raise SpecError(f"label={label!r} must be one of the labels of the truth: {', '.join(map(repr, labels[:5]))}")
     if label not in labels and len(labels) > 1:
         raise SpecError(f"no truth is {label!r}; there are {', '.join(map(repr, labels[:5]))}")
     others = [one for one in labels if one != label]
@@ -228,7 +245,11 @@ def _numbers(name: str, values: Any, n: int, faults: list[Fault]) -> np.ndarray:
 
 
 def _codes(name: str, values: Any, n: int, faults: list[Fault]) -> tuple[np.ndarray, tuple[str, ...]]:
-    [codes], vocabulary = coded([_array(name, values)])
+    try:
+        [codes], vocabulary = _coded(name, _whole(_array(name, values)))
+    except DataError as error:
+        faults.extend(error.faults)
+        return np.empty(0, np.int64), ()
     if len(codes) != n:
         faults.append(Fault(name, f"has {len(codes)} values and there are {n} truths"))
     order = in_order(vocabulary)
@@ -238,10 +259,28 @@ def _codes(name: str, values: Any, n: int, faults: list[Fault]) -> tuple[np.ndar
     return place[codes], named
 
 
+def _coded(name: str, column: pa.Array) -> tuple[list[np.ndarray], np.ndarray]:
+    try:
+        return coded([column])
+    except (SpecError, DataError) as error:
+        raise DataError(Fault(name, str(error))) from None
+
+
+def _whole(column: pa.Array) -> pa.Array:
+    """Integers where all numbers are whole, as pandas makes floats of integers beside what is missing."""
+    if pa.types.is_floating(column.type) and all(
+        value.is_integer() for value in column.unique().drop_null().to_pylist()
+    ):
+        return column.cast(pa.int64())
+    return column
+
+
 def _array(name: str, values: Any) -> pa.Array:
+    if isinstance(values, str | bytes | Mapping | Set) or getattr(values, "ndim", 1) != 1:
+        raise DataError(Fault(name, f"is {kind_of(values)} and no column: give a list of a value for each row"))
     try:
         found = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError):
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
         raise DataError(Fault(name, "is no column of values of one type")) from None
     return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
 
@@ -257,3 +296,6 @@ def _corners(sure: np.ndarray, truth: np.ndarray) -> np.ndarray:
     turns = np.append(np.any(steps[:, 1:] != steps[:, :-1], axis=0), True)
     turns[:1] = True
     return np.insert(distinct[::-1][turns], 0, np.inf)
+
+
+_THRESHOLDS: Final = "'every', 'roc', a number of them, or a list of numbers"

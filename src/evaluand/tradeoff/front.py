@@ -9,9 +9,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Final
 
 import numpy as np
+
+from evaluand.errors import SpecError
 
 NICHE: Final = 0.01
 """Points nearer than this share a niche."""
@@ -45,10 +48,15 @@ def distinct(values: np.ndarray, apart: float = EQUAL) -> np.ndarray:
         values: points × coordinates; undefined coordinates are equal.
         apart: how little points differ that are one.
 
+    Raises:
+        SpecError: `apart` is no number of 0 or more.
+
     Example:
         >>> distinct(np.array([[0.5, 0.1], [0.3, 0.2], [0.5, 0.1 + 1e-12]])).tolist()
         [0, 1]
     """
+    if not isinstance(apart, Real) or not apart >= 0:
+        raise SpecError(f"points lie apart by a number of 0 or more, such as {EQUAL}, and not by {apart!r}")
     borders = np.floor(values / apart + _OFF_THE_BORDER) if apart > 0 else values
     _, first = np.unique(np.nan_to_num(borders, nan=np.inf), axis=0, return_index=True)
     return np.sort(first)

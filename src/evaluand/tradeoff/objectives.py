@@ -19,13 +19,14 @@ from evaluand import registry
 from evaluand.class_scores import CONFIDENCE, OfScores
 from evaluand.counts import PREDICTION, TRUTH, Confusion
 from evaluand.disparity import Kind
-from evaluand.errors import SpecError
+from evaluand.errors import SpecError, kind_of
 from evaluand.fairness import CRITERIA, Criterion
 from evaluand.intervals import Spread, interval_within, wilson
 from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric, confidence_of
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.statistic import Statistic
+from evaluand.tradeoff.asked import listed
 from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
 from evaluand.tradeoff.ends import Ends, of_largest
 
@@ -70,6 +71,10 @@ class Objective:
     parts: tuple[Metric, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
+        for what, given in (("metric", self.metric), ("name", self.name)):
+            if not isinstance(given, str):
+                raise SpecError(f"the {what} of an objective must be text and is {kind_of(given)}")
+        object.__setattr__(self, "by", tuple(listed(f"{self.metric}: by", self.by, str, "('sex',)")))
         if (self.disparity is None) != (not self.by):
             raise SpecError(f"{self.metric}: a disparity is one by attributes: give both or neither")
         if self.disparity not in (None, *DISPARITIES):
@@ -202,28 +207,29 @@ class Objective:
         return Ends(value, *(np.where(unknown, np.nan, end) for end in ends))
 
 
-def written(text: str) -> dict[str, Any]:
+def written(text: Any) -> dict[str, Any]:
     """What the text of an objective says: `metric`, `disparity`, `by` and `scorer`.
 
     Raises:
         SpecError: it is written in another way.
     """
-    found = _WRITTEN.fullmatch(text.strip())
+    found = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
     if not found:
         raise SpecError(f"{text!r} is no objective; write it as in 'accuracy' or 'recall difference by sex'")
     by = tuple(part.strip() for part in (found["by"] or "").split(",") if part.strip())
     return {**found.groupdict(), "by": by}
 
 
-def objectives_of(given: Sequence[str | Objective]) -> tuple[Objective, ...]:
+def objectives_of(given: str | Objective | Sequence[str | Objective]) -> tuple[Objective, ...]:
     """Objectives of what was asked for.
 
     Raises:
         SpecError: there is none, or one twice.
     """
-    found = tuple(one if isinstance(one, Objective) else Objective.parse(one) for one in given)
+    each = listed("objectives", given, str | Objective, _EXAMPLE)
+    found = tuple(one if isinstance(one, Objective) else Objective.parse(one) for one in each)
     if not found:
-        raise SpecError("no objective is given; write such as 'accuracy' and 'equalized_odds difference by sex'")
+        raise SpecError(f"no objective is given; write such as {_EXAMPLE}")
     names = [one.name for one in found]
     for name in names:
         if names.count(name) > 1:
@@ -384,6 +390,8 @@ _ROWS: Final[Columns] = {
     LABELS: np.array([False, True], np.object_),
     INDEX: np.arange(len(CELLS)),
 }
+
+_EXAMPLE: Final = "['accuracy', 'equalized_odds difference by sex']"
 
 _A_RATE: Final = "average_precision"
 """A mean of rates, which are 0 without rows; the area under the ROC curve is none, and stays undefined."""

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from evaluand.disparity import Kind
-from evaluand.errors import SpecError
+from evaluand.errors import SpecError, kind_of
 from evaluand.registry import nearest
 from evaluand.tradeoff import Objective
+from evaluand.tradeoff.asked import listed
 
 UTILITIES: Final = {
     "fpr": "false_positive_rate",
@@ -55,6 +56,8 @@ def objective(name: str) -> Objective:
         >>> objective("eod+race").direction
         'lower'
     """
+    if not isinstance(name, str):
+        raise SpecError(f"a metric is given by its name, such as acc or eod+ATTRIBUTE, and not as {kind_of(name)}")
     head, *rest = name.split("+")
     if head in UTILITIES and not rest:
         return Objective(UTILITIES[head], name=name)
@@ -66,13 +69,16 @@ def objective(name: str) -> Objective:
     raise SpecError(f"there is no metric {name!r}{_hint(head, rest)}")
 
 
-def objectives(names: Sequence[str]) -> tuple[Objective, ...]:
+def objectives(names: str | Sequence[str]) -> tuple[Objective, ...]:
     """The objectives of names, which have to be fit for a trade-off.
 
     Raises:
         SpecError: there is no such metric, one is given twice, or the utilities alone are perfect at an extreme
             threshold.
     """
+    names = listed("metrics", names, str, "['acc', 'eod+ATTRIBUTE']")
+    if not names:
+        raise SpecError("no metric is given; write such as ['acc', 'eod+ATTRIBUTE']")
     found = tuple(map(objective, names))
     if len(set(names)) < len(names):
         raise SpecError(f"a metric is given twice: {', '.join(names)}")

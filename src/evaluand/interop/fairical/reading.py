@@ -11,11 +11,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import Any, BinaryIO, Final, TextIO, TypeVar
+from typing import Any, BinaryIO, Final, Literal, TextIO, TypeVar
 
 import orjson
 
-from evaluand.errors import DataError, Doubt, Fault, kind_of
+from evaluand.errors import DataError, Doubt, Fault, SpecError, kind_of
 
 Target = str | os.PathLike[str] | TextIO
 Source = Target | BinaryIO
@@ -28,6 +28,7 @@ def load(source: Source, made: Callable[[dict[str, Any], str], Made]) -> Made:
 
     Raises:
         DataError: no such file, no JSON object in it, or none that something can be made of.
+        SpecError: it is neither a path nor an open file.
     """
     name, where, found = _read(source)
     try:
@@ -37,15 +38,35 @@ def load(source: Source, made: Callable[[dict[str, Any], str], Made]) -> Made:
 
 
 def save(document: Mapping[str, Any], dest: Target) -> None:
-    """Writes strict JSON: infinite numbers are text. A file is there as a whole or not at all."""
+    """Writes strict JSON: infinite numbers are text. A file is there as a whole or not at all.
+
+    Raises:
+        SpecError: it is neither a path that can be written nor open text.
+    """
     text = as_text(document)
     if not isinstance(dest, str | os.PathLike):
-        dest.write(text)
+        put(text, dest, "text")
         return
     path = Path(dest)
     part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise SpecError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def put(content: Any, file: Any, form: Literal["text", "bytes"]) -> None:
+    """Writes to an open file.
+
+    Raises:
+        SpecError: it is none, or open for the other form.
+    """
+    try:
+        file.write(content)
+    except (AttributeError, TypeError):
+        raise SpecError(f"{shown(file)} is no file that is open for {form}; give one, or a path") from None
 
 
 def as_text(document: Mapping[str, Any]) -> str:
@@ -151,6 +172,8 @@ def _numbered(given: Sequence[str], where: str) -> list[str]:
 
 
 def _read(source: Source) -> tuple[str, str, dict[str, Any]]:
+    if not isinstance(source, str | os.PathLike) and not hasattr(source, "read"):
+        raise SpecError(f"give the path of a file, or an open one, and not {kind_of(source)}")
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if not path.is_file():
@@ -158,8 +181,9 @@ def _read(source: Source) -> tuple[str, str, dict[str, Any]]:
         name, where = path.name.removesuffix(".json"), str(path)
         text: str | bytes = path.read_bytes()
     else:
-        name, where, text = SYSTEM, str(getattr(source, "name", "the text")), source.read()
+        name, where, text = SYSTEM, str(getattr(source, "name", "the text")), b""
     try:
+        text = text if isinstance(source, str | os.PathLike) else source.read()
         found = json.loads(text, object_pairs_hook=_once)
     except json.JSONDecodeError as error:
         raise DataError(Fault(f"{where}:{error.lineno}:{error.colno}", f"is no JSON: {error.msg}")) from None
@@ -167,9 +191,18 @@ def _read(source: Source) -> tuple[str, str, dict[str, Any]]:
         raise DataError(Fault(where, f"is no JSON that can be read: {error}")) from None
     except DataError as error:
         raise DataError(Fault(f"{where}: {fault.where}", fault.message) for fault in error.faults) from None
-    if not isinstance(found, dict):
-        raise DataError(Fault(where, f"holds {kind_of(found)} and must hold an object"))
-    return name, where, found
+    return name, where, content(found, where)
+
+
+def content(document: Any, where: str) -> dict[str, Any]:
+    """The fields of a file.
+
+    Raises:
+        DataError: it is no object.
+    """
+    if not isinstance(document, Mapping):
+        raise DataError(Fault(where, f"holds {kind_of(document)} and must hold an object"))
+    return dict(document)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from evaluand.interop.fairical.reading import (
     SYSTEM,
     Source,
     Target,
+    content,
     doubt,
     is_text,
     load,
@@ -28,6 +29,7 @@ from evaluand.interop.fairical.reading import (
 from evaluand.interop.fairical.solutions import FROM, Solutions
 from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, solve
+from evaluand.tradeoff.asked import made
 
 TRUTH: Final = "ground-truth"
 _KEYS: Final = ("scores", TRUTH, "attributes", "identifiers")
@@ -64,14 +66,16 @@ class Scores:
     def __post_init__(self) -> None:
         faults: list[Fault] = []
         given: Any = plain(self.scores)
-        given = [plain(each) for each in given] if isinstance(given, list | tuple) else []
-        if not given:
-            faults.append(Fault("scores", "must be a list with a list of scores for each model"))
+        if not isinstance(given, list | tuple) or not given:
+            raise DataError(Fault("scores", f"must be a list with a list of scores for each model{_instead(given)}"))
+        given = [plain(each) for each in given]
+        if not is_text(self.system):
+            faults.append(Fault("system", f"{shown(self.system)} is no name; write it as text"))
         scores = [numbers(each, f"scores[{place}]", faults, 0.0, 1.0) for place, each in enumerate(given)]
         for place, each in enumerate(given):
             if isinstance(each, list | tuple) and not each:
                 faults.append(Fault(f"scores[{place}]", "is empty; give a score for each sample"))
-        n = len(scores[0]) if scores else 0
+        n = len(scores[0])
         for place, each in enumerate(scores[1:], start=1):
             if len(each) != n:
                 faults.append(Fault(f"scores[{place}]", f"has {len(each)} scores and scores[0] has {n}"))
@@ -102,22 +106,22 @@ class Scores:
         Raises:
             DataError: a field is missing, or does not fit.
         """
-        content = dict(document)
-        if TRUTH not in content and "ground_truth" in content:
+        fields = content(document, "the file")
+        if TRUTH not in fields and "ground_truth" in fields:
             doubt(f"ground_truth is read as {TRUTH}, as it is spelt in these files")
-            content[TRUTH] = content.pop("ground_truth")
-        for key in content:
+            fields[TRUTH] = fields.pop("ground_truth")
+        for key in fields:
             if key not in _KEYS:
                 doubt(f"{key} is no field of a score file and is left out{nearest(key, _KEYS)}")
-        faults = [Fault(key, "is missing") for key in _KEYS[:3] if key not in content]
+        faults = [Fault(key, "is missing") for key in _KEYS[:3] if key not in fields]
         if faults:
             raise DataError(faults)
-        return cls(content["scores"], content[TRUTH], content["attributes"], content.get("identifiers", []), system)
+        return cls(fields["scores"], fields[TRUTH], fields["attributes"], fields.get("identifiers", []), system)
 
     def to_dict(self) -> dict[str, Any]:
         """The object of a file."""
-        content = {"scores": self.scores, "identifiers": self.identifiers}
-        return {**content, TRUTH: self.ground_truth, "attributes": self.attributes}
+        fields = {"scores": self.scores, "identifiers": self.identifiers}
+        return {**fields, TRUTH: self.ground_truth, "attributes": self.attributes}
 
     def save(self, dest: Target) -> None:
         """Writes a file, by its path or to open text."""
@@ -194,6 +198,9 @@ def a_priori(
     given: Confidences, metrics: Sequence[str], earlier: Solutions, dominated: bool | None = None
 ) -> Solutions:
     """As `Scores.solutions_a_priori`, of confidences from anywhere."""
+    earlier = made("prior_solutions", earlier, Solutions, "load them by Solutions.load")
+    if not isinstance(dominated, bool | None):
+        raise SpecError(f"dominated={dominated!r} must be True, False, or None for all")
     if dominated is None:
         chosen, which = earlier, "all"
     else:
@@ -201,6 +208,10 @@ def a_priori(
         chosen, which = (others, "dominated") if dominated else (front, "non-dominated")
     points = chosen.at(given, objectives(metrics))
     return Solutions.of_points(points, {FROM: earlier.system, "prior-solution-set": which})
+
+
+def _instead(given: Any) -> str:
+    return "" if isinstance(given, list | tuple) else f" and is {kind_of(given)}"
 
 
 def _given(names: Any) -> Any:
@@ -219,7 +230,7 @@ def _truth(given: Any, n: int, faults: list[Fault]) -> list[int]:
             faults.append(Fault(f"{TRUTH}[{place}]", f"{shown(given[place])} is neither 0 nor 1"))
     if len(given) != n:
         faults.append(Fault(TRUTH, f"has {len(given)} labels and there are {n} scores of each model"))
-    return [int(each or 0) for each in found]
+    return [int(each == 1.0) for each in found]
 
 
 def _attributes(given: Any, n: int, faults: list[Fault]) -> dict[str, list[int | str]]:

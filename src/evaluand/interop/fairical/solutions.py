@@ -17,16 +17,19 @@ from evaluand.interop.fairical.reading import (
     Source,
     Target,
     as_text,
+    content,
     doubt,
     load,
     numbers,
     plain,
+    put,
     save,
     shown,
     unique_names,
 )
 from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
+from evaluand.tradeoff.asked import listed, made
 from evaluand.tradeoff.front import distinct, non_dominated
 
 NAMES: Final = "identifier-names"
@@ -38,7 +41,7 @@ TRIVIAL: Final = "trivial"
 _MISSPELT: Final = "threholds"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Solutions:
     """Points of a system by several metrics; a mapping from metric to values, and an array of points × metrics.
 
@@ -66,7 +69,7 @@ class Solutions:
 
     points: dict[str, list[float]]
     metadata: dict[str, Any]
-    system: str = field(default=SYSTEM)
+    system: str = field(default=SYSTEM, compare=False)
 
     def __post_init__(self) -> None:
         faults: list[Fault] = []
@@ -93,6 +96,7 @@ class Solutions:
         Raises:
             DataError: a field is missing, or does not fit.
         """
+        document = content(document, "the file")
         for key in document:
             if key not in ("points", "metadata"):
                 doubt(f"{key} is no field of a solution file and is left out{nearest(key, ('points', 'metadata'))}")
@@ -110,17 +114,39 @@ class Solutions:
         identifiers: Sequence[int] | None = None,
         identifier_names: Sequence[str] | None = None,
     ) -> Solutions:
-        """From an array of metrics × points.
+        """From an array of points × metrics, as `numpy.asarray` makes of solutions.
+
+        Args:
+            points: an array or a list of lists.
+            metrics: those of its columns.
+            thresholds: of each point.
+            identifiers: of each point its model, as a place among the names; the first if not given.
+            identifier_names: what the models are called.
 
         Raises:
             DataError: these do not fit.
+            SpecError: the metrics are none, or one is given twice.
+
+        Example:
+            >>> found = Solutions.fromarray([[0.65, 0.1], [0.7, 0.3]], ["acc", "eod+race"], [0.1, 0.2])
+            >>> found["acc"], Solutions.fromarray(np.asarray(found), list(found), [0.1, 0.2]) == found
+            ([0.65, 0.7], True)
         """
-        array = np.asarray(points, np.float64)
-        if array.ndim != 2 or len(array) != len(metrics):
-            raise DataError(Fault("points", f"must be an array of {len(metrics)} metrics × points"))
-        given: dict[str, Any] = {THRESHOLDS: list(thresholds), OF_MODELS: identifiers, NAMES: identifier_names}
-        given[OF_MODELS] = [0] * array.shape[1] if identifiers is None else list(identifiers)
-        return cls(dict(zip(metrics, array.tolist(), strict=True)), {k: v for k, v in given.items() if v is not None})
+        names = [one.name for one in objectives(metrics)]
+        try:
+            array = np.asarray(points, np.float64)
+        except (TypeError, ValueError):
+            raise DataError(Fault("points", f"must be numbers: an array of points × {len(names)} metrics")) from None
+        if array.ndim != 2 or array.shape[1] != len(names):
+            turned = array.ndim == 2 and len(array) == len(names)
+            told = f" and is {' × '.join(map(str, array.shape)) or 'a number'}" + "; give its transpose" * turned
+            raise DataError(Fault("points", f"must be an array of points × {len(names)} metrics{told}"))
+        given: dict[str, Any] = {
+            THRESHOLDS: thresholds,
+            OF_MODELS: [0] * len(array) if identifiers is None else identifiers,
+        }
+        given |= {} if identifier_names is None else {NAMES: identifier_names}
+        return cls(dict(zip(names, array.T.tolist(), strict=True)), given)
 
     @classmethod
     def of_points(cls, points: Tradeoff, metadata: Mapping[str, Any] | None = None) -> Solutions:
@@ -130,6 +156,9 @@ class Solutions:
             points: with the names of these files.
             metadata: what else to tell.
         """
+        points = made("points", points, Tradeoff, "such as solve gives")
+        if not isinstance(metadata, Mapping | None):
+            raise SpecError(f"metadata must be an object and is {kind_of(metadata)}")
         undefined = _undefined_of(points)
         values = {one.name: np.nan_to_num(points.value[:, i]).tolist() for i, one in enumerate(points.objectives)}
         told = {
@@ -153,7 +182,7 @@ class Solutions:
 
     def write(self, file: IO[bytes]) -> None:
         """Writes to an open file."""
-        file.write(as_text(self.to_dict()).encode())
+        put(as_text(self.to_dict()).encode(), file, "bytes")
 
     def __getitem__(self, key: str) -> list[float]:
         return self.points[key]
@@ -235,6 +264,7 @@ class Solutions:
             SpecError: there is no such metric, or no point keeps the limits or is defined.
         """
         points, undefined = self.tradeoff, self._undefined()
+        where = listed("where", where, str, "'eod+sex <= 0.05'")
         asked = {best, *(re.split("[<>]=", text)[0].strip() for text in where)}
         wanted = [bool({one.name, one.text} & asked) for one in points.objectives]
         known = np.flatnonzero(~undefined[:, wanted].any(axis=1))
