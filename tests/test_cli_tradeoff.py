@@ -141,14 +141,10 @@ def test_points_that_rest_on_undefined_values_are_told(folder: Folder, command: 
     assert "note: u: 1 of 2 points rest on undefined values" in result.stderr
 
 
-def test_automatic_thresholds_lose_nothing_of_the_front(folder: Folder) -> None:
-    """With those of a metric of scores, also the one that nothing reaches is tried."""
-    document = json.loads(
-        Path(
-            folder.solved("scores/a.json", "--thresholds", "automatic", "--metric", "f1", "--metric", "eod+sex")
-        ).read_text()
-    )
-    assert "Infinity" in document["metadata"]["thresholds"]
+@pytest.mark.parametrize("which", ["every", "roc"])
+def test_the_threshold_that_nothing_reaches_is_tried_with_any_metric(folder: Folder, which: str) -> None:
+    solved = folder.solved("scores/a.json", "--thresholds", which, "--metric", "f1", "--metric", "eod+sex")
+    assert "Infinity" in json.loads(Path(solved).read_text())["metadata"]["thresholds"]
 
 
 def test_a_format_that_is_none_is_refused(folder: Folder) -> None:
@@ -246,7 +242,7 @@ def refusals(folder: Folder) -> Iterator[tuple[list[str], str]]:
     yield ["solve", a, "--prior", file, "--out", str(Path(file).parent), "--force"], "is an input and is not replaced"
     yield ["solve", a, "--out", str(Path(file).parent)], "is there already"
     yield ["solve", a, twin, "--out", free], "several systems are called a"
-    yield ["solve", a, "--out", free, "--thresholds", "few"], "neither complete nor automatic, nor how many"
+    yield ["solve", a, "--out", free, "--thresholds", "few"], "neither every nor roc, nor how many"
     yield ["solve", a, "--out", free, "--thresholds", "1"], "at least 2"
     yield ["solve", a, "--out", free, "--only", "front"], "--only is about the points of --prior"
     yield ["solve", "--out", free], "give either files of scores or --stored"

@@ -114,17 +114,19 @@ def test_a_numbered_name_is_none_that_is_there() -> None:
 # Thresholds
 
 
-def test_the_complete_thresholds_are_all_scores_and_the_one_that_nothing_reaches() -> None:
+def test_every_threshold_is_all_scores_and_the_one_that_nothing_reaches() -> None:
     scores = Scores([[0.1, 0.5, 0.5, 0.9]], [0, 1, 0, 1], {"g": list("aabb")})
-    found = scores.solutions_a_posteriori(["acc", "eod+g"], "complete")
+    found = scores.solutions_a_posteriori(["acc", "eod+g"], "every")
     assert found.metadata["thresholds"] == [math.inf, 0.9, 0.5, 0.1]
     found = scores.solutions_a_posteriori(["f1", "eod+g"])  # one that depends on the scores themselves
     assert found.metadata["thresholds"] == [0.1, 0.5, 0.9]
-    found = scores.solutions_a_posteriori(["f1", "eod+g"], "automatic")
+    found = scores.solutions_a_posteriori(["f1", "eod+g"], "every")
     assert found.metadata["thresholds"] == [math.inf, 0.9, 0.5, 0.1]
+    found = scores.solutions_a_posteriori(["f1", "eod+g"], 3)
+    assert found.metadata["thresholds"] == [0.0, 0.5, 1.0]
     found = scores.solutions_a_posteriori(["f1", "eod+g"], np.array([0.2, 0.3]))  # type: ignore[arg-type]
     assert found.metadata["thresholds"] == [0.2, 0.3]
-    with pytest.raises(SpecError, match="thresholds='few' must be 'complete', 'automatic', None, or a list"):
+    with pytest.raises(SpecError, match="thresholds='few' must be 'every', 'roc', a number of them, or a list"):
         scores.solutions_a_posteriori(["f1", "eod+g"], "few")
 
 
@@ -132,7 +134,7 @@ def test_corners_leave_out_what_lies_on_a_straight_line() -> None:
     scores = Scores([[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]], [0, 0, 0, 1, 1, 1], {"g": list("aabbab")})
     corners = scores.solutions_a_posteriori(["acc", "dpd+g"]).metadata["thresholds"]
     assert corners == [math.inf, 0.6, 0.4, 0.1]
-    assert len(scores.solutions_a_posteriori(["acc", "dpd+g"], "complete").metadata["thresholds"]) == 7
+    assert len(scores.solutions_a_posteriori(["acc", "dpd+g"], "every").metadata["thresholds"]) == 7
 
 
 # Undefined values

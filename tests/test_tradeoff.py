@@ -446,6 +446,13 @@ def test_the_table_tells_the_model_and_nulls_what_is_undefined() -> None:
     assert points.to_pandas().shape == (1, 6)
 
 
+def test_an_objective_called_as_an_interval_of_another_has_no_column() -> None:
+    points = solve(small(), ["accuracy", Objective("recall", name="accuracy low")])
+    assert points.to_arrow().column_names[3:5] == ["accuracy", "accuracy low"]
+    with pytest.raises(SpecError, match="two columns are called 'accuracy low'; give that objective another name"):
+        points.with_intervals().to_arrow()
+
+
 # Faults
 
 

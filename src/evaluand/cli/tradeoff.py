@@ -79,11 +79,11 @@ def command() -> None:
 )
 @click.option(
     "--thresholds",
-    default="complete",
+    default="every",
     show_default=True,
     metavar="WHICH",
-    help="complete: every score of each model; automatic: the corners of its ROC curve, or every score where a metric"
-    " of precision and recall is asked for, and the threshold that nothing reaches; or how many from 0 to 1.",
+    help="Which of each model are tried: every (each of its scores), roc (the corners of its ROC curve: fewer, and the"
+    " best point may be missing), or how many from 0 to 1.",
 )
 @click.option(
     "--prior",
@@ -330,15 +330,15 @@ def _check_new(place: Path, inputs: Sequence[Path], force: bool) -> None:
 
 
 def _thresholds(text: str) -> Any:
-    if text in ("complete", "automatic"):
+    if text in ("every", "roc"):
         return text
     try:
         number = int(text)
     except ValueError:
-        raise UsageError(f"--thresholds: {text!r} is neither complete nor automatic, nor how many") from None
+        raise UsageError(f"--thresholds: {text!r} is neither every nor roc, nor how many") from None
     if number < 2:
         raise UsageError("--thresholds: at least 2, from 0 to 1")
-    return [place / (number - 1) for place in range(number)]
+    return number
 
 
 def _systems(files: Sequence[Path], deduplicate: bool) -> dict[str, Tradeoff]:

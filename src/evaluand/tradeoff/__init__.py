@@ -292,17 +292,26 @@ class Tradeoff:
         return int(among[order[0]])
 
     def to_arrow(self) -> pa.Table:
-        """The points: system, model, threshold, each objective with its interval where it has one, and `trivial`."""
-        columns: dict[str, Any] = {
-            "system": pa.array([self.system] * len(self)),
-            "model": pa.array([self.models[number] for number in self.model]),
-            "threshold": pa.array(self.threshold, from_pandas=True),
-        }
+        """The points: system, model, threshold, each objective with its interval where it has one, and `trivial`.
+
+        Raises:
+            SpecError: an objective is called as the interval of another.
+        """
+        columns: list[tuple[str, Any]] = [
+            ("system", pa.array([self.system] * len(self), pa.string())),
+            ("model", pa.array([self.models[number] for number in self.model], pa.string())),
+            ("threshold", pa.array(self.threshold, from_pandas=True)),
+        ]
         for place, objective in enumerate(self.objectives):
-            columns[objective.name] = pa.array(self.value[:, place], from_pandas=True)
+            columns.append((objective.name, pa.array(self.value[:, place], from_pandas=True)))
             for part in ("low", "high") if self.ends is not None else ():
-                columns[f"{objective.name} {part}"] = pa.array(getattr(self.ends, part)[:, place], from_pandas=True)
-        return pa.table({**columns, "trivial": pa.array(self.trivial)})
+                end = pa.array(getattr(self.ends, part)[:, place], from_pandas=True)
+                columns.append((f"{objective.name} {part}", end))
+        names = [name for name, _ in columns]
+        for name in names:
+            if names.count(name) > 1:
+                raise SpecError(f"two columns are called {name!r}; give that objective another name")
+        return pa.table({**dict(columns), "trivial": pa.array(self.trivial)})
 
     def to_pandas(self) -> pd.DataFrame:
         """The points as a frame; see `to_arrow`.

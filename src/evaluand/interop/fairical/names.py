@@ -38,7 +38,7 @@ WITHIN: Final[dict[str, Kind]] = {"minmaxd": "difference", "minmaxr": "ratio"}
 """What is followed by + and a utility, and by + and an attribute."""
 
 OF_SCORES: Final = frozenset({"prec", "rec", "avg_prec", "f1"})
-"""Utilities for which automatic thresholds are all scores there are."""
+"""Utilities for which thresholds that are not given are all scores there are."""
 
 _SAME_SIDE: Final = ({"fpr", "tnr"}, {"tpr", "rec", "fnr"})
 """Rates of the negative rows alone, and of the positive ones: a threshold makes all of a set perfect at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from evaluand.interop.fairical.solutions import FROM, Solutions
 from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, solve
 from evaluand.tradeoff.asked import made
+from evaluand.tradeoff.confidences import Thresholds
 
 TRUTH: Final = "ground-truth"
 _KEYS: Final = ("scores", TRUTH, "attributes", "identifiers")
@@ -135,17 +136,16 @@ class Scores:
         return Confidences.read(self.ground_truth, models, named, label=1, system=self.system)
 
     def solutions_a_posteriori(
-        self, metrics: Sequence[str], thresholds: Sequence[float] | Literal["complete", "automatic"] | None = None
+        self, metrics: Sequence[str], thresholds: Thresholds | int | Sequence[float] | None = None
     ) -> Solutions:
         """The points of all models at thresholds that are chosen on these very scores.
 
         Args:
             metrics: such as `acc`, `eod+race`, `minmaxd+f1+race`.
-            thresholds: those that are tried of each model; None for the corners of its ROC curve, or for all its
-                scores if one of `prec`, `rec`, `avg_prec` and `f1` is among the metrics, then without the threshold
-                that nothing reaches: as fairical has it, so that with more thresholds the hypervolume may be smaller;
-                `automatic` for the same with that threshold; `complete` for all its scores and that threshold, so that
-                no point is missed.
+            thresholds: which of each model are tried: `every`, `roc`, how many, or a list of them, as everywhere (see
+                `Confidences.thresholds`). None for those of fairical: the corners of the ROC curve, but all scores
+                without the threshold that nothing reaches if one of `prec`, `rec`, `avg_prec` and `f1` is among the
+                metrics, so that with more thresholds the hypervolume may be smaller.
 
         Raises:
             SpecError: there is no such metric or attribute.
@@ -178,17 +178,15 @@ class Scores:
 def a_posteriori(
     given: Confidences,
     metrics: Sequence[str],
-    thresholds: Sequence[float] | Literal["complete", "automatic"] | None = None,
+    thresholds: Thresholds | int | Sequence[float] | None = None,
 ) -> Solutions:
     """As `Scores.solutions_a_posteriori`, of confidences from anywhere."""
     wanted = objectives(metrics)
-    if thresholds is not None and not isinstance(thresholds, str):
+    if thresholds is not None:
         return Solutions.of_points(solve(given, wanted, thresholds, "zero"))
-    if thresholds not in (None, "complete", "automatic"):
-        raise SpecError(f"thresholds={thresholds!r} must be 'complete', 'automatic', None, or a list of numbers")
-    whole = thresholds == "complete" or bool(OF_SCORES & set(metrics))
+    whole = any(one.name in OF_SCORES for one in wanted)
     points = solve(given, wanted, "every" if whole else "roc", "zero")
-    if thresholds is None and whole:
+    if whole:
         order = np.lexsort((points.threshold, points.model))
         points = points.taken(order[np.isfinite(points.threshold[order])])
     return Solutions.of_points(points)
