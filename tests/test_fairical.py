@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.interop.fairical import Scores, Solutions, names
-from evaluand.tradeoff import solve
+from evaluand.tradeoff import Tradeoff, solve
 
 SCORES = """{
   "scores": [ [ 0.5077, 0.5165, 0.5073, 0.4777, 0.6062, 0.4830, 0.7178, 0.7152, 0.4331 ] ],
@@ -520,6 +520,10 @@ def test_a_metric_twice_is_told() -> None:
         Scores.from_dict(two_models()).solutions_a_posteriori(["acc", "acc"])
 
 
+def apart() -> Tradeoff:
+    return solve(scores().confidences, names.objectives("acc"), [0.5], apart_by="g")
+
+
 def scores() -> Scores:
     return Scores.from_dict(two_models())
 
@@ -552,9 +556,10 @@ WRONG = {
     "no thresholds": (lambda: Solutions.fromarray([[0.5]], ["acc"], None), "metadata.thresholds: must be a list"),
     "identifiers": (lambda: Solutions.fromarray([[0.5]], ["acc"], [0.5], 0), "metadata.identifiers: must be a list"),
     "points": (lambda: Solutions.of_points(None), "points must be a Tradeoff and is null"),
+    "apart": (lambda: Solutions.of_points(apart()), "hold one threshold of each point, and these points have one for"),
     "metadata": (lambda: Solutions.of_points(Solutions.from_dict(points()).tradeoff, 3), "metadata must be an object"),
     "where": (lambda: Solutions.from_dict(points()).pick("acc", [1]), r"where\[0\] is a number"),
-    "apart": (lambda: Solutions.from_dict(points()).deduplicate("x"), "points lie apart by a number of 0 or more"),
+    "distance": (lambda: Solutions.from_dict(points()).deduplicate("x"), "points lie apart by a number of 0 or more"),
 }
 
 

@@ -7,13 +7,16 @@ import warnings
 from typing import Any
 
 import fairlearn.metrics as fairlearn
+import hypothesis
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from hypothesis import strategies as st
 from sklearn import metrics
 
 from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.report.tradeoff_page import tradeoff_section
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at
 from evaluand.tradeoff.ends import Ends, of_largest
@@ -274,6 +277,166 @@ def test_variants_without_thresholds_have_a_front_but_no_other_rows() -> None:
         points.with_intervals()
     with pytest.raises(SpecError, match="bands need the rows"):
         points.bands()
+
+
+# Thresholds of groups
+
+
+def decided_apart(given: Confidences, points: Tradeoff, point: int) -> np.ndarray:
+    """What each row is decided at the thresholds of its group, row by row."""
+    of = {tuple(name.values()): t for name, t in zip(points.apart, points.threshold[point], strict=True)}
+    columns = [given.attributes[name] for name in points.apart[0]]
+    sure = given.models[points.models[points.model[point]]]
+    return np.array(
+        [c >= of[tuple(names[code[row]] for code, names in columns)] for row, c in enumerate(sure)], np.bool_
+    )
+
+
+@pytest.mark.parametrize("apart", ["sex", "race", ["race", "sex"]])
+@pytest.mark.parametrize("thresholds", [[0.3, 0.6], 3, "roc"])
+def test_thresholds_of_groups_are_all_combinations(apart: Any, thresholds: Any) -> None:
+    truth, sure, by = random_rows(11, 60, 2, 1)
+    given = Confidences.read(truth, sure, by)
+    if apart != "sex" and thresholds == "roc":
+        thresholds = [0.2, 0.5]
+    points = solve(
+        given, ["accuracy", "f_beta", "equalized_odds difference by race"], thresholds, apart_by=apart
+    ).taken(slice(None, None, 3))
+    for point in range(len(points)):
+        decided = decided_apart(given, points, point)
+        expected = (
+            metrics.accuracy_score(truth, decided),
+            metrics.f1_score(truth, decided),
+            fairlearn.equalized_odds_difference(truth, decided, sensitive_features=by["race"]),
+        )
+        assert points.value[point] == pytest.approx(expected, abs=1e-12)
+        assert points.trivial[point] == (decided.all() or not decided.any())
+
+
+def test_each_group_tries_its_own_confidences() -> None:
+    given = small(tree=[0.1, 0.7, 0.6, 0.9], net=[0.5, 0.5, 0.5, 0.2])
+    points = solve(given, ["accuracy"], apart_by="sex")
+    assert points.apart == ({"sex": "f"}, {"sex": "m"})
+    own = {model: points.threshold[points.model == number] for number, model in enumerate(points.models)}
+    assert [np.unique(own["tree"][:, group]).tolist() for group in (0, 1)] == [[0.1, 0.7, np.inf], [0.6, 0.9, np.inf]]
+    assert np.unique(own["tree"], axis=0).shape == (9, 2)
+    assert own["net"].tolist() == [
+        [np.inf, np.inf],
+        [np.inf, 0.5],
+        [np.inf, 0.2],
+        [0.5, np.inf],
+        [0.5, 0.5],
+        [0.5, 0.2],
+    ]
+
+
+@hypothesis.given(
+    st.lists(
+        st.tuples(st.booleans(), st.sampled_from([0.1, 0.4, 0.7]), st.sampled_from("abc")), min_size=1, max_size=9
+    ),
+    st.lists(st.sampled_from([0.0, 0.4, 0.5, 0.7, 1.0]), min_size=1, max_size=3, unique=True),
+)
+def test_equal_thresholds_of_all_groups_are_one_threshold(rows: list[Any], thresholds: list[float]) -> None:
+    truth, sure, group = zip(*rows, strict=True)
+    given = Confidences.read(truth, {"m": sure}, {"g": group, "h": group[::-1]})
+    wanted = ["accuracy", "f_beta", "recall difference by g", "selection_rate difference by h", "roc_auc"]
+    one, each = solve(given, wanted, thresholds), solve(given, wanted, thresholds, apart_by="g")
+    equal = each.taken((each.threshold == each.threshold[:, :1]).all(axis=1))
+    assert len(each) == len(thresholds) ** len(set(group))
+    assert equal.threshold[:, 0].tolist() == thresholds
+    for made in (lambda points: points, lambda points: points.with_intervals().at(given), Tradeoff.with_intervals):
+        found, expected = made(equal), made(one)
+        np.testing.assert_array_equal(found.value, expected.value)
+        np.testing.assert_array_equal(found.trivial, expected.trivial)
+        for part, other in zip(found.ends or (), expected.ends or (), strict=True):
+            np.testing.assert_array_equal(part, other)
+
+
+def test_the_intervals_of_thresholds_of_groups_are_those_of_their_decisions() -> None:
+    truth, sure, by = random_rows(12, 300, 1)
+    given = Confidences.read(truth, sure, by)
+    wanted = ["accuracy", "equalized_odds difference by sex", "f_beta ratio by race", "roc_auc difference by sex"]
+    points = solve(given, wanted, [0.4, 0.6], apart_by="sex").with_intervals()
+    assert points.ends is not None
+    for point in range(len(points)):
+        decided = Confidences.read(truth, {"m0": decided_apart(given, points, point).astype(float)}, by)
+        expected = solve(decided, wanted[:3], [0.5]).with_intervals().ends
+        assert expected is not None
+        for part, other in zip(points.ends, expected, strict=True):
+            np.testing.assert_array_equal(part[point, :3], other[0])
+    assert points.ends.low[:, 3].tolist() == [solve(given, wanted[3:], [0.5]).with_intervals().ends.low[0, 0]] * 4
+
+
+def test_thresholds_of_groups_reach_what_one_threshold_does_not() -> None:
+    random = np.random.default_rng(1)
+    truth, sex = random.random(400) < 0.4, random.choice(["f", "m"], 400)
+    sure = {"m": truth + (sex == "m") + random.normal(size=400)}
+    given = Confidences.read(truth, sure, {"sex": sex})
+    wanted, tried = ["accuracy", "demographic_parity difference by sex"], np.linspace(-2, 4, 25)
+    one, each = solve(given, wanted, tried), solve(given, wanted, tried, apart_by="sex")
+    assert len(each) == 625
+    assert each.indicators()["hv"] > one.indicators()["hv"] + 0.01
+    limits = [f"{wanted[1]} <= 0.05"]
+    assert each.pick("accuracy", limits)["accuracy"] > one.pick("accuracy", limits)["accuracy"] + 0.02
+
+
+def test_thresholds_of_groups_are_columns_and_hold_on_other_rows() -> None:
+    given = small()
+    picked = solve(given, FAIR, apart_by="sex").pick("accuracy")
+    [row] = picked.with_intervals().to_arrow().to_pylist()
+    assert (row["threshold sex=f"], row["threshold sex=m"], row["accuracy"]) == (0.7, 0.9, 1.0)
+    other = Confidences.read([1, 1, 0], {"tree": [0.8, 0.8, 0.75]}, {"sex": ["m", "f", "f"]})
+    assert picked.at(other)["accuracy"].tolist() == [pytest.approx(1 / 3)]
+    females = Confidences.read([1, 1], {"tree": [0.8, 0.6]}, {"sex": ["f", "f"]})
+    assert picked.at(females)["accuracy"].tolist() == [0.5]
+    with pytest.raises(SpecError, match="there are rows of sex=x, and no threshold is theirs"):
+        picked.at(Confidences.read([1, 0], {"tree": [0.8, 0.6]}, {"sex": ["f", "x"]}))
+
+
+def test_what_thresholds_of_groups_cannot_be_is_told() -> None:
+    truth, sure, by = random_rows(13, 300)
+    given = Confidences.read(truth, sure, by)
+    told = r"50 × 50 × 50 thresholds of 3 groups are 125,000 points of each of 2 models, and 100,000 are the most"
+    with pytest.raises(SpecError, match=told):
+        solve(given, FAIR, 50, apart_by="race")
+    with pytest.raises(SpecError, match="no attribute 'age' to group by"):
+        solve(given, FAIR, 5, apart_by="age")
+    with pytest.raises(SpecError, match="apart_by must be a list and is a number"):
+        solve(given, FAIR, 5, apart_by=3)  # type: ignore[arg-type]
+    missing = Confidences.read([0, 1, 1], {"m": [0.1, 0.9, 0.8]}, {"sex": ["f", None, "m"]})
+    with pytest.raises(SpecError, match="1 of 3 rows have no sex, so no threshold is theirs; leave these rows out"):
+        solve(missing, "accuracy", apart_by="sex")
+    points = solve(given, FAIR, 3, apart_by="sex")
+    for made in (points.bands, points.hypervolume_interval):
+        with pytest.raises(SpecError, match=r"points whose groups have thresholds of their own have no .*; see with_"):
+            made()
+    with pytest.raises(SpecError, match="s: a page shows points with one threshold, and groups have their own"):
+        tradeoff_section({"s": points})
+    with pytest.raises(SpecError, match="groups have thresholds of their own, and these are counts at one"):
+        counts_at(sure["m0"], given.truth, given.groups(["sex"]), points.threshold)
+
+
+def test_counts_of_groups_with_thresholds_of_their_own_come_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, sure, by = random_rows(4)
+    given, wanted = Confidences.read(truth, sure, by), ["accuracy", "recall ratio by race"]
+    whole = solve(given, wanted, 3, apart_by="sex").with_intervals()
+    monkeypatch.setattr(confidences, "AT_ONCE", 36)
+    parts = solve(given, wanted, 3, apart_by="sex").with_intervals()
+    assert whole.ends is not None
+    assert parts.ends is not None
+    for one, other in zip((whole.trivial, *whole.ends), (parts.trivial, *parts.ends), strict=True):
+        np.testing.assert_array_equal(one, other)
+    monkeypatch.setattr(confidences, "AT_ONCE", 35)
+    with pytest.raises(SpecError, match="counts of 3 groups at 3 thresholds need 36 numbers at once"):
+        solve(given, wanted, 3, apart_by="sex")
+
+
+def test_points_whose_parts_do_not_fit_together_are_none() -> None:
+    wanted, one = (Objective("accuracy"),), np.zeros(1)
+    with pytest.raises(SpecError, match="points: value must be an array of 1 × 1 and is one of 2 × 1"):
+        Tradeoff(wanted, ("m",), np.zeros(1, int), one, np.zeros((2, 1)), np.zeros(1, bool))
+    with pytest.raises(SpecError, match="points: threshold must be an array of 1 × 2 and is one of 1"):
+        Tradeoff(wanted, ("m",), np.zeros(1, int), one, np.zeros((1, 1)), one > 1, apart=({"g": "a"}, {"g": "b"}))
 
 
 # Picks

@@ -15,6 +15,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
+from evaluand.errors import SpecError
 from evaluand.report import charts
 from evaluand.report.charts import Axis
 from evaluand.report.markup import clean, name, plural, table, th
@@ -62,6 +63,9 @@ def tradeoff_section(systems: Mapping[str, Tradeoff]) -> str:
         SpecError: there is no system, or they have different objectives.
     """
     objectives = shared_objectives(systems)
+    for system, points in systems.items():
+        if points.apart:
+            raise SpecError(f"{system}: a page shows points with one threshold, and groups have their own here")
     places = {system: number for number, system in enumerate(systems)}
     legend = "".join(f"<li>{charts.key(number)}{name(system)}</li>" for system, number in places.items())
     parts = [f'<ul class="legend">{legend}</ul>' if len(systems) > 1 else ""]

@@ -22,7 +22,7 @@ import pyarrow as pa
 from evaluand.errors import Doubt, SpecError
 from evaluand.metric import confidence_of
 from evaluand.tradeoff.asked import listed, made, named, one_of, whole
-from evaluand.tradeoff.confidences import CELLS, Confidences, Thresholds, counts_at, in_blocks
+from evaluand.tradeoff.confidences import Confidences, Thresholds, combined, group_text, in_blocks
 from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.front import (
     additive_epsilon,
@@ -55,12 +55,14 @@ class Tradeoff:
         objectives: what the points are worth by.
         models: the models, or variants, of the system.
         model: of each point its model, as a place in `models`.
-        threshold: from which confidence on a point's decision is positive; NaN where there is none.
+        threshold: from which confidence on a point's decision is positive; NaN where there is none. Where groups have
+            thresholds of their own, points × groups.
         value: points × objectives, NaN where undefined.
         trivial: points that decide alike for all rows, which no model is needed for.
         system: what the points belong to.
         given: the rows they come from, if these are known.
         ends: the values with their intervals, where these come from elsewhere than `given`.
+        apart: the groups that have thresholds of their own; none where a point has one threshold for all rows.
     """
 
     objectives: tuple[Objective, ...]
@@ -72,6 +74,18 @@ class Tradeoff:
     system: str = "system"
     given: Confidences | None = field(default=None, repr=False)
     ends: Ends | None = field(default=None, repr=False)
+    apart: tuple[Mapping[str, str], ...] = ()
+
+    def __post_init__(self) -> None:
+        n, thresholds = len(self.model), (len(self.apart),) if self.apart else ()
+        shapes = {"model": (n,), "threshold": (n, *thresholds), "value": (n, len(self.objectives)), "trivial": (n,)}
+        for name, shape in shapes.items():
+            if np.shape(getattr(self, name)) != shape:
+                told = " × ".join(map(str, np.shape(getattr(self, name)))) or "none"
+                raise SpecError(
+                    f"points: {name} must be an array of {' × '.join(map(str, shape))} and is one of {told}"
+                )
+            object.__setattr__(self, name, np.asarray(getattr(self, name)))
 
     def __len__(self) -> int:
         return len(self.model)
@@ -181,7 +195,7 @@ class Tradeoff:
         for number in np.unique(self.model).tolist():
             name, mine = self.models[number], np.flatnonzero(self.model == number)
             for place, objective in enumerate(self.objectives):
-                ends = self._intervals(given, name, self.threshold[mine], objective, confidence)
+                ends = self._intervals(given, name, self.threshold[mine], objective, confidence, self.apart)
                 for part, end in zip(found, ends, strict=True):
                     part[mine, place] = end
         return replace(self, ends=Ends(self.value, *found[1:]))
@@ -195,6 +209,7 @@ class Tradeoff:
             SpecError: the rows that the points come from are not known.
         """
         _check(confidence, replicates, seed)
+        self._for_all("bands")
         given = self._rows("bands")
         found = [np.full(self.value.shape, np.nan) for _ in range(2)]
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
@@ -221,6 +236,7 @@ class Tradeoff:
             SpecError: the rows that the points come from are not known, or an objective is one of confidences.
         """
         _check(confidence, replicates, seed)
+        self._for_all("an interval of the hypervolume")
         for objective in self.objectives:
             if objective.of_confidences:
                 raise SpecError(f"{objective.name} is no metric of decisions, so the hypervolume has no interval")
@@ -240,7 +256,8 @@ class Tradeoff:
         """The same models at the same thresholds on other rows: points chosen a priori.
 
         Raises:
-            SpecError: a model of the points has no confidences there, or a point has no threshold.
+            SpecError: a model of the points has no confidences there, a point has no threshold, or rows are of a group
+                that has none.
         """
         given = made("given", given, Confidences, _READ)
         used = [self.models[number] for number in np.unique(self.model)]
@@ -251,7 +268,8 @@ class Tradeoff:
         value, trivial = np.full(self.value.shape, np.nan), np.zeros(len(self), bool)
         for name in used:
             mine = self.model == self.models.index(name)
-            value[mine], trivial[mine] = _valued(given, name, self.threshold[mine], self.objectives, undefined)
+            tried = self.threshold[mine]
+            value[mine], trivial[mine] = _valued(given, name, tried, self.objectives, undefined, self.apart)
         return replace(self, value=value, trivial=trivial, given=given, ends=None, system=given.system)
 
     def pick(self, best: str, where: str | Sequence[str] = ()) -> Tradeoff:
@@ -294,14 +312,19 @@ class Tradeoff:
     def to_arrow(self) -> pa.Table:
         """The points: system, model, threshold, each objective with its interval where it has one, and `trivial`.
 
+        Where groups have thresholds of their own, each has a column such as `threshold sex=female`.
+
         Raises:
             SpecError: an objective is called as the interval of another.
         """
         columns: list[tuple[str, Any]] = [
             ("system", pa.array([self.system] * len(self), pa.string())),
             ("model", pa.array([self.models[number] for number in self.model], pa.string())),
-            ("threshold", pa.array(self.threshold, from_pandas=True)),
         ]
+        thresholds = self.threshold if self.apart else self.threshold[:, np.newaxis]
+        for place, group in enumerate(self.apart or ({},)):
+            called = f"threshold {group_text(group)}" if group else "threshold"
+            columns.append((called, pa.array(thresholds[:, place], from_pandas=True)))
         for place, objective in enumerate(self.objectives):
             columns.append((objective.name, pa.array(self.value[:, place], from_pandas=True)))
             for part in ("low", "high") if self.ends is not None else ():
@@ -330,19 +353,26 @@ class Tradeoff:
             raise SpecError(f"{what} need the rows that the points come from, and only the points are known")
         return self.given
 
+    def _for_all(self, what: str) -> None:
+        if self.apart:
+            raise SpecError(f"points whose groups have thresholds of their own have no {what}; see with_intervals")
+
     @staticmethod
     def _intervals(
-        given: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
+        given: Confidences,
+        model: str,
+        thresholds: np.ndarray,
+        objective: Objective,
+        confidence: float,
+        apart: Sequence[Mapping[str, str]] = (),
     ) -> Ends:
-        groups = given.groups(objective.by)
-        each = len(groups.names) * max(len(CELLS), len(groups.names) if objective.disparity in _OF_PAIRS else 1)
-        steps = list(in_blocks(len(thresholds), each, f"{objective.name} of {len(groups.names):,} groups"))
+        groups = len(given.groups(objective.by).names)
+        each, told = groups**2 if objective.disparity in _OF_PAIRS else 0, f"{objective.name} of {groups:,} groups"
         if objective.of_confidences:
+            next(in_blocks(1, each, told))
             return objective.of_model_with_interval(given, model, confidence)
-        found = [
-            objective.with_interval(counts_at(given.models[model], given.truth, groups, thresholds[step]), confidence)
-            for step in steps
-        ]
+        counted = given.counted(model, objective.by, thresholds, apart, each, told)
+        found = [objective.with_interval(counts, confidence) for _, counts in counted]
         return Ends(*map(np.concatenate, zip(*found, strict=True)))
 
     def _thinned(self, most: int) -> Tradeoff:
@@ -371,6 +401,8 @@ def solve(
     objectives: str | Objective | Sequence[str | Objective],
     thresholds: Thresholds | int | Sequence[float] = "every",
     undefined: Undefined = "nan",
+    *,
+    apart_by: str | Sequence[str] = (),
 ) -> Tradeoff:
     """The operating points of all models of a system.
 
@@ -379,19 +411,27 @@ def solve(
         objectives: such as `accuracy` and `equalized_odds difference by sex`: see `Objective.parse`.
         thresholds: which of each model are tried: see `Confidences.thresholds`.
         undefined: what a rate without rows is; see `Undefined`.
+        apart_by: attributes whose groups, crossed, have thresholds of their own: every combination of those of each
+            group is a point, 100,000 at most. `every` and `roc` are then those of the group's own rows.
 
     Raises:
-        SpecError: there is no such objective, attribute or threshold.
+        SpecError: there is no such objective, attribute or threshold, the combinations are too many, or a row belongs
+            to no group that has a threshold.
+
+    Example:
+        >>> given = Confidences.read([0, 1, 0, 1], {"tree": [0.1, 0.4, 0.6, 0.9]}, {"sex": list("ffmm")})
+        >>> solve(given, "accuracy")["accuracy"].max(), solve(given, "accuracy", apart_by="sex")["accuracy"].max()
+        (0.75, 1.0)
     """
     given = made("given", given, Confidences, _READ)
     wanted = objectives_of(objectives)
-    parts = []
-    for name in given.models:
-        tried = given.thresholds(name, thresholds)
-        parts.append((tried, *_valued(given, name, tried, wanted, undefined)))
+    apart_by = listed("apart_by", apart_by, str, "'sex'")
+    apart = given.apart(apart_by) if apart_by else ()
+    each = {name: _tried(given, name, thresholds, apart) for name in given.models}
+    parts = [(tried, *_valued(given, name, tried, wanted, undefined, apart)) for name, tried in each.items()]
     threshold, value, trivial = (np.concatenate(each) for each in zip(*parts, strict=True))
     model = np.repeat(np.arange(len(parts)), [len(tried) for tried, *_ in parts])
-    return Tradeoff(wanted, tuple(given.models), model, threshold, value, trivial, given.system, given)
+    return Tradeoff(wanted, tuple(given.models), model, threshold, value, trivial, given.system, given, apart=apart)
 
 
 def compared(systems: Mapping[str, Tradeoff]) -> dict[str, dict[str, float]]:
@@ -446,8 +486,32 @@ def _check(confidence: float, replicates: int = 1, seed: int = 0) -> None:
     whole("seed", seed, 0, "0")
 
 
+def _tried(
+    given: Confidences,
+    model: str,
+    thresholds: Thresholds | int | Sequence[float],
+    apart: Sequence[Mapping[str, str]],
+) -> np.ndarray:
+    """The thresholds of the points of a model."""
+    if not apart:
+        return given.thresholds(model, thresholds)
+    code = given.groups([*apart[0]]).code
+    tried = [given.thresholds(model, thresholds, code == number) for number in range(len(apart))]
+    size = math.prod(map(len, tried))
+    if size * len(given.models) > _MOST_POINTS:
+        told = f"{' × '.join(f'{len(one):,}' for one in tried)} thresholds of {len(apart)} groups"
+        models = f" of each of {len(given.models)} models" if len(given.models) > 1 else ""
+        raise SpecError(f"{told} are {size:,} points{models}, and {_MOST_POINTS:,} are the most; try fewer thresholds")
+    return combined(tried)
+
+
 def _valued(
-    given: Confidences, model: str, thresholds: np.ndarray, objectives: Sequence[Objective], undefined: Undefined
+    given: Confidences,
+    model: str,
+    thresholds: np.ndarray,
+    objectives: Sequence[Objective],
+    undefined: Undefined,
+    apart: Sequence[Mapping[str, str]],
 ) -> tuple[np.ndarray, np.ndarray]:
     """The values of a model at some thresholds, and which of them decide alike for all rows."""
     one_of("undefined", undefined, get_args(Undefined))
@@ -457,10 +521,7 @@ def _valued(
             value[:, place] = one.of_model(given, model, undefined)
     decided = np.empty((len(thresholds), 2), np.int64)
     for by in {(): None, **{one.by: None for one in objectives if not one.of_confidences}}:
-        groups = given.groups(by)
-        told = f"counts of {len(groups.names):,} groups"
-        for step in in_blocks(len(thresholds), len(groups.names) * len(CELLS), told):
-            counts = counts_at(given.models[model], given.truth, groups, thresholds[step])
+        for step, counts in given.counted(model, by, thresholds, apart):
             for place, one in enumerate(objectives):
                 if one.by == by and not one.of_confidences:
                     value[step, place] = one.of_counts(counts, undefined)
@@ -507,6 +568,7 @@ class _Limit:
 _LIMIT: Final = "'equalized_odds difference by sex <= 0.05'"
 _READ: Final = "make them by Confidences.read"
 _MOST_RESAMPLED: Final = 1000
+_MOST_POINTS: Final = 100_000
 _OF_PAIRS: Final = ("difference", "ratio")
 _MOST_GIVEN: Final = 50
 """Thresholds of a model; of more of them the interval of the hypervolume does not hold."""

@@ -132,12 +132,79 @@ class Confidences:
         told = zip(*([each[i] for i in place] for each, place in zip(names, places, strict=True)), strict=True)
         return Groups(whole, tuple(dict(zip(by, each, strict=True)) for each in told))
 
-    def thresholds(self, model: str, wanted: Thresholds | int | Sequence[float]) -> np.ndarray:
+    def apart(self, by: Sequence[str]) -> tuple[Mapping[str, str], ...]:
+        """The groups that may have thresholds of their own, to one of which every row belongs.
+
+        Raises:
+            SpecError: there is no such attribute, or a row belongs to no group.
+        """
+        groups = self.groups(by)
+        self._own(by, groups.names)
+        return groups.names
+
+    def counted(
+        self,
+        model: str,
+        by: Sequence[str],
+        thresholds: np.ndarray,
+        apart: Sequence[Mapping[str, str]] = (),
+        each: int = 0,
+        told: str = "",
+    ) -> Iterator[tuple[slice, np.ndarray]]:
+        """The counts of a model's decisions at some points, a stretch of points after the other.
+
+        Args:
+            model: whose.
+            by: attributes whose groups are counted.
+            thresholds: of each point; points × groups where groups have thresholds of their own.
+            apart: these groups, as in `apart`.
+            each: how many numbers are to be held of a point, if more than its counts.
+            told: what they are.
+
+        Yields:
+            Which points, and `counts_at`.
+
+        Raises:
+            SpecError: the counts of a single point are too many, or a row has no threshold.
+        """
+        groups, sure = self.groups(by), self.sure(model)
+        told = told or f"counts of {len(groups.names):,} groups"
+        steps = list(in_blocks(len(thresholds), max(each, len(groups.names) * len(CELLS)), told))
+        if not apart:
+            yield from ((step, counts_at(sure, self.truth, groups, thresholds[step])) for step in steps)
+            return
+        own, tables, places = self._own([*apart[0]], apart), [], []
+        for number in range(len(apart)):
+            tried, place = np.unique(thresholds[:, number], return_inverse=True)
+            next(in_blocks(1, len(tried) * len(groups.names) * len(CELLS), f"{told} at {len(tried):,} thresholds"))
+            mine = Groups(np.where(own == number, groups.code, -1), groups.names)
+            tables.append(counts_at(sure, self.truth, mine, tried))
+            places.append(place.ravel())
+        for step in steps:
+            yield step, reduce(np.add, (table[place[step]] for table, place in zip(tables, places, strict=True)))
+
+    def _own(self, by: Sequence[str], apart: Sequence[Mapping[str, str]]) -> np.ndarray:
+        """Of each row the one of some groups whose threshold is its own."""
+        groups, places = self.groups(by), {tuple(name.values()): place for place, name in enumerate(apart)}
+        lacking = int((groups.code < 0).sum())
+        if lacking:
+            told = f"{lacking:,} of {len(self.truth):,} rows have no {' or no '.join(by)}, so no threshold is theirs"
+            raise SpecError(f"{told}; leave these rows out, or put them into a group")
+        for name in groups.names:
+            if tuple(name.values()) not in places:
+                raise SpecError(f"there are rows of {group_text(name)}, and no threshold is theirs")
+        place = np.array([places[tuple(name.values())] for name in groups.names], np.int64)
+        return np.asarray(place[groups.code])
+
+    def thresholds(
+        self, model: str, wanted: Thresholds | int | Sequence[float], rows: np.ndarray | None = None
+    ) -> np.ndarray:
         """The thresholds that are tried of a model.
 
         Args:
             model: whose.
             wanted: see `Thresholds`; a number of thresholds that lie evenly from 0 to 1; or these themselves.
+            rows: which of the rows they are to part; all if not given.
 
         Raises:
             SpecError: there are no such thresholds.
@@ -146,7 +213,8 @@ class Confidences:
         if isinstance(wanted, str):
             if wanted not in ("every", "roc"):
                 raise SpecError(f"thresholds={wanted!r} must be {_THRESHOLDS}")
-            return _distinct(sure) if wanted == "every" else _corners(sure, self.truth)
+            some = slice(None) if rows is None else rows
+            return _distinct(sure[some]) if wanted == "every" else _corners(sure[some], self.truth[some])
         if isinstance(wanted, int | np.integer) and not isinstance(wanted, bool):
             if not 2 <= wanted <= AT_ONCE:
                 raise SpecError(f"thresholds={wanted} must be 2 or more, from 0 to 1, and {AT_ONCE:,} at most")
@@ -171,11 +239,33 @@ def counts_at(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thresho
         array([[[1, 0, 0, 1],
                 [0, 0, 0, 1]]])
     """
+    if thresholds.ndim != 1:
+        raise SpecError("groups have thresholds of their own, and these are counts at one threshold for all")
     order = np.argsort(thresholds)
     table = binned(confidence, truth, groups, thresholds[order])
     counts = np.empty((len(thresholds), *table.shape[1:-1], 4), np.int64)
     counts[order] = cells_of(table)
     return counts
+
+
+def group_text(name: Mapping[str, str]) -> str:
+    """What a group is called.
+
+    Example:
+        >>> group_text({"sex": "female", "race": "x"})
+        'sex=female, race=x'
+    """
+    return ", ".join(f"{attribute}={value}" for attribute, value in name.items())
+
+
+def combined(tried: Sequence[np.ndarray]) -> np.ndarray:
+    """Every combination of the thresholds of some groups: points × groups.
+
+    Example:
+        >>> combined([np.array([0.2, 0.8]), np.array([0.5])]).tolist()
+        [[0.2, 0.5], [0.8, 0.5]]
+    """
+    return np.stack(np.meshgrid(*tried, indexing="ij"), axis=-1).reshape(-1, len(tried))
 
 
 def binned(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thresholds: np.ndarray) -> np.ndarray:

@@ -157,6 +157,9 @@ class Solutions:
             metadata: what else to tell.
         """
         points = made("points", points, Tradeoff, "such as solve gives")
+        if points.apart:
+            groups = f"and these points have one for each of {len(points.apart)} groups"
+            raise SpecError(f"solution files hold one threshold of each point, {groups}; keep them with to_arrow")
         if not isinstance(metadata, Mapping | None):
             raise SpecError(f"metadata must be an object and is {kind_of(metadata)}")
         undefined = _undefined_of(points)
