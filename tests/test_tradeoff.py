@@ -11,12 +11,14 @@ import hypothesis
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import strategies as st
 from sklearn import metrics
 
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.report.tradeoff_page import tradeoff_section
+from evaluand.rows import DISPARITIES, METRICS
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at
 from evaluand.tradeoff.ends import Ends, of_largest
@@ -607,6 +609,40 @@ def test_the_table_tells_the_model_and_nulls_what_is_undefined() -> None:
         "trivial": False,
     }
     assert points.to_pandas().shape == (1, 6)
+
+
+def test_points_stand_in_a_table_like_other_metrics() -> None:
+    points = solve(no_negatives(), ["recall", "equalized_odds difference by g"], [0.25, np.inf]).with_intervals()
+    table = points.table()
+    rows = table.to_pylist()
+    assert [dict(row["at"]) for row in rows] == [{"model": "m", "threshold": t} for t in ("0.25", "0.25", "inf", "inf")]
+    assert [row["metric"] for row in rows] == ["recall", "equalized_odds"] * 2
+    assert [row["value"] for row in rows] == [1.0, None, 0.0, None]
+    assert [row["low"] for row in rows[::2]] == points.ends.low[:, 0].tolist()  # type: ignore[union-attr]
+    assert (rows[1]["disparity"], rows[1]["over"], rows[1]["by"]) == ("difference", ["g"], [])
+    assert rows[1]["reason"] == "fewer than two groups have a value"
+    assert rows[1]["signature"].startswith("recall v")
+    assert "interval" not in rows[1]["signature"]
+    assert [row["reason"] for row in rows[::2]] == [None, None]
+    assert ({row["n"] for row in rows}, rows[2]["trivial"]) == ({6}, True)
+    measured = pa.Table.from_batches([], METRICS)
+    assert pa.concat_tables([measured, table], promote_options="default").num_rows == 4
+    with_disparities = pa.concat_tables([pa.Table.from_batches([], DISPARITIES), table], promote_options="default")
+    assert with_disparities.filter(pc.field("disparity") == "difference").num_rows == 2
+
+
+def test_the_table_tells_thresholds_of_groups_and_what_is_not_known() -> None:
+    [row] = solve(small(), "accuracy", [0.7], apart_by="sex").table().to_pylist()
+    assert dict(row["at"]) == {"model": "tree", "threshold sex=f": "0.7", "threshold sex=m": "0.7"}
+    unknown = variants()
+    unknown.value[0, 1] = NAN
+    first, second, *_ = unknown.table().to_pylist()
+    assert (dict(first["at"]), first["n"], first["low"]) == ({"model": "warm"}, None, None)
+    assert second["reason"] == "it is undefined where the points come from"
+    ratio = "selection_rate ratio by sex"
+    assert solve(small(), ratio, [1.0]).table()["reason"].to_pylist() == [
+        "fewer than two groups have a value, or all have 0"
+    ]
 
 
 def test_an_objective_called_as_an_interval_of_another_has_no_column() -> None:

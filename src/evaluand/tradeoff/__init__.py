@@ -35,6 +35,7 @@ from evaluand.tradeoff.front import (
     spreads,
     uniformity,
 )
+from evaluand.tradeoff.long import table_of
 from evaluand.tradeoff.objectives import Objective, Undefined, objectives_of
 from evaluand.tradeoff.resampling import REPLICATES, percentiles, replicated, simultaneous
 
@@ -335,6 +336,21 @@ class Tradeoff:
             if names.count(name) > 1:
                 raise SpecError(f"two columns are called {name!r}; give that objective another name")
         return pa.table({**dict(columns), "trivial": pa.array(self.trivial)})
+
+    def table(self) -> pa.Table:
+        """The points in the form of the table of metrics of an aggregation: a row for each point and objective.
+
+        `at` is what the value is one at: the model and the threshold, or those of the groups, as text that is read back
+        as it was. A disparity is one over the attributes of `over`. Columns with the same name as there have the same
+        type and meaning, so that `pyarrow.concat_tables` with `promote_options="default"` puts both together.
+
+        Example:
+            >>> given = Confidences.read([0, 1, 0, 1], {"tree": [0.1, 0.7, 0.6, 0.9]}, {"sex": list("ffmm")})
+            >>> [row] = solve(given, "accuracy", [0.5]).table().to_pylist()
+            >>> row["metric"], row["at"], row["value"], row["n"]
+            ('accuracy', [('model', 'tree'), ('threshold', '0.5')], 0.75, 4)
+        """
+        return table_of(self)
 
     def to_pandas(self) -> pd.DataFrame:
         """The points as a frame; see `to_arrow`.
