@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -46,7 +47,7 @@ RADAR: Final = ("relative_onvg", "onvgr", "ud", "as", "hv")
 """The axes of a radar chart of indicators."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tradeoff:
     """The operating points of a system.
 
@@ -59,7 +60,8 @@ class Tradeoff:
         trivial: points that decide alike for all rows, which no model is needed for.
         system: what the points belong to.
         given: the rows they come from, if these are known.
-        ends: the values with their intervals, where these come from elsewhere than `given`.
+        ends: the values with their intervals, or bands.
+        band: how surely the ends hold for all points of a model at once; None where each holds by itself.
     """
 
     objectives: tuple[Objective, ...]
@@ -69,11 +71,47 @@ class Tradeoff:
     value: np.ndarray
     trivial: np.ndarray
     system: str = "system"
-    given: Confidences | None = field(default=None, repr=False)
-    ends: Ends | None = field(default=None, repr=False)
+    given: Confidences | None = None
+    ends: Ends | None = None
+    band: float | None = None
 
     def __len__(self) -> int:
         return len(self.model)
+
+    def __repr__(self) -> str:
+        return f"<Tradeoff {self._told}>"
+
+    def __str__(self) -> str:
+        """What there is, and a line for each objective with the least and the greatest value."""
+        rows = [("", "lowest", "highest", "better"), *self._ranges()]
+        wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            f"  {name:{wide[0]}}  {low:>{wide[1]}}  {high:>{wide[2]}}  {better}" for name, low, high, better in rows
+        ]
+        return "\n".join([self._told, *lines])
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        lines = "".join(
+            f"<tr><th>{escape(name)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+            for name, *cells in self._ranges()
+        )
+        heads = "<tr><th></th><th>lowest</th><th>highest</th><th>better</th></tr>"
+        return f"<table><caption>{escape(self._told)}</caption><thead>{heads}</thead><tbody>{lines}</tbody></table>"
+
+    @property
+    def _told(self) -> str:
+        models, points = (
+            f"{n:,} {word}{'s'[: n != 1]}" for n, word in ((len(self.models), "model"), (len(self), "point"))
+        )
+        return f"{_printable(self.system)}: {points} of {models}, {len(self.front()):,} on the front"
+
+    def _ranges(self) -> Iterator[tuple[str, str, str, str]]:
+        """Each objective with the least and the greatest value of the points, and which is better."""
+        for one, values in zip(self.objectives, self.value.T, strict=True):
+            known = values[~np.isnan(values)]
+            ends = (f"{known.min():.4g}", f"{known.max():.4g}") if len(known) else ("–", "–")
+            yield _printable(one.name), *ends, str(one.direction)
 
     def __getitem__(self, objective: str) -> np.ndarray:
         """The values of the points by an objective.
@@ -170,12 +208,18 @@ class Tradeoff:
                 ends = self._intervals(given, name, self.threshold[mine], objective, confidence)
                 for part, end in zip(found, ends, strict=True):
                     part[mine, place] = end
-        return replace(self, ends=Ends(self.value, *found[1:]))
+        return replace(self, ends=Ends(self.value, *found[1:]), band=None)
+
+    def with_bands(self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0) -> Tradeoff:
+        """With bands in the place of intervals; pictures and pages shade them. Arguments and errors: see `bands`."""
+        return replace(self, ends=self.bands(confidence, replicates, seed), band=confidence)
 
     def bands(self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0) -> Ends:
         """Bands that hold for all points of a model at once; NaN for objectives of confidences.
 
-        Each point has its interval (see `with_intervals`) at the confidence that resampling tells: `simultaneous`.
+        Each point has its interval (see `with_intervals`) at the confidence that resampling tells: `simultaneous`. Of
+        more than 1,000 points those are resampled that lie evenly among the thresholds of each model, and those of the
+        front.
 
         Raises:
             SpecError: the rows that the points come from are not known.
@@ -184,9 +228,10 @@ class Tradeoff:
         given = self._rows("bands")
         found = [np.full(self.value.shape, np.nan) for _ in range(2)]
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
-        for number, drawn in self._replicated(replicates, seed).items():
+        some = self._thinned(_MOST_RESAMPLED)
+        for number, drawn in some._replicated(replicates, seed).items():
             mine, name = np.flatnonzero(self.model == number), self.models[number]
-            levels = simultaneous(drawn, self.value[np.ix_(mine, decided)], confidence)
+            levels = simultaneous(drawn, some.value[np.ix_(some.model == number, decided)], confidence)
             for place, level in zip(decided, levels, strict=True):
                 ends = self._intervals(given, name, self.threshold[mine], self.objectives[place], level)
                 for part, end in zip(found, ends[1:], strict=True):
@@ -238,7 +283,7 @@ class Tradeoff:
         for name in used:
             mine = self.model == self.models.index(name)
             value[mine], trivial[mine] = _valued(given, name, self.threshold[mine], self.objectives, undefined)
-        return replace(self, value=value, trivial=trivial, given=given, ends=None, system=given.system)
+        return replace(self, value=value, trivial=trivial, given=given, ends=None, band=None, system=given.system)
 
     def pick(self, best: str, where: Sequence[str] = ()) -> Tradeoff:
         """The one point that is best by an objective among those that keep some limits.
@@ -407,6 +452,11 @@ def shared_objectives(systems: Mapping[str, Tradeoff]) -> tuple[Objective, ...]:
         if [one.text for one in other.objectives] != [one.text for one in first]:
             raise SpecError(f"{name} has other objectives than the systems before it; compare systems by the same ones")
     return first
+
+
+def _printable(text: str) -> str:
+    """Text that can do nothing to a terminal."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
 def _check(confidence: float, replicates: int = 1) -> None:
