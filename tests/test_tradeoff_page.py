@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,10 @@ import pytest
 
 from evaluand.errors import SpecError
 from evaluand.report import tradeoffs
+from evaluand.report.tradeoff_facts import area_of_front, ends_of, has_ends, told_of_ends
 from evaluand.report.tradeoff_page import write_page
-from evaluand.tradeoff import Confidences, Objective, Tradeoff, solve
+from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, solve
+from evaluand.tradeoff.ends import Ends
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 LOW = "accuracy difference by g"
@@ -170,3 +173,105 @@ def test_rates_of_groups_reach_over_the_range_of_their_metric(tmp_path: Path) ->
     assert figure.axes[0].get_ylim() == (-1, 1)
     with pytest.raises(SpecError, match="rates: confidence=1 must lie between 0 and 1"):
         tradeoffs.rates(solve(given, ["recall difference by g"], [0.5]), given, 1)
+
+
+def banded(n: int = 60, seed: int = 5, extra: int = 0) -> tuple[Tradeoff, Confidences]:
+    """Points with bands, and the rows they come from."""
+    rng = np.random.default_rng(seed)
+    truth, g = rng.random(n) < 0.5, rng.choice(["a", "b"], n)
+    given = Confidences.read(truth, {"m": truth + rng.normal(size=n), "o": truth + rng.normal(size=n)}, {"g": g})
+    wanted = ["accuracy", LOW, "recall", "specificity min by g"][: 2 + extra]
+    return solve(given, wanted, np.linspace(-1, 2, 12)).with_bands(replicates=50), given
+
+
+def test_the_area_of_a_front_holds_the_front_wherever_each_point_lies_between_its_ends() -> None:
+    path = pytest.importorskip("matplotlib.path", reason="needs Matplotlib: pip install 'evaluand[plots]'")
+    points, _ = banded()
+    assert points.ends is not None
+    area = path.Path(area_of_front(points, 1, 0))
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        drawn = points.ends.low + rng.random(points.value.shape) * (points.ends.high - points.ends.low)
+        there = replace(points, value=drawn).front()
+        far = points.front().ends
+        assert far is not None
+        seen = there.value[(there.value[:, 0] >= far.low[:, 0].min()) & (there.value[:, 1] <= far.high[:, 1].max())]
+        assert len(seen)
+        assert (
+            area.contains_points(seen[:, ::-1], radius=1e-9).all()
+            or area.contains_points(seen[:, ::-1], radius=-1e-9).all()
+        )
+
+
+def test_the_area_of_one_point_is_what_lies_between_its_ends() -> None:
+    points = points_of([[0.5, 0.3]])
+    ends = Ends(points.value, np.array([[0.4, 0.1]]), np.array([[0.7, 0.35]]))
+    corners = area_of_front(replace(points, ends=ends), 1, 0)
+    assert set(corners) == {(0.1, 0.4), (0.1, 0.7), (0.35, 0.7), (0.35, 0.4)}
+    assert area_of_front(points_of(np.empty((0, 2))), 1, 0) == []
+
+
+def test_a_value_without_an_interval_is_taken_as_it_is() -> None:
+    points = points_of([[0.5, 0.3]])
+    ends = Ends(points.value, np.array([[0.4, np.nan]]), np.array([[0.7, np.nan]]))
+    low, high = ends_of(replace(points, ends=ends))
+    assert (low.tolist(), high.tolist()) == ([[0.4, 0.3]], [[0.7, 0.3]])
+    assert not has_ends(replace(points, ends=Ends(points.value, *[np.full((1, 2), np.nan)] * 2)))
+
+
+@pytest.mark.parametrize(("extra", "shown"), [(0, "between the fronts if each"), (1, "Bars: between"), (2, "Bars: be")])
+def test_pictures_show_bands_and_say_what_they_mean(tmp_path: Path, extra: int, shown: str) -> None:
+    points, _ = banded(extra=extra)
+    with_bands, without = drawn({"s": points}), drawn({"s": replace(points, ends=None)})
+    tradeoffs.save(with_bands, tmp_path / "bands.svg")
+    assert shown in with_bands.get_supxlabel().replace("\n", " ")
+    assert "95 % of such bands hold for all points" in with_bands.get_supxlabel().replace("\n", " ")
+    assert without.get_supxlabel() == ""
+    many, few = (len(figure.axes[0].get_children()) for figure in (with_bands, without))
+    assert many > few
+    told = drawn({"s": points.with_intervals()}).get_supxlabel().replace("\n", " ")
+    assert "the interval of each point by itself, and do not hold for all at once" in told
+
+
+def test_what_bands_and_intervals_beside_each_other_are_is_said_of_each() -> None:
+    points, _ = banded()
+    told = told_of_ends({"one": points, "two": points.with_intervals(), "none": replace(points, ends=None)})
+    assert "one: In each objective, 95 %" in told
+    assert "two: The ends are the interval of each point by itself" in told
+    assert "none" not in told
+
+
+def test_what_cannot_be_drawn_is_told_in_a_sentence() -> None:
+    pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'evaluand[plots]'")
+    points, given = banded()
+    empty = points.taken(np.array([], int))
+    found = compared({"s": points})
+    for made, told in [
+        (lambda: tradeoffs.radar({}), "no system is given"),
+        (lambda: tradeoffs.radar({"s": points.indicators()}), "s has no indicator relative_onvg; take the indicators"),
+        (lambda: tradeoffs.radar(compared({"s": empty})), "s has no points on its front, so relative_onvg, "),
+        (lambda: tradeoffs.radar(found, ("hv", "ud")), "needs three indicators or more as axes, and there are 2"),
+        (lambda: tradeoffs.pareto({"s": empty}), "s has no point whose values are all known"),
+        (lambda: tradeoffs.pareto({"s": points_of([[0.5]], ("recall",))}), "two objectives or more, and recall is the"),
+        (lambda: tradeoffs.rates(points, given), "those of one point, and 24 are given"),
+        (lambda: tradeoffs.rates(empty, given), "those of one point, and 0 are given"),
+        (
+            lambda: tradeoffs.rates(points.taken(np.array([0])), Confidences.read([0, 1], {"x": [0, 1]})),
+            "no confidences of the model 'm'; there are: x",
+        ),
+    ]:
+        with pytest.raises(SpecError, match=told):
+            made()
+
+
+def test_bars_of_rates_tell_the_rows_they_rest_on() -> None:
+    pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'evaluand[plots]'")
+    truth, sure, g = [0, 1, 1, 1, 1], [0.1, 0.7, 0.2, 0.9, 0.9], list("aaabb")
+    given = Confidences.read(truth, {"m": sure}, {"g": g})
+    wanted = ["recall difference by g", "equalized_odds difference by g", "f_beta min by g"]
+    recall, false_positives, f = tradeoffs.rates(solve(given, wanted, [0.5]), given).axes
+    assert [label.get_text() for label in recall.get_xticklabels()] == ["a\n1 of 2", "b\n2 of 2"]
+    assert [label.get_text() for label in false_positives.get_xticklabels()] == ["a\n0 of 1", "b\n0 of 0"]
+    assert [label.get_text() for label in f.get_xticklabels()] == ["a\n3", "b\n2"]
+    assert recall.get_title() == "recall by g\n(wanted alike)"
+    assert f.get_title() == "f beta by g\n(the least counts)"

@@ -21,6 +21,7 @@ from evaluand.report.markup import clean, name, plural, table, th
 from evaluand.report.page import page_end, page_foot, page_head
 from evaluand.report.plots import Plot, Series
 from evaluand.report.text import LABEL, numbers, safe
+from evaluand.report.tradeoff_facts import thinned
 from evaluand.tradeoff import Tradeoff, compared, shared_objectives
 from evaluand.tradeoff.objectives import Objective
 
@@ -100,11 +101,11 @@ def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], up:
 
 def _series(points: Tradeoff, number: int, up: int, across: int) -> Iterator[Series]:
     beaten = points.dominated()
-    pale = beaten.value[_thinned(len(beaten), _MOST_DRAWN)][:, [across, up]]
+    pale = beaten.value[thinned(len(beaten), _MOST_DRAWN)][:, [across, up]]
     yield Series(number, [*map(tuple, pale.tolist())], line=False, dots=True, pale=True)
     front = points.front()
     front = front.taken(np.argsort(front.value[:, across], kind="stable"))
-    front = front.taken(_thinned(len(front), _MOST_DRAWN))
+    front = front.taken(thinned(len(front), _MOST_DRAWN))
     ends = [] if front.ends is None else [*zip(*(_plain(end[:, up]) for end in front.ends[1:]), strict=True)]
     told = [
         f"{safe(points.system)}: {safe(front.models[model])}{_at(threshold)}: "
@@ -124,11 +125,6 @@ def _steps(xy: Sequence[tuple[float, float]], across: Objective) -> list[tuple[f
     lower = across.direction == "lower"
     corners = [(b[0], a[1]) if lower else (a[0], b[1]) for a, b in pairwise(xy)]
     return [*(at for pair in zip(xy, corners, strict=False) for at in pair), *xy[-1:]]
-
-
-def _thinned(n: int, most: int) -> np.ndarray:
-    """The places of so many of n things that lie evenly, the first and the last among them."""
-    return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
 
 
 def _indicator_table(systems: Mapping[str, Tradeoff]) -> str:
@@ -168,7 +164,7 @@ def _points_table(systems: Mapping[str, Tradeoff], objectives: Sequence[Objectiv
     left = 0
     for system, points in systems.items():
         front = points.front()
-        listed = _thinned(len(front), _MOST_LISTED).tolist()
+        listed = thinned(len(front), _MOST_LISTED).tolist()
         rows = {place: len(lines) + row for row, place in enumerate(listed)}
         lines += [_line(system, front, place) for place in listed]
         left += len(front) - len(listed)
