@@ -82,13 +82,12 @@ def told_of_ends(systems: Mapping[str, Tradeoff], of_many: str = "Bars") -> str:
     shown = {name: points for name, points in systems.items() if has_ends(points)}
     if not shown:
         return ""
-    two = len(next(iter(shown.values())).objectives) == 2
-    what = (
-        "Shaded: the true front of a system's points lies here, between the fronts if each were at its worst and at its"
-        " best end."
-        if two
-        else f"{of_many}: between the ends of points of the front."
-    )
+    objectives = len(next(iter(shown.values())).objectives)
+    what = {
+        1: "Beside each value: its ends.",
+        2: "Shaded: the true front of a system's points lies here, between the fronts if each were at its worst and at"
+        " its best end.",
+    }.get(objectives, f"{of_many}: between the ends of points of the front.")
     kinds = {points.band for points in shown.values()}
     told = [
         ("" if len(kinds) == 1 else f"{', '.join(_named(shown, band))}: ") + _held(band)

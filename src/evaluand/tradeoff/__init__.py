@@ -433,10 +433,20 @@ def compared(systems: Mapping[str, Tradeoff]) -> dict[str, dict[str, float]]:
     most = max((one["onvg"] for one in found.values()), default=0.0)
     for name, one in found.items():
         one["relative_onvg"] = one["onvg"] / most if most else float("nan")
-        one["igd_plus"] = igd_plus(fronts[name].loss, reference)
-        one["epsilon"] = additive_epsilon(fronts[name].loss, reference)
+        one["igd_plus"], one["epsilon"] = _short_of(fronts[name].loss, reference)
         one["area"] = radar_area([one[axis] for axis in RADAR])
     return found
+
+
+def _short_of(loss: np.ndarray, reference: np.ndarray) -> tuple[float, float]:
+    """How far a front falls short of the best of all: not at all where it is the best itself."""
+    own = {point.tobytes() for point in loss}
+    others = reference[[point.tobytes() not in own for point in reference]]
+    if not len(loss) or len(others) == len(reference):
+        return igd_plus(loss, reference), additive_epsilon(loss, reference)
+    if not len(others):
+        return 0.0, 0.0
+    return igd_plus(loss, others) * len(others) / len(reference), max(additive_epsilon(loss, others), 0.0)
 
 
 def shared_objectives(systems: Mapping[str, Tradeoff]) -> tuple[Objective, ...]:
