@@ -114,8 +114,8 @@ def _figures(
 def _figures_note(systems: Mapping[str, Tradeoff]) -> str:
     told = told_of_ends(systems, "Shaded, or bars")
     return (
-        '<p class="note">Each dot is a model at a threshold; those that are not pale are on the front, which no other point '
-        f"of the system beats in all objectives. {clean(told)}</p>"
+        '<p class="note">Each dot is a model at a threshold; those that are not pale are on the front, which no other '
+        f"point of the system beats in all objectives. {clean(told)}</p>"
     )
 
 
