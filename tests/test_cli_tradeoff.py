@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -171,6 +172,32 @@ def test_a_radar_chart_tells_the_area_of_each_system(folder: Folder) -> None:
     assert f"a (area {area:.3g})" in out.read_text()
 
 
+@pytest.mark.parametrize("suffix", [".html", ".svg"])
+def test_fronts_have_bands_where_the_scores_are_given(folder: Folder, suffix: str) -> None:
+    folder.write("scores/z.json", scores(9))
+    files = [folder.solved(f"scores/{name}.json", "--thresholds", "20") for name in "az"]
+    out = folder.path / f"front{suffix}"
+    folder.done("plot", *files, "--scores", str(folder.path / "scores" / "a.json"), "--out", str(out))
+    text = " ".join(re.sub(r"<[^>]*>", " ", re.sub("<!--|-->", " ", out.read_text())).split())
+    assert "95 % of such bands hold for all points of a model at once." in text
+    assert out.read_text().count('<path class="area s0"') == (suffix == ".html")
+    assert ("Rates of groups: " in text) == (suffix == ".html")
+
+
+def test_scores_of_one_file_of_solutions_may_have_another_name_but_not_other_values(folder: Folder) -> None:
+    file = folder.solved("scores/a.json", "--thresholds", "20")
+    same = folder.write("scores/same.json", json.loads((folder.path / "scores" / "a.json").read_text()))
+    other = folder.write("scores/other.json", scores(9))
+    folder.done("plot", file, "--scores", same, "--out", str(folder.path / "page.html"))
+    out = str(folder.path / "none.html")
+    told = folder.refused("plot", file, "--scores", other, "--out", out, code=1)
+    assert "the solutions a come to other values there" in told
+    told = folder.refused("plot", file, "--scores", same, "--scores", other, "--out", out, code=1)
+    assert "no solutions are called same; there are: a" in told
+    told = folder.refused("plot", file, "--scores", same, "--kind", "radar", "--out", out)
+    assert "a radar chart has none" in told
+
+
 class _Tags(HTMLParser):
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -192,7 +219,7 @@ def test_a_page_holds_planes_indicators_and_the_points_of_the_front_and_no_marku
     tags = _Tags(text).found
     assert tags.count("script") == 3  # two that run, and the points
     assert HOSTILE not in text
-    assert tags.count("svg") == 1
+    assert tags.count("svg") == 2  # a plane and the radar
     assert tags.count("table") == 2
     front, _ = Solutions.load(file).non_dominated_solutions()
     assert tags.count("tr") == 2 + 1 + front.n_solutions  # two heads, a system, its points

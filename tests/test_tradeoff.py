@@ -835,3 +835,43 @@ def test_a_positive_label_can_be_named() -> None:
 def test_systems_are_compared_by_name() -> None:
     points = solve(small(), FAIR)
     assert compared({"one": points, "same": points})["one"]["relative_onvg"] == 1.0
+
+
+# What is printed
+
+
+def test_points_are_printed_in_a_few_lines_and_their_names_do_nothing_to_a_terminal_or_a_page() -> None:
+    given = Confidences.read([0, 1, 0, 1], {"m": [0.1, 0.7, 0.6, 0.9]}, {"g": list("aabb")}, system="\x1b[31m<b>")
+    points = solve(given, ["accuracy", "recall difference by g"])
+    assert repr(points) == r"<Tradeoff \x1b[31m<b>: 5 points of 1 model, 1 on the front>"
+    assert str(points).splitlines() == [
+        r"\x1b[31m<b>: 5 points of 1 model, 1 on the front",
+        "                          lowest  highest  better",
+        "  accuracy                   0.5        1  higher",
+        "  recall difference by g       0        1  lower",
+    ]
+    assert "&lt;b&gt;: 5 points" in points._repr_html_()
+    assert "<td>0.5</td><td>1</td><td>higher</td>" in points._repr_html_()
+    assert "–        –  higher" in str(points.taken(np.array([], int)))
+
+
+def test_bands_are_told_from_intervals_and_forgotten_on_other_rows() -> None:
+    points = solve(small(), FAIR, 5).with_bands(0.9, replicates=20)
+    assert (points.band, points.front().band) == (0.9, 0.9)
+    assert points.ends is not None
+    assert np.array_equal(points.ends.low, points.bands(0.9, replicates=20).low, equal_nan=True)
+    assert points.with_intervals().band is None
+    assert points.at(small()).band is None
+
+
+def test_bands_of_very_many_points_are_as_wide_as_if_all_were_resampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    truth = rng.random(1500) < 0.4
+    points = solve(Confidences.read(truth, {"m": truth + rng.normal(size=1500)}), ["accuracy", "specificity"])
+    found = []
+    for most in (100, len(points)):
+        monkeypatch.setattr("evaluand.tradeoff._MOST_RESAMPLED", most)
+        bands = points.bands(replicates=500)
+        found.append((bands.high - bands.low)[750])
+    assert (found[0] != found[1]).all()
+    assert found[0] == pytest.approx(found[1], rel=0.1)

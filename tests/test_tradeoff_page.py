@@ -7,6 +7,8 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -15,9 +17,12 @@ import numpy as np
 import pytest
 
 from evaluand.errors import SpecError
+from evaluand.intervals import wilson
 from evaluand.report import tradeoffs
+from evaluand.report.tradeoff_facts import area_of_front, ends_of, has_ends, told_of_ends
 from evaluand.report.tradeoff_page import write_page
-from evaluand.tradeoff import Confidences, Objective, Tradeoff, solve
+from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, solve
+from evaluand.tradeoff.ends import Ends
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 LOW = "accuracy difference by g"
@@ -55,7 +60,7 @@ def test_a_front_that_is_too_long_is_thinned_evenly_and_chosen_from_as_a_whole()
     told = given_to_the_script(text)
     assert len(told["points"]) == 1201
     assert told["lower"] == [False, True]
-    listed = [place for place, (_, row, _) in enumerate(told["points"]) if row is not None]
+    listed = [place for place, point in enumerate(told["points"]) if point[3] is not None]
     assert (len(listed), listed[0], listed[-1]) == (500, 0, 1200)
     assert set(np.diff(listed)) == {2, 3}
     assert "701 more points of the fronts, evenly among those above, are not listed" in text
@@ -108,26 +113,192 @@ def test_a_page_of_no_system_or_of_other_objectives_is_refused() -> None:
             made({"one": one, "other": other})
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt install chromium, or $CHROMIUM")
-def test_the_script_picks_what_pick_does_also_of_points_that_are_not_listed(tmp_path: Path) -> None:
+def test_a_page_of_very_many_points_embeds_some_evenly_and_says_so() -> None:
+    rng = np.random.default_rng(2)
+    truth, n = rng.random(4000) < 0.4, 15_000
+    by = {"g": rng.integers(0, 40, 4000).astype(str)}
+    given = Confidences.read(truth, {"m": truth + rng.normal(size=4000)}, by)
+    points = replace(long_front(n), given=given, threshold=np.linspace(-1, 2, n))
+    text = page_of({"s": points})
+    assert len(text) < 3_000_000
+    told = given_to_the_script(text)["points"]
+    assert 10_000 <= len(told) <= 10_500
+    assert (told[0][2], told[-1][2]) == ("-1", "2")
+    assert f"are not listed; the best is chosen among {len(told):,} of all 15,000 points" in text
+    rates = [each for point in told if point[5] for each in point[5]]
+    assert 100 < len(rates) <= 12_000
+    assert "Of many groups those with the 12 lowest and highest rates are shown" in text
+
+
+def test_a_page_shades_the_area_of_each_front_and_says_what_it_means() -> None:
+    points, _ = banded()
+    text = page_of({"one": points, "two": replace(points, ends=None)})
+    assert len(re.findall(r'<path class="area s0"', text)) == 1
+    assert '<path class="area s1"' not in text
+    assert "where its front may lie" in text
+    assert "95 % of such bands hold for all points of a model at once" in text
+    without = page_of({"two": replace(points, ends=None)})
+    assert "Shaded" not in without
+    assert "where its front may lie" not in without
+
+
+@pytest.mark.parametrize(("extra", "planes", "parallel"), [(0, 1, 0), (1, 2, 0), (2, 3, 1)])
+def test_a_page_has_a_plane_for_each_further_objective_and_of_many_parallel_axes(
+    extra: int, planes: int, parallel: int
+) -> None:
+    points, _ = banded(extra=extra)
+    text = page_of({"s": points})
+    assert len(re.findall(r"<figcaption>accuracy against ", text)) == planes
+    assert len(re.findall(r"<figcaption>All objectives", text)) == parallel
+    assert len(re.findall(r'<path class="area s0"', text)) == planes
+    front = len(points.front())
+    assert len(re.findall(r'<polyline class="line s0" points="[^"]*"><title>', text)) == parallel * front
+
+
+def test_a_radar_in_the_page_tells_the_area_of_each_system_in_words() -> None:
+    points, _ = banded()
+    found = compared({"one": points, "none": points.taken(np.array([], int))})
+    told = f"area: one {found['one']['area']:.3f}"
+    text = page_of({"one": points, "none": points.taken(np.array([], int))})
+    assert f'aria-label="Radar of indicators from 0 to 1; {told}"' in text
+    assert "<title>one: hypervolume" in text
+    assert "Radar" not in page_of({"none": points.taken(np.array([], int))})
+
+
+def test_a_page_of_one_objective_lists_the_best_and_trades_nothing() -> None:
+    points, given = banded()
+    text = page_of({"s": solve(given, ["accuracy"], 9).with_intervals()})
+    assert "There is one objective, so nothing is traded" in text
+    assert "Beside each value: its ends. The ends are the interval of each point by itself" in text
+    assert "<svg" not in text
+    assert "Each dot" not in text
+    assert points.objectives[0].name in text
+
+
+def test_rates_of_groups_are_in_the_page_for_the_best_point_without_script_and_for_each_to_choose() -> None:
+    truth, sure = [0, 1, 1, 1, 1, 0, 0], [0.1, 0.7, 0.2, 0.9, 0.9, 0.3, 0.4]
+    given = Confidences.read(truth, {"m": sure}, {"g": ["<i>"] * 3 + ["b"] * 4})
+    points = solve(given, ["accuracy", "recall difference by g", "matthews_correlation min by g"], [0.5, 0.15])
+    text = page_of({"s": points})
+    assert 'Rates of groups: <bdi id="rates-of">s · m · 0.5</bdi>' in text
+    assert "recall by g (wanted alike)" in text
+    assert "matthews correlation by g (the least counts)" in text
+    low, high = wilson(np.array([1]), np.array([2]), 0.95)
+    shown = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th>.*?value">(.*?)</td><td>(.*?)</td><td>(.*?)<', text)
+    assert shown[0] == ("&lt;i&gt;", "0.500", f"{low[0]:.3f} – {high[0]:.3f}", "1 of 2")
+    assert shown[1][0::3] == ("b", "2 of 2")
+    assert shown[3][3] == "4"
+    [best, other] = sorted(given_to_the_script(text)["points"], key=lambda point: -point[4][0])
+    assert best[5][0][0][:3] == ["<i>", "1 of 2", "0.500"]
+    assert best[5][0][0][4][:2] == [0.0, 50.0]
+    assert best[5][1][0][4][0] == 50.0  # 0 of -1 to 1
+    assert other[5][0][0][2] == "1.000"
+    assert "Rates of groups" not in page_of({"s": replace(points, given=None)})
+
+
+def test_a_rate_without_rows_is_none_and_has_no_bar() -> None:
+    given = Confidences.read([0, 1, 0], {"m": [0.1, 0.7, 0.6]}, {"g": ["a", "a", "b"]})
+    text = page_of({"s": solve(given, ["accuracy", "recall difference by g"], [0.5], "zero")})
+    assert '<bdi>b</bdi></th><td class="chart"></td><td class="value">–</td><td></td><td>0 of 0</td>' in text
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: apt install chromium, or $CHROMIUM")
     sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[[dict[str, Tradeoff]], Any]]:
+    """Pages on which nothing may go wrong."""
+    faults: list[str] = []
+
+    def page(systems: dict[str, Tradeoff]) -> Any:
+        file = tmp_path / "page.html"
+        file.write_text(page_of(systems))
+        page = browser.new_page()
+        page.on("console", lambda told: faults.append(told.text) if told.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.goto(file.as_uri())
+        return page
+
+    yield page
+    assert faults == []
+
+
+def test_the_script_picks_what_pick_does_also_of_points_that_are_not_listed(opened: Any) -> None:
     wanted = ("recall", "accuracy", "precision")
     tied = [[0.9, 0.5, 0.6], [0.9, 0.6, 0.5], [0.9, 0.6, 0.5], [0.5, 0.9, 0.1]]
     cases = [(long_front(1201), {"1": "0.3005"}, [f"{LOW} <= 0.3005"]), (points_of(tied, wanted), {}, [])]
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        for points, limits, where in cases:
-            file = tmp_path / "page.html"
-            file.write_text(page_of({"s": points}))
-            page = browser.new_page()
-            page.goto(file.as_uri())
-            for place, limit in limits.items():
-                page.fill(f'[data-limit="{place}"]', limit)
-            pick = points.pick(points.objectives[0].name, where)
-            shown = page.text_content("#chosen")
-            assert shown.startswith(f"s · m · {float(pick.threshold[0])!r}".removesuffix(".0"))
-            page.close()
-        browser.close()
+    for points, limits, where in cases:
+        page = opened({"s": points})
+        for place, limit in limits.items():
+            page.fill(f'[data-limit="{place}"]', limit)
+        pick = points.pick(points.objectives[0].name, where)
+        shown = page.text_content("#chosen")
+        assert shown.startswith(f"s · m · {float(pick.threshold[0])!r}".removesuffix(".0"))
+        page.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "same"), [("0,3", "0.3"), (",3", "0.3"), ("30 %", "0.3"), (" .3 ", "0.3"), ("3e-1", "0.3"), ("−1", "-1")]
+)
+def test_limits_are_read_as_people_write_them(opened: Any, text: str, same: str) -> None:
+    page = opened({"s": long_front(11)})
+    told = []
+    for written in (text, same):
+        page.get_by_label(f"{LOW} at most").fill(written)
+        told.append(page.text_content("#chosen"))
+    assert told[0] == told[1]
+    assert page.locator("#fault").is_hidden()
+    page.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("1,000", "“1,000” may be 1.000 or 1000: write one of these."),
+        ("0.1.2", "“0.1.2” is no number: write it as in 0.05."),
+        ("low", "“low” is no number: write it as in 0.05."),
+    ],
+)
+def test_a_limit_that_is_no_number_is_told_and_nothing_is_chosen(opened: Any, text: str, told: str) -> None:
+    page = opened({"s": long_front(11)})
+    field = page.get_by_label("accuracy at least")
+    field.fill(text)
+    assert page.get_by_role("alert").text_content() == told
+    assert field.get_attribute("aria-invalid") == "true"
+    assert page.locator("tr.chosen").count() == 0
+    field.fill("")
+    assert page.get_by_role("alert").count() == 0
+    assert field.get_attribute("aria-invalid") == "false"
+    assert page.locator("tr.chosen").count() == 1
+    page.close()
+
+
+def test_the_script_shows_the_rates_of_what_is_chosen_as_the_page_does_without_it(opened: Any) -> None:
+    points, _ = banded()
+    page = opened({"s": points, "others": replace(points, given=None, value=points.value * 0.9)})
+    drawn_by_script = page.locator("table.rates tbody").first.inner_html()
+    first = re.search(r'small rates".*?<tbody>(.*?)</tbody>', page_of({"s": points}), re.DOTALL)
+    assert first is not None
+    assert normal(drawn_by_script) == normal(first[1])
+    page.get_by_label(f"{LOW} at most").fill("0")
+    chosen = points.front().pick("accuracy", [f"{LOW} <= 0"])
+    assert page.text_content("#rates-of") == f"s · {chosen.models[chosen.model[0]]} · {float(chosen.threshold[0])!r}"
+    page.get_by_label("accuracy at least").fill("2")
+    assert page.locator("table.rates tbody tr").count() == 0
+    page.close()
+
+
+def normal(markup: str) -> str:
+    """Markup without what a browser writes otherwise."""
+    return re.sub(r"\s*(/>|></rect>|></line>)", ">", markup).replace(' class=""', "").replace(".0", "")
 
 
 # Pictures
@@ -170,3 +341,105 @@ def test_rates_of_groups_reach_over_the_range_of_their_metric(tmp_path: Path) ->
     assert figure.axes[0].get_ylim() == (-1, 1)
     with pytest.raises(SpecError, match="rates: confidence=1 must lie between 0 and 1"):
         tradeoffs.rates(solve(given, ["recall difference by g"], [0.5]), given, 1)
+
+
+def banded(n: int = 60, seed: int = 5, extra: int = 0) -> tuple[Tradeoff, Confidences]:
+    """Points with bands, and the rows they come from."""
+    rng = np.random.default_rng(seed)
+    truth, g = rng.random(n) < 0.5, rng.choice(["a", "b"], n)
+    given = Confidences.read(truth, {"m": truth + rng.normal(size=n), "o": truth + rng.normal(size=n)}, {"g": g})
+    wanted = ["accuracy", LOW, "recall", "specificity min by g"][: 2 + extra]
+    return solve(given, wanted, np.linspace(-1, 2, 12)).with_bands(replicates=50), given
+
+
+def test_the_area_of_a_front_holds_the_front_wherever_each_point_lies_between_its_ends() -> None:
+    path = pytest.importorskip("matplotlib.path", reason="needs Matplotlib: pip install 'evaluand[plots]'")
+    points, _ = banded()
+    assert points.ends is not None
+    area = path.Path(area_of_front(points, 1, 0))
+    rng = np.random.default_rng(1)
+    for _ in range(50):
+        drawn = points.ends.low + rng.random(points.value.shape) * (points.ends.high - points.ends.low)
+        there = replace(points, value=drawn).front()
+        far = points.front().ends
+        assert far is not None
+        seen = there.value[(there.value[:, 0] >= far.low[:, 0].min()) & (there.value[:, 1] <= far.high[:, 1].max())]
+        assert len(seen)
+        assert (
+            area.contains_points(seen[:, ::-1], radius=1e-9).all()
+            or area.contains_points(seen[:, ::-1], radius=-1e-9).all()
+        )
+
+
+def test_the_area_of_one_point_is_what_lies_between_its_ends() -> None:
+    points = points_of([[0.5, 0.3]])
+    ends = Ends(points.value, np.array([[0.4, 0.1]]), np.array([[0.7, 0.35]]))
+    corners = area_of_front(replace(points, ends=ends), 1, 0)
+    assert set(corners) == {(0.1, 0.4), (0.1, 0.7), (0.35, 0.7), (0.35, 0.4)}
+    assert area_of_front(points_of(np.empty((0, 2))), 1, 0) == []
+
+
+def test_a_value_without_an_interval_is_taken_as_it_is() -> None:
+    points = points_of([[0.5, 0.3]])
+    ends = Ends(points.value, np.array([[0.4, np.nan]]), np.array([[0.7, np.nan]]))
+    low, high = ends_of(replace(points, ends=ends))
+    assert (low.tolist(), high.tolist()) == ([[0.4, 0.3]], [[0.7, 0.3]])
+    assert not has_ends(replace(points, ends=Ends(points.value, *[np.full((1, 2), np.nan)] * 2)))
+
+
+@pytest.mark.parametrize(("extra", "shown"), [(0, "between the fronts if each"), (1, "Bars: between"), (2, "Bars: be")])
+def test_pictures_show_bands_and_say_what_they_mean(tmp_path: Path, extra: int, shown: str) -> None:
+    points, _ = banded(extra=extra)
+    with_bands, without = drawn({"s": points}), drawn({"s": replace(points, ends=None)})
+    tradeoffs.save(with_bands, tmp_path / "bands.svg")
+    assert shown in with_bands.get_supxlabel().replace("\n", " ")
+    assert "95 % of such bands hold for all points" in with_bands.get_supxlabel().replace("\n", " ")
+    assert without.get_supxlabel() == ""
+    many, few = (len(figure.axes[0].get_children()) for figure in (with_bands, without))
+    assert many > few
+    told = drawn({"s": points.with_intervals()}).get_supxlabel().replace("\n", " ")
+    assert "the interval of each point by itself, and do not hold for all at once" in told
+
+
+def test_what_bands_and_intervals_beside_each_other_are_is_said_of_each() -> None:
+    points, _ = banded()
+    told = told_of_ends({"one": points, "two": points.with_intervals(), "none": replace(points, ends=None)})
+    assert "one: In each objective, 95 %" in told
+    assert "two: The ends are the interval of each point by itself" in told
+    assert "none" not in told
+
+
+def test_what_cannot_be_drawn_is_told_in_a_sentence() -> None:
+    pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'evaluand[plots]'")
+    points, given = banded()
+    empty = points.taken(np.array([], int))
+    found = compared({"s": points})
+    for made, told in [
+        (lambda: tradeoffs.radar({}), "no system is given"),
+        (lambda: tradeoffs.radar({"s": points.indicators()}), "s has no indicator relative_onvg; take the indicators"),
+        (lambda: tradeoffs.radar(compared({"s": empty})), "s has no points on its front, so relative_onvg, "),
+        (lambda: tradeoffs.radar(found, ("hv", "ud")), "needs three indicators or more as axes, and there are 2"),
+        (lambda: tradeoffs.pareto({"s": empty}), "s has no point whose values are all known"),
+        (lambda: tradeoffs.pareto({"s": points_of([[0.5]], ("recall",))}), "two objectives or more, and recall is the"),
+        (lambda: tradeoffs.rates(points, given), "those of one point, and 24 are given"),
+        (lambda: tradeoffs.rates(empty, given), "those of one point, and 0 are given"),
+        (
+            lambda: tradeoffs.rates(points.taken(np.array([0])), Confidences.read([0, 1], {"x": [0, 1]})),
+            "no confidences of the model 'm'; there are: x",
+        ),
+    ]:
+        with pytest.raises(SpecError, match=told):
+            made()
+
+
+def test_bars_of_rates_tell_the_rows_they_rest_on() -> None:
+    pytest.importorskip("matplotlib", reason="needs Matplotlib: pip install 'evaluand[plots]'")
+    truth, sure, g = [0, 1, 1, 1, 1], [0.1, 0.7, 0.2, 0.9, 0.9], list("aaabb")
+    given = Confidences.read(truth, {"m": sure}, {"g": g})
+    wanted = ["recall difference by g", "equalized_odds difference by g", "f_beta min by g"]
+    recall, false_positives, f = tradeoffs.rates(solve(given, wanted, [0.5]), given).axes
+    assert [label.get_text() for label in recall.get_xticklabels()] == ["a\n1 of 2", "b\n2 of 2"]
+    assert [label.get_text() for label in false_positives.get_xticklabels()] == ["a\n0 of 1", "b\n0 of 0"]
+    assert [label.get_text() for label in f.get_xticklabels()] == ["a\n3", "b\n2"]
+    assert recall.get_title() == "recall by g\n(wanted alike)"
+    assert f.get_title() == "f beta by g\n(the least counts)"

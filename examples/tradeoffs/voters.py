@@ -2,7 +2,9 @@
 
 944 people who were asked before the American election of 1996, and whom they voted for: public data that ship in
 statsmodels. The models never see anybody's age; still they may know the votes of some ages better than those of others.
-Writes `front.html` and pictures into the folder this is run in.
+Writes a page and pictures into the folder this is run in: `front.html` with the fronts, their bands and the rates of
+groups, `front.svg` with the front as it was chosen from and as it is on test, `rates.svg` of the pick on test, and
+`radar.svg`.
 
 Needs scikit-learn, statsmodels and Matplotlib: pip install 'evaluand[plots,sklearn]' statsmodels
 """
@@ -20,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 
 from evaluand.report import tradeoffs
 from evaluand.report.tradeoff_page import write_page
-from evaluand.tradeoff import Confidences, solve
+from evaluand.tradeoff import Confidences, compared, solve
 
 data = sm.datasets.anes96.load_pandas().data
 voted = (data["vote"] == 1).to_numpy()  # for Dole; else for Clinton
@@ -44,14 +46,15 @@ def confidences(rows: np.ndarray, system: str) -> Confidences:
 apart = "equalized_odds difference by age"
 chosen_on, tested_on = confidences(part == 1, "to choose"), confidences(part == 2, "to test")
 
-points = solve(chosen_on, ["accuracy", apart])
-front = points.front().deduplicated().with_intervals()
-tested = front.at(tested_on)
+points = solve(chosen_on, ["accuracy", apart]).deduplicated().with_bands()
+front = points.front()
+tested = front.at(tested_on).with_bands()
 low, high = tested.hypervolume_interval()
-print(f"{len(points)} points, {len(front)} on the front, hypervolume {points.indicators()['hv']:.3f},", end=" ")
-print(f"on test {tested.indicators()['hv']:.3f} ({low:.3f} to {high:.3f})")
-for name, accuracy, odds in zip(np.array(front.models)[front.model], *front.value.T, strict=True):
-    print(f"  {name:20} accuracy {accuracy:.3f}, odds apart {odds:.3f}")
+print(points)
+print(f"hypervolume {points.indicators()['hv']:.3f}, on test {tested.indicators()['hv']:.3f} ({low:.3f} to {high:.3f})")
+for name, values, least, most in zip(np.array(front.models)[front.model], *front.ends, strict=True):
+    told = [f"{each:.3f} ({a:.3f} to {b:.3f})" for each, a, b in zip(values, least, most, strict=True)]
+    print(f"  {name:20} accuracy {told[0]}, odds apart {told[1]}")
 
 pick = points.pick("accuracy", [f"{apart} <= 0.15"])
 there = pick.at(tested_on).with_intervals()
@@ -60,11 +63,9 @@ for place, objective in enumerate(there.objectives):
     value, low, high = (end[0, place] for end in there.ends)
     print(f"  {objective.name}: {pick.value[0, place]:.3f} where chosen, {value:.3f} ({low:.3f} to {high:.3f}) on test")
 
+systems = {"to choose": points, "to test": tested}
 with Path("front.html").open("wb") as page:
-    write_page(
-        "Voters of 1996",
-        {"to choose": points.deduplicated(), "to test": solve(tested_on, points.objectives).deduplicated()},
-        page,
-    )
-tradeoffs.save(tradeoffs.pareto({"to choose": front}), Path("front.svg"))
+    write_page("Voters of 1996", systems, page)
+tradeoffs.save(tradeoffs.pareto(systems), Path("front.svg"))
+tradeoffs.save(tradeoffs.radar(compared(systems)), Path("radar.svg"))
 tradeoffs.save(tradeoffs.rates(pick, tested_on), Path("rates.svg"))

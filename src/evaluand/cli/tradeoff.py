@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 import pyarrow as pa
 from click import UsageError
 from rich.text import Text
@@ -202,18 +203,37 @@ def evaluate(files: tuple[Path, ...], deduplicate: bool, form: str | None, as_js
     help="A picture: .png, .svg or .pdf; or a page to look through: .html.",
 )
 @click.option("--kind", type=click.Choice(["pareto", "radar"]), default="pareto", show_default=True)
+@click.option(
+    "--scores",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="The scores that solutions of the same name were made from: their fronts get bands, and a page the rates of"
+    " groups; several times.",
+)
 @click.option("--hide-dominated", is_flag=True, help="Draw the fronts alone.")
 @_DEDUPLICATE
 @_FORCE
-def plot(files: tuple[Path, ...], out: Path, kind: str, hide_dominated: bool, deduplicate: bool, force: bool) -> None:
+def plot(
+    files: tuple[Path, ...],
+    out: Path,
+    kind: str,
+    scores: tuple[Path, ...],
+    hide_dominated: bool,
+    deduplicate: bool,
+    force: bool,
+) -> None:
     """Draw the points of systems and their fronts, or their indicators on a radar chart.
 
-    Two metrics are a plane, three a space, more are parallel axes.
+    Two metrics are a plane, three a space, more are parallel axes. Solutions tell nothing of how sure they are: with
+    --scores the fronts have bands that hold for all points of a model at once, with 95 %.
     """
     from evaluand.report import tradeoffs
 
-    _check_new(out, files, force)
-    systems = _systems(files, deduplicate)
+    if scores and kind == "radar":
+        raise UsageError("--scores are for bands of fronts, and a radar chart has none")
+    _check_new(out, [*files, *scores], force)
+    systems = _with_bands(_systems(files, deduplicate), scores)
     if out.suffix == ".html":
         with opened(out) as page:
             write_page(out.stem, systems, page)
@@ -360,6 +380,25 @@ def _systems(files: Sequence[Path], deduplicate: bool) -> dict[str, Tradeoff]:
                 told = "rest on undefined values, which count as 0: perfectly fair of differences"
                 doubt(f"{solutions.system}: {solutions.n_undefined} of {solutions.n_solutions} points {told}")
             found[solutions.system] = solutions.tradeoff
+    return found
+
+
+def _with_bands(systems: dict[str, Tradeoff], scores: Sequence[Path]) -> dict[str, Tradeoff]:
+    """Systems with the rows they come from, and bands, where the scores are given."""
+    found = dict(systems)
+    for file in scores:
+        with notes():
+            given = Scores.load(file).confidences
+        name = given.system if len(systems) > 1 or len(scores) > 1 else next(iter(systems))
+        if name not in found:
+            raise SpecError(f"{file}: no solutions are called {name}; there are: {', '.join(map(safe, found))}")
+        points = found[name]
+        there = points.at(given, "zero")
+        if not np.allclose(there.value, points.value, atol=1e-6):
+            raise SpecError(
+                f"{file}: the solutions {name} come to other values there; give the scores they are made from"
+            )
+        found[name] = replace(points, given=given).with_bands()
     return found
 
 

@@ -40,6 +40,7 @@ class Series:
         told: each point in words, where it is marked.
         bars: x and how many, below the plot.
         pale: dots stand in the background.
+        areas: the corners of what is shaded; where areas overlap they are shaded once.
     """
 
     number: int
@@ -50,6 +51,7 @@ class Series:
     told: Sequence[str] = ()
     bars: Sequence[tuple[float, float]] = ()
     pale: bool = False
+    areas: Sequence[Sequence[tuple[float, float]]] = ()
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,9 @@ class Plot:
     def _series(self, one: Series) -> str:
         number = one.number % SERIES
         parts = []
+        if one.areas:
+            path = "".join(f"M{' '.join(','.join(self._place(at)) for at in corners)}z" for corners in one.areas)
+            parts.append(f'<path class="area s{number}" d="{path}"/>')
         for (x, _), (low, high) in zip(one.points, one.ends, strict=False):
             if low is not None and high is not None:
                 (a, top), (_, floor) = self._place((x, high)), self._place((x, low))

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
@@ -48,7 +49,7 @@ RADAR: Final = ("relative_onvg", "onvgr", "ud", "as", "hv")
 """The axes of a radar chart of indicators."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tradeoff:
     """The operating points of a system.
 
@@ -62,7 +63,8 @@ class Tradeoff:
         trivial: points that decide alike for all rows, which no model is needed for.
         system: what the points belong to.
         given: the rows they come from, if these are known.
-        ends: the values with their intervals, where these come from elsewhere than `given`.
+        ends: the values with their intervals, or bands.
+        band: how surely the ends hold for all points of a model at once; None where each holds by itself.
         apart: the groups that have thresholds of their own; none where a point has one threshold for all rows.
     """
 
@@ -73,8 +75,9 @@ class Tradeoff:
     value: np.ndarray
     trivial: np.ndarray
     system: str = "system"
-    given: Confidences | None = field(default=None, repr=False)
-    ends: Ends | None = field(default=None, repr=False)
+    given: Confidences | None = None
+    ends: Ends | None = None
+    band: float | None = None
     apart: tuple[Mapping[str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -90,6 +93,41 @@ class Tradeoff:
 
     def __len__(self) -> int:
         return len(self.model)
+
+    def __repr__(self) -> str:
+        return f"<Tradeoff {self._told}>"
+
+    def __str__(self) -> str:
+        """What there is, and a line for each objective with the least and the greatest value."""
+        rows = [("", "lowest", "highest", "better"), *self._ranges()]
+        wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            f"  {name:{wide[0]}}  {low:>{wide[1]}}  {high:>{wide[2]}}  {better}" for name, low, high, better in rows
+        ]
+        return "\n".join([self._told, *lines])
+
+    def _repr_html_(self) -> str:
+        """The same for a notebook."""
+        lines = "".join(
+            f"<tr><th>{escape(name)}</th>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>"
+            for name, *cells in self._ranges()
+        )
+        heads = "<tr><th></th><th>lowest</th><th>highest</th><th>better</th></tr>"
+        return f"<table><caption>{escape(self._told)}</caption><thead>{heads}</thead><tbody>{lines}</tbody></table>"
+
+    @property
+    def _told(self) -> str:
+        models, points = (
+            f"{n:,} {word}{'s'[: n != 1]}" for n, word in ((len(self.models), "model"), (len(self), "point"))
+        )
+        return f"{_printable(self.system)}: {points} of {models}, {len(self.front()):,} on the front"
+
+    def _ranges(self) -> Iterator[tuple[str, str, str, str]]:
+        """Each objective with the least and the greatest value of the points, and which is better."""
+        for one, values in zip(self.objectives, self.value.T, strict=True):
+            known = values[~np.isnan(values)]
+            ends = (f"{known.min():.4g}", f"{known.max():.4g}") if len(known) else ("–", "–")
+            yield _printable(one.name), *ends, str(one.direction)
 
     def __getitem__(self, objective: str) -> np.ndarray:
         """The values of the points by an objective.
@@ -199,12 +237,18 @@ class Tradeoff:
                 ends = self._intervals(given, name, self.threshold[mine], objective, confidence, self.apart)
                 for part, end in zip(found, ends, strict=True):
                     part[mine, place] = end
-        return replace(self, ends=Ends(self.value, *found[1:]))
+        return replace(self, ends=Ends(self.value, *found[1:]), band=None)
+
+    def with_bands(self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0) -> Tradeoff:
+        """With bands in the place of intervals; pictures and pages shade them. Arguments and errors: see `bands`."""
+        return replace(self, ends=self.bands(confidence, replicates, seed), band=confidence)
 
     def bands(self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0) -> Ends:
         """Bands that hold for all points of a model at once; NaN for objectives of confidences.
 
-        Each point has its interval (see `with_intervals`) at the confidence that resampling tells: `simultaneous`.
+        Each point has its interval (see `with_intervals`) at the confidence that resampling tells: `simultaneous`. Of
+        more than 1,000 points those are resampled that lie evenly among the thresholds of each model, and those of the
+        front.
 
         Raises:
             SpecError: the rows that the points come from are not known.
@@ -214,9 +258,10 @@ class Tradeoff:
         given = self._rows("bands")
         found = [np.full(self.value.shape, np.nan) for _ in range(2)]
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
-        for number, drawn in self._replicated(replicates, seed).items():
+        some = self._thinned(_MOST_RESAMPLED)
+        for number, drawn in some._replicated(replicates, seed).items():
             mine, name = np.flatnonzero(self.model == number), self.models[number]
-            levels = simultaneous(drawn, self.value[np.ix_(mine, decided)], confidence)
+            levels = simultaneous(drawn, some.value[np.ix_(some.model == number, decided)], confidence)
             for place, level in zip(decided, levels, strict=True):
                 ends = self._intervals(given, name, self.threshold[mine], self.objectives[place], level)
                 for part, end in zip(found, ends[1:], strict=True):
@@ -271,7 +316,7 @@ class Tradeoff:
             mine = self.model == self.models.index(name)
             tried = self.threshold[mine]
             value[mine], trivial[mine] = _valued(given, name, tried, self.objectives, undefined, self.apart)
-        return replace(self, value=value, trivial=trivial, given=given, ends=None, system=given.system)
+        return replace(self, value=value, trivial=trivial, given=given, ends=None, band=None, system=given.system)
 
     def pick(self, best: str, where: str | Sequence[str] = ()) -> Tradeoff:
         """The one point that is best by an objective among those that keep some limits.
@@ -469,10 +514,20 @@ def compared(systems: Mapping[str, Tradeoff]) -> dict[str, dict[str, float]]:
     most = max((one["onvg"] for one in found.values()), default=0.0)
     for name, one in found.items():
         one["relative_onvg"] = one["onvg"] / most if most else float("nan")
-        one["igd_plus"] = igd_plus(fronts[name].loss, reference)
-        one["epsilon"] = additive_epsilon(fronts[name].loss, reference)
+        one["igd_plus"], one["epsilon"] = _short_of(fronts[name].loss, reference)
         one["area"] = radar_area([one[axis] for axis in RADAR])
     return found
+
+
+def _short_of(loss: np.ndarray, reference: np.ndarray) -> tuple[float, float]:
+    """How far a front falls short of the best of all: not at all where it is the best itself."""
+    own = {point.tobytes() for point in loss}
+    others = reference[[point.tobytes() not in own for point in reference]]
+    if not len(loss) or len(others) == len(reference):
+        return igd_plus(loss, reference), additive_epsilon(loss, reference)
+    if not len(others):
+        return 0.0, 0.0
+    return igd_plus(loss, others) * len(others) / len(reference), max(additive_epsilon(loss, others), 0.0)
 
 
 def shared_objectives(systems: Mapping[str, Tradeoff]) -> tuple[Objective, ...]:
@@ -494,6 +549,11 @@ def shared_objectives(systems: Mapping[str, Tradeoff]) -> tuple[Objective, ...]:
 def _systems(given: Any) -> dict[str, Tradeoff]:
     found = {} if given is None else named("systems", given, "{'one': points, 'other': others}")
     return {name: made(f"systems[{name!r}]", one, Tradeoff, "such as solve gives") for name, one in found.items()}
+
+
+def _printable(text: str) -> str:
+    """Text that can do nothing to a terminal."""
+    return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
 def _check(confidence: float, replicates: int = 1, seed: int = 0) -> None:

@@ -242,6 +242,12 @@ def group_rates(objective: Objective, counts: np.ndarray, part: int, confidence:
     return _with_ends(objective.parts[part], counts, confidence_of("rates", confidence))
 
 
+def group_counts(objective: Objective, counts: np.ndarray, part: int) -> tuple[np.ndarray | None, np.ndarray]:
+    """How many rows each rate counts, and of how many it is; for a metric that is no rate None, and all rows."""
+    rate = _rate(objective.parts[part])
+    return (counts @ rate[0], counts @ rate[1]) if rate else (None, counts.sum(axis=-1))
+
+
 def _metric(name: str) -> Metric:
     """A metric of two classes, of which the positive one is looked at."""
     kind = registry.find("metrics", name)

@@ -1,33 +1,90 @@
 "use strict";
-// Which point of the fronts is best by one objective among those that keep the limits that are set in the form.
+// Which point of the fronts is best by one objective among those that keep the limits that are set in the form, and what
+// it comes to in each group.
 (() => {
   const form = document.getElementById("chooser");
   const data = document.getElementById("front");
   const body = document.querySelector("table.points tbody");
   if (!form || !data || !body) return;
-  const { lower, points } = JSON.parse(data.textContent);
+  const { lower, names, systems, models, points } = JSON.parse(data.textContent);
   const rows = [...body.rows];
+  const [SYSTEM, MODEL, THRESHOLD, ROW, VALUES, RATES] = [0, 1, 2, 3, 4, 5];
 
   function choose() {
+    const inputs = [...form.querySelectorAll("[data-limit]")];
+    const read = inputs.map((input) => number(input.value));
+    inputs.forEach((input, i) => input.setAttribute("aria-invalid", String(Boolean(read[i].fault))));
+    const faults = read.filter(({ fault }) => fault).map(({ fault }) => fault);
+    say("fault", faults.join(" "));
+    if (faults.length) return show(null, "nothing is chosen until each limit is a number");
     const best = Number(document.getElementById("best").value);
     const order = [best, ...lower.keys()];
-    const limits = [...form.querySelectorAll("[data-limit]")].filter((input) => input.value !== "");
-    const kept = points.filter(([, , values]) => limits.every((input) => {
-      const value = values[Number(input.dataset.limit)];
-      return input.dataset.lower === "1" ? value <= Number(input.value) : value >= Number(input.value);
-    }));
-    const chosen = kept.reduce((a, b) => (!a || better(b[2], a[2], order) ? b : a), null);
-    rows.forEach((row) => row.classList.remove("chosen"));
-    if (chosen && chosen[1] !== null) rows[chosen[1]].classList.add("chosen");
-    document.getElementById("chosen").textContent = chosen
-      ? `${chosen[0]}${chosen[1] === null ? " (not listed)" : ""}: ${chosen[2].join(", ")} (${kept.length} of ${points.length} points keep the limits)`
-      : "no point of the fronts keeps the limits";
+    const kept = points.filter((point) => read.every(({ value }, i) =>
+      value === null || (lower[i] ? point[VALUES][i] <= value : point[VALUES][i] >= value)));
+    const chosen = kept.reduce((a, b) => (!a || better(b[VALUES], a[VALUES], order) ? b : a), null);
+    show(chosen, chosen
+      ? `${called(chosen)}${chosen[ROW] === null ? " (not listed)" : ""}: ${values(chosen)} (${kept.length} of ${points.length} points keep the limits)`
+      : "no point of the fronts keeps the limits");
+  }
+
+  // A number as people write it: 0.05, 0,05, .05 or 5 %; nothing is a limit that is not set.
+  function number(text) {
+    const written = text.trim().replace("−", "-");
+    if (written === "") return { value: null };
+    if (/^[-+]?[1-9]\d{0,2},\d{3}$/.test(written)) return { fault: `“${text}” may be ${written.replace(",", ".")} or ${written.replace(",", "")}: write one of these.` };
+    const [, digits, percent] = /^(.*?)\s*(%?)$/.exec(written);
+    const plain = digits.includes(".") ? digits : digits.replace(",", ".");
+    if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(plain)) return { fault: `“${text}” is no number: write it as in 0.05.` };
+    return { value: Number(plain) / (percent ? 100 : 1) };
   }
 
   // By the objective that is asked for, then by the others in their order; of equal points the first stays.
   function better(a, b, order) {
     const place = order.find((i) => a[i] !== b[i]);
     return place !== undefined && (lower[place] ? a[place] < b[place] : a[place] > b[place]);
+  }
+
+  const called = (point) => `${systems[point[SYSTEM]]} · ${models[point[SYSTEM]][point[MODEL]]} · ${point[THRESHOLD]}`;
+  const values = (point) => point[VALUES].map((value, i) => `${names[i]} ${Number(value.toPrecision(4))}`).join(", ");
+
+  function show(chosen, told) {
+    rows.forEach((row) => row.classList.remove("chosen"));
+    if (chosen && chosen[ROW] !== null) rows[chosen[ROW]].classList.add("chosen");
+    document.getElementById("chosen").textContent = told;
+    const heading = document.getElementById("rates-of");
+    if (!heading) return;
+    heading.textContent = chosen ? called(chosen) : "–";
+    say("no-rates", chosen && !chosen[RATES] ? document.getElementById("no-rates").dataset.told : "");
+    document.querySelectorAll("table.rates tbody").forEach((tbody, i) =>
+      tbody.replaceChildren(...(chosen?.[RATES]?.[i] ?? []).map(rateLine)));
+  }
+
+  function say(id, text) {
+    const place = document.getElementById(id);
+    place.textContent = text;
+    place.hidden = text === "";
+  }
+
+  function rateLine([group, count, value, interval, spots]) {
+    const line = document.createElement("tr");
+    const head = document.createElement("th");
+    head.scope = "row";
+    head.append(Object.assign(document.createElement("bdi"), { textContent: group }));
+    const cells = [["chart", ""], ["value", value], ["", interval], ["", count]].map(([kind, text]) =>
+      Object.assign(document.createElement("td"), { className: kind, textContent: text }));
+    if (spots.length) cells[0].append(bar(spots));
+    line.append(head, ...cells);
+    return line;
+  }
+
+  function bar([zero, value, low, high]) {
+    const drawn = document.getElementById("bar").content.firstElementChild.cloneNode(true);
+    const [rate, ends] = drawn.children;
+    rate.setAttribute("x", `${Math.min(zero, value)}%`);
+    rate.setAttribute("width", `${Math.abs(value - zero).toFixed(1)}%`);
+    ends.setAttribute("x1", `${low}%`);
+    ends.setAttribute("x2", `${high}%`);
+    return drawn;
   }
 
   form.hidden = false;
