@@ -29,6 +29,7 @@ from evaluand.report.text import SHORT_ID, labelled, safe
 from evaluand.run import Run
 from evaluand.store import resolve
 from evaluand.stores.directory import DirectoryStore
+from evaluand.tradeoff.stored import tradeoffs_of
 
 _FIRST = ("aggregations", "evaluations", "runs")
 _FLIPS = 50
@@ -85,12 +86,16 @@ def write(
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_of(graded.values())
     with notes():
         facts["comparisons"] = _compared(graded, measures)
+        trades = [
+            (trade.name, points)
+            for trade, points in (tradeoffs_of(Aggregation(store, id)) if kind == "aggregations" else ())
+        ]
     rows = Examples(parts, facts["scores"], examples, measures)
     path = f"{_file_name(title)}.html" if output is None else output
     if path == "-":
-        return path, write_report(facts, rows, sys.stdout.buffer), rows.total
+        return path, write_report(facts, rows, sys.stdout.buffer, trades), rows.total
     with _replaced(path) as file:
-        shown = write_report(facts, rows, file)
+        shown = write_report(facts, rows, file, trades)
     return path, shown, rows.total
 
 

@@ -186,6 +186,22 @@ def in_blocks(n: int, each: int, told: str) -> Iterator[slice]:
     yield from (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
+def label_of(labels: Sequence[Any], label: str | int | bool | None) -> Any:
+    """The positive one of the labels there are: the one that is given, else `True` of bools and 1 of integers.
+
+    Raises:
+        SpecError: no label is given and they do not tell, or no truth has the one that is.
+    """
+    if label is None:
+        label = next((one for one in (True, 1) if all(isinstance(x, type(one)) and x in (0, 1) for x in labels)), None)
+        if label is None:
+            named = ", ".join(map(repr, labels[:_SHOWN]))
+            raise SpecError(f"which label is positive? The truth has {named}; give one of them as label")
+    elif label not in labels and len(labels) > 1:
+        raise SpecError(f"no truth is {label!r}; there are {', '.join(map(repr, labels[:_SHOWN]))}")
+    return label
+
+
 def _positive(truth: pa.Array, label: str | int | bool | None) -> np.ndarray:
     if truth.null_count:
         row = int(np.flatnonzero(truth.is_null().to_numpy(zero_copy_only=False))[0])
@@ -198,13 +214,7 @@ def _positive(truth: pa.Array, label: str | int | bool | None) -> np.ndarray:
         truth = truth.cast(pa.int64())
     [codes], vocabulary = coded([truth])
     labels = vocabulary.tolist()
-    if label is None:
-        label = next((one for one in (True, 1) if all(isinstance(x, type(one)) and x in (0, 1) for x in labels)), None)
-        if label is None:
-            named = ", ".join(repr(labels[i]) for i in in_order(vocabulary)[:5])
-            raise SpecError(f"which label is positive? The truth has {named}; give label=…")
-    if label not in labels and len(labels) > 1:
-        raise SpecError(f"no truth is {label!r}; there are {', '.join(map(repr, labels[:5]))}")
+    label = label_of([labels[i] for i in in_order(vocabulary)], label)
     others = [one for one in labels if one != label]
     if len(others) > 1:
         raise SpecError(
@@ -257,3 +267,6 @@ def _corners(sure: np.ndarray, truth: np.ndarray) -> np.ndarray:
     turns = np.append(np.any(steps[:, 1:] != steps[:, :-1], axis=0), True)
     turns[:1] = True
     return np.insert(distinct[::-1][turns], 0, np.inf)
+
+
+_SHOWN: Final = 5
