@@ -165,7 +165,8 @@ class TradeoffSpec(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
     objectives: list[str] = Field(
-        min_length=2, description="such as mean(helpful) and mean(helpful) difference by language"
+        description="two or more, such as mean(helpful) and mean(helpful) difference by language",
+        json_schema_extra={"minItems": 2},
     )
     name: str = Field("", description="what it is called; its objectives if not given")
     tasks: list[str] = Field(default=[], description="which of the tasks; all if not given")

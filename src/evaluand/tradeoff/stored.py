@@ -83,11 +83,11 @@ class Trade:
         if not self.name:
             object.__setattr__(self, "name", ", ".join(self.objectives))
         if self.thresholds is not None:
-            objectives_of(self.objectives)
-            _ANY.thresholds("", self.thresholds)
             for text, one in zip(self.objectives, said, strict=True):
                 if one["scorer"] is not None:
                     raise SpecError(f"{text!r}: at thresholds, name the scorer of all objectives under scorer")
+            objectives_of(self.objectives)
+            _ANY.thresholds("", self.thresholds)
         for text, one in zip(self.objectives, said, strict=True):
             _check_objective(text, one)
 
