@@ -14,12 +14,13 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import re
 import sys
 from array import array
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, BinaryIO
+from typing import IO, Any
 from urllib.parse import quote
 
 import orjson
@@ -68,7 +69,7 @@ _NO_SCORE = (0, float("nan"), None)
 
 
 def write_report(
-    facts: Facts, examples: Examples, file: BinaryIO, tradeoffs: Sequence[tuple[str, Tradeoff | str]] = ()
+    facts: Facts, examples: Examples, file: IO[bytes], tradeoffs: Sequence[tuple[str, Tradeoff | str]] = ()
 ) -> int:
     """Writes the report.
 
@@ -130,7 +131,7 @@ def _sections(facts: Facts, tradeoffs: Sequence[tuple[str, Tradeoff | str]]) -> 
         ("curves", "Curves", curves_section(facts, labels)),
         ("groups", "Groups", _groups(facts, labels)),
         ("disparities", "Disparities", disparities_section(facts, labels)),
-        ("tradeoffs", "Trade-offs", "".join(_tradeoff(*each) for each in tradeoffs)),
+        ("tradeoffs", "Trade-offs", "".join(_tradeoff(n, *each) for n, each in enumerate(tradeoffs))),
         ("comparisons", "Comparisons", _comparisons(facts)),
         ("missing", "Why rows are missing", _missing(facts)),
         ("examples", "Examples", _BROWSER),
@@ -383,8 +384,10 @@ def _comparisons(facts: Facts) -> str:
     return _table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
 
 
-def _tradeoff(title: str, points: Tradeoff | str) -> str:
+def _tradeoff(number: int, title: str, points: Tradeoff | str) -> str:
+    """One of the trade-offs on the page, whose ids begin with its number."""
     told = f'<p class="note">{_text(points)}</p>' if isinstance(points, str) else tradeoff_section({title: points})
+    told = re.sub(r'(?<= id=")(?=[\w-]+")', f"tradeoff-{number}-", told)  # text and JSON have no such quotes
     return f'<div class="tradeoff"><h3 dir="auto">{_name(title)}</h3>\n{told}</div>\n'
 
 

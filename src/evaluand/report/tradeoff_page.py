@@ -67,8 +67,10 @@ def tradeoff_section(systems: Mapping[str, Tradeoff]) -> str:
     parts = [f'<ul class="legend">{legend}</ul>' if len(systems) > 1 else ""]
     planes = "".join(_plane(systems, objectives, 0, other) for other in range(1, len(objectives)))
     parts.append(f'<div class="planes">{planes}</div>')
+    decided = any(not np.isnan(points.threshold).all() for points in systems.values())
+    dot = "a model at a threshold" if decided else "a variant"
     parts.append(
-        '<p class="note">Each dot is a model at a threshold; those with a line are on the front, which no other point '
+        f'<p class="note">Each dot is {dot}; those with a line are on the front, which no other point '
         "of the system beats in all objectives. Pale dots are beaten.</p>"
     )
     if len(objectives) > 1:

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Final, TextIO, TypeVar
 import orjson
 
 from evaluand.errors import DataError, Doubt, Fault, kind_of
+from evaluand.files import replaced
 
 Target = str | os.PathLike[str] | TextIO
 Source = Target | BinaryIO
@@ -42,10 +43,8 @@ def save(document: Mapping[str, Any], dest: Target) -> None:
     if not isinstance(dest, str | os.PathLike):
         dest.write(text)
         return
-    path = Path(dest)
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    with replaced(Path(dest)) as file:
+        file.write(text.encode())
 
 
 def as_text(document: Mapping[str, Any]) -> str:
