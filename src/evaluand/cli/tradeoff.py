@@ -627,6 +627,8 @@ def _print(header: Sequence[str], rows: Sequence[Sequence[Any]], form: str | Non
     """A table of texts, counts and numbers, for people or in a format of others."""
     if form is None:
         table = plain_table(*header)
+        for column, value in zip(table.columns, rows[0] if rows else (), strict=False):
+            column.no_wrap, column.overflow = not isinstance(value, str), "fold"  # names give way, numbers do not
         for row in rows:
             table.add_row(*(Text(_cell(value), justify=_side(value)) for value in row))
         return show(table)

@@ -501,6 +501,8 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
 def points_table(points: Sequence[Facts]) -> RenderableType:
     """The points of a trade-off: a line for each objective."""
     table = plain_table("point", "from", "objective", "value", "interval", "front")
+    for column in (table.columns[0], table.columns[2]):
+        column.no_wrap, column.overflow = False, "fold"
     for point in points[:_POINTS]:
         threshold = "" if point["threshold"] is None else f"{point['threshold']:.6g}"
         head = (safe(point["model"], CELL), threshold, "yes" if point["front"] else "")
