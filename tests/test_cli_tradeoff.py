@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from evaluand.aggregation import Aggregation, Aggregator, Measure
 from evaluand.cli import main
 from evaluand.dataset import Dataset
-from evaluand.errors import Doubt, SpecError
+from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.interop.fairical import Solutions
 from evaluand.metrics.mean import Mean
@@ -112,6 +112,34 @@ def test_tables_keep_names_and_counts_as_they_are(folder: Folder, form: str) -> 
     cells = [cell.strip() for cell in row.replace("|", " ").replace(",", " ").split()]
     assert cells[0] == "2019"
     assert cells[5] == str(int(count))
+
+
+def test_points_and_picks_are_told_in_usual_formats_too(folder: Folder) -> None:
+    out = str(folder.path / "out")
+    solved = folder.done("solve", str(folder.path / "scores/a.json"), "--out", out, "--format", "csv").splitlines()
+    assert solved[0] == "system,points,on the front,undefined,written"
+    assert solved[1].startswith("a,")
+    assert solved[1].endswith("a.json")
+    file = f"{out}/a.json"
+    picked = folder.done(
+        "pick", file, "--best", "acc", "--on", str(folder.path / "scores/b.v1.json"), "--format", "csv"
+    )
+    head, *rows = picked.splitlines()
+    assert head == "point,threshold,metric,chosen at,there,low,high"
+    assert [row.split(",")[2] for row in rows] == ["acc", "eod+sex"]
+    assert folder.done("pick", file, "--best", "acc", "--format", "github").startswith("| point")
+
+
+def test_files_of_one_name_are_told_apart_by_others(folder: Folder) -> None:
+    files = [
+        folder.solved("scores/a.json"),
+        folder.write("other/a.json", json.loads(Path(folder.solved("scores/b.v1.json")).read_text())),
+    ]
+    named = ["--name", "mine", "--name", "theirs"]
+    assert list(json.loads(folder.done("evaluate", *files, *named, "--json"))["indicators"]) == ["mine", "theirs"]
+    both = [folder.write("x/s.json", scores(1)), folder.write("y/s.json", scores(2))]
+    folder.done("solve", *both, *named, "--out", str(folder.path / "named"))
+    assert sorted(each.name for each in (folder.path / "named").iterdir()) == ["mine.json", "theirs.json"]
 
 
 def test_metrics_in_another_order_are_the_same(folder: Folder) -> None:
@@ -268,14 +296,26 @@ def refusals(folder: Folder) -> Iterator[tuple[list[str], str]]:
     yield ["solve", a, "--out", inputs, "--force"], "is an input and is not replaced"
     yield ["solve", a, "--prior", file, "--out", str(Path(file).parent), "--force"], "is an input and is not replaced"
     yield ["solve", a, "--out", str(Path(file).parent)], "is there already"
-    yield ["solve", a, twin, "--out", free], "several systems are called a"
+    yield ["solve", a, twin, "--out", free], "several systems are called a; name each by --name"
     yield ["solve", a, "--out", free, "--thresholds", "few"], "neither every nor roc, nor how many"
     yield ["solve", a, "--out", free, "--thresholds", "1"], "at least 2"
     yield ["solve", a, "--out", free, "--only", "front"], "--only is about the points of --prior"
     yield ["solve", "--out", free], "give either files of scores or --stored"
-    yield ["solve", a, "--by", "sex", "--out", free], "--by, --label and --name are about --stored"
+    yield ["solve", a, "--by", "sex", "--out", free], "--by is about --stored; files of scores tell it themselves"
     yield ["plot", file, "--out", file, "--force"], "is an input and is not replaced"
-    yield ["pick", file, "--best", "acc", "--rates", str(folder.path / "x.png")], "give their scores with --on"
+    yield ["solve", a, "--out", free, "--prior", file, "--thresholds", "20"], "--thresholds are those of --prior"
+    yield ["solve", a, "--out", free, "--name", "x", "--name", "y"], "there are 1 systems and 2 names"
+    yield ["solve", a, "--out", free, "--format", "csv", "--json"], "give either --format or --json"
+    yield ["evaluate"], "give files of solutions, or --stored"
+    yield ["evaluate", file, "--metric", "acc"], "--metric is about --stored"
+    page, picture = str(folder.path / "x.html"), str(folder.path / "x.svg")
+    yield ["plot", file, "--out", page, "--kind", "radar"], "--kind and --hide-dominated are about pictures"
+    yield ["plot", file, "--out", page, "--hide-dominated"], "--kind and --hide-dominated are about pictures"
+    yield ["plot", file, "--out", picture, "--kind", "radar", "--hide-dominated"], "--hide-dominated is about points"
+    yield ["pick", file, "--best", "acc", "--rates", picture], "give them with --on or --on-stored"
+    yield ["pick", "--best", "acc"], "give either a file of solutions or --stored"
+    yield ["pick", file, "--best", "acc", "--label", "x"], "--label is about --stored"
+    yield ["pick", file, "--best", "acc", "--on", a, "--on-stored", "x"], "give either --on or --on-stored"
 
 
 def test_nothing_is_replaced_or_guessed(folder: Folder) -> None:
@@ -300,7 +340,7 @@ def errors(folder: Folder) -> Iterator[tuple[list[str], str]]:
     yield ["evaluate", file, other], "f has other objectives than the systems before it"
     yield (
         ["evaluate", file, folder.write("again/a.json", json.loads(Path(file).read_text()))],
-        "another file is called a.json too",
+        "several systems are called a; name each by --name to compare them",
     )
     yield ["plot", file, "--out", str(folder.path / "front.docx")], "tells no format of pictures: .png, .svg, .pdf"
     yield ["pick", file, "--best", "f1"], "there is no objective 'f1'; there are: acc, eod+sex"
@@ -308,7 +348,7 @@ def errors(folder: Folder) -> Iterator[tuple[list[str], str]]:
         ["pick", file, "--best", "acc", "--where", "acc >= 1.5"],
         "no point keeps the limits: 'acc >= 1.5' is kept by 0",
     )
-    yield ["pick", file, "--best", "acc", "--where", "acc = 1"], "is no limit; write it as in"
+    yield ["pick", file, "--best", "acc", "--where", "acc = 1"], "is no limit; write it as in 'eod+sex <= 0.05'"
 
 
 def test_mistakes_are_told_in_a_sentence(folder: Folder) -> None:
@@ -442,3 +482,182 @@ def test_a_label_is_of_the_type_of_the_truths(tmp_path: Path, kind: str, labels:
         "solve", "--store", str(tmp_path / "store"), "--stored", "m", "--by", "site", "--label", label, "--out", out
     )
     assert Solutions.load(tmp_path / "out" / "m.json")["acc"]
+
+
+class Bots(Folder):
+    """A folder with a store in which three bots were run on two sets of examples; nothing has summarised them."""
+
+    def __init__(self, path: Path, scale: float = 1.0) -> None:
+        super().__init__(path)
+        self.store = DirectoryStore(path / "store")
+        for name, n in (("valid", 20), ("test", 40)):
+            rows = [{"input": str(i), "expected": "x" * (2 + 4 * (i % 2)), "topic": "ab"[i % 2]} for i in range(n)]
+            data = Dataset.from_rows(rows, attributes=["topic"])
+            for bot, k in (("short", 2), ("middle", 4), ("long", 6)):
+                run = Runner(self.store).run(lambda text, k=k: "x" * k, data, name=f"{name}/{bot}")
+                fit = {
+                    "fit": lambda output, expected: scale * (1 - abs(len(output) - len(expected)) / 6),
+                    "brief": lambda output: 1 - len(output) / 6,
+                }
+                Evaluator(self.store).evaluate(run, fit, name=f"{name}/{bot}")
+
+    def call(self, command: str, *arguments: str) -> Result:
+        return super().call(command, "--store", str(self.path / "store"), *arguments)
+
+    @staticmethod
+    def stored(name: str) -> list[str]:
+        return [part for bot in ("short", "middle", "long") for part in ("--stored", f"{name}/{bot}")]
+
+
+FIT, APART, BRIEF = "mean(fit)", "mean(fit) difference by topic", "mean(brief)"
+ASKED = ["--metric", FIT, "--metric", APART]
+
+
+def test_what_nobody_summarised_is_a_trade_off_at_the_command_line(tmp_path: Path) -> None:
+    bots = Bots(tmp_path)
+    result = bots.call("solve", *bots.stored("valid"), *ASKED, "--name", "bots", "--json")
+    assert "note: mean(fit) is taken as from 0 to 1 with higher as better, as all values lie there" in result.stderr
+    [system] = json.loads(result.stdout)["systems"]
+    assert system["system"] == "bots"
+    assert [(point["model"], point["threshold"], point["front"]) for point in system["points"]] == [
+        ("short", None, False),
+        ("middle", None, True),
+        ("long", None, False),
+    ]
+    values = [{name: round(one["value"], 9) for name, one in point["values"].items()} for point in system["points"]]
+    apart = round(2 / 3, 9)
+    assert values == [{FIT: apart, APART: apart}, {FIT: apart, APART: 0.0}, {FIT: apart, APART: apart}]
+    short = system["points"][0]["values"][FIT]
+    assert short["low"] < short["value"] < short["high"]
+    table = bots.done("solve", *bots.stored("valid"), *ASKED, "--format", "csv").splitlines()
+    assert table[0] == "system,point,metric,value,low,high,front"
+    assert table[3].startswith("valid/short,middle,mean(fit),0.666")
+    assert len(table) == 7
+    assert not (tmp_path / "solutions").exists()
+
+
+def test_what_was_summarised_is_found_by_the_values_of_its_aggregation(tmp_path: Path) -> None:
+    """The values of scores from 0 to 6 are known to the metric that was declared of them."""
+    bots = Bots(tmp_path, scale=6)
+    told = bots.refused("solve", *bots.stored("valid"), *ASKED, code=1)
+    assert (
+        "the values of 'fit' lie from 2 to 6, and it is not known which there can be; declare it under metrics" in told
+    )
+    found = [
+        each
+        for ref in bots.store.refs()
+        if ref.kind == "evaluations" and ref.name.startswith("valid/")
+        for each in [Evaluation(bots.store, ref.id)]
+    ]
+    mean = Measure("fit", Mean(range=(0, 6), direction="higher"))
+    Aggregator(bots.store).aggregate(found, [mean], name="valid")
+    points = json.loads(bots.done("solve", "--stored", "valid", *ASKED, "--json"))["systems"][0]["points"]
+    assert [round(point["values"][FIT]["value"], 9) for point in points] == [4.0, 4.0, 4.0]
+    assert [point["values"][APART]["value"] for point in points if point["front"]] == [0.0]
+
+
+def test_stored_systems_are_compared_and_drawn_as_files_are(tmp_path: Path) -> None:
+    bots = Bots(tmp_path)
+    parts = [f"{'two' if bot == 'middle' else 'one'}=valid/{bot}" for bot in ("short", "middle", "long")]
+    stored = [word for part in parts for word in ("--stored", part)]
+    told = json.loads(bots.done("evaluate", *stored, "--metric", FIT, "--metric", BRIEF, "--json"))["indicators"]
+    assert list(told) == ["one", "two"]
+    assert told["one"]["hv"] == pytest.approx(4 / 9)
+    assert told["two"]["hv"] == pytest.approx(2 / 9)
+    for name in ("front.svg", "front.html"):
+        bots.done("plot", *stored, "--metric", FIT, "--metric", BRIEF, "--out", str(tmp_path / name))
+    assert "mean(brief)" in (tmp_path / "front.html").read_text()
+
+
+def test_a_stored_variant_is_picked_on_some_examples_and_told_on_others(tmp_path: Path) -> None:
+    bots = Bots(tmp_path)
+    others = [part for bot in ("short", "middle", "long") for part in ("--on-stored", f"test/{bot}")]
+    command = ["pick", *bots.stored("valid"), "--best", BRIEF, "--where", f"{APART} <= 0.1", *others]
+    told = json.loads(bots.done(*command, "--json"))
+    assert (told["model"], told["threshold"]) == ("middle", None)
+    assert told["chosen"] == {BRIEF: pytest.approx(1 / 3), APART: 0.0}
+    assert told["there"][BRIEF]["value"] == pytest.approx(1 / 3)
+    assert told["there"][APART]["low"] is not None
+    assert bots.done(*command).startswith("middle\n")
+    alone = bots.done("pick", "--stored", "valid/long", "--best", FIT, "--on-stored", "test/middle", "--json")
+    assert json.loads(alone)["system"] == "test/middle"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence", "code"),
+    [
+        (["solve", "--metric", FIT, "--metric", "acc"], "mean(fit) is of stored scores and acc of decisions", 2),
+        (["solve", *ASKED, "--out", "x"], "--out is about models at thresholds", 2),
+        (["solve", *ASKED, "--by", "topic"], "--by is about models at thresholds", 2),
+        (["evaluate", *ASKED, "--thresholds", "9"], "--thresholds is about models at thresholds", 2),
+        (["solve", "--metric", "mean"], "'mean': say of which scorer, as in 'mean(brief)'; there are brief, fit", 1),
+        (["solve", "--metric", "mean(fitt)"], "no scorer is called 'fitt' (did you mean 'fit'?)", 1),
+        (["solve", "--metric", "mean(fit) difference by topics"], "'topics' is no attribute of the dataset", 1),
+        (["solve", "--metric", "mean(fit) gap by topic"], "no disparity is called 'gap'", 1),
+        (["solve", "--metric", "meen(fit)"], "no metric is called 'meen' (did you mean 'mean'?)", 1),
+        (["solve"], "say which scorer of the kind prediction is meant; there are: none", 1),
+        (["pick", "--best", FIT, "--where", "mean(fit) < 1"], "is no limit; write it as in 'mean(fit) <= 0.05'", 1),
+        (["pick", "--best", FIT, "--on-stored", "test/short", "--on-stored", "test/long"], "has no 'middle'", 1),
+    ],
+)
+def test_mistakes_about_stored_systems_are_told_in_a_sentence(
+    tmp_path: Path, arguments: list[str], sentence: str, code: int
+) -> None:
+    bots = Bots(tmp_path)
+    assert sentence in bots.refused(*arguments, *bots.stored("valid"), code=code)
+
+
+def test_a_threshold_is_picked_on_stored_confidences_and_told_on_others(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    for name, sure in (("valid", [0.1, 0.9, 0.6, 0.4, 0.2, 0.7, 0.3, 0.8]), ("test", [0.2, 0.8, 0.1, 0.7] * 2)):
+        rows = [{"input": i, "expected": ["no", "yes"][i % 2], "site": "ab"[i // 4]} for i in range(8)]
+        run = Runner(store).run(
+            lambda i, sure=sure: {"prediction": "yes", "confidence": sure[i]},
+            Dataset.from_rows(rows, attributes=["site"]),
+            name=name,
+        )
+        Evaluator(store).evaluate(run, {"right": Prediction()}, name=name)
+    told = json.loads(
+        Folder(tmp_path).done(
+            *("pick", "--store", str(tmp_path / "store"), "--stored", "valid", "--on-stored", "test"),
+            *("--label", "yes", "--best", "acc", "--where", "eod+site <= 0.5", "--json"),
+        )
+    )
+    assert (told["model"], told["threshold"], told["chosen"]["acc"]) == ("valid", 0.7, 0.875)
+    assert told["there"]["acc"]["value"] == 1.0
+
+
+def judged(*outputs: Any, truth: str = "abc") -> dict[str, Evaluation]:
+    """A model that gave these outputs to rows whose classes are those of `truth` in turn."""
+    rows = [{"input": i, "expected": truth[i % len(truth)]} for i in range(len(outputs))]
+    run = Runner().run(lambda i: outputs[i], Dataset.from_rows(rows))
+    return {"m": Evaluator().evaluate(run, {"right": Prediction()})}
+
+
+def said(prediction: str, confidence: float, of: str | None = None) -> dict[str, Any]:
+    return {"prediction": prediction, "confidence": confidence, "confidence_of": of}
+
+
+def test_of_three_classes_one_is_parted_from_the_rest_by_its_own_confidence_alone() -> None:
+    """The confidence in b is not what is left of that in a, as there is c."""
+    own = confidences_of(judged(said("a", 0.9), said("b", 0.2, "a"), said("c", 0.3, "a")), label="a")
+    assert own.truth.tolist() == [True, False, False]
+    assert own.models["m"].tolist() == [0.9, 0.2, 0.3]
+    with pytest.raises(DataError, match="m: 2 of 3 rows do not tell how sure it was of 'a': beside 'b' and 'c'"):
+        confidences_of(judged(said("a", 0.9), said("b", 0.2), said("c", 0.3)), label="a")
+
+
+def test_the_probabilities_of_all_classes_tell_that_of_any() -> None:
+    outputs = [
+        {"prediction": name, "probabilities": {"a": a, "b": b, "c": 1 - a - b}}
+        for name, a, b in (("a", 0.7, 0.1), ("b", 0.25, 0.5), ("c", 0.1, 0.2))
+    ]
+    for label, expected in (("a", [0.7, 0.25, 0.1]), ("b", [0.1, 0.5, 0.2])):
+        given = confidences_of(judged(*outputs), label=label)
+        assert given.models["m"].tolist() == expected
+        assert given.truth.tolist() == [one == label for one in "abc"]
+
+
+def test_a_third_class_that_only_a_model_gives_is_no_other_of_two() -> None:
+    with pytest.raises(DataError, match="2 of 4 rows do not tell how sure it was of 'a': beside 'b' and 'x'"):
+        confidences_of(judged(said("a", 0.9), said("x", 0.8), said("a", 0.3), said("b", 0.6), truth="ab"), label="a")

@@ -89,6 +89,27 @@ def test_the_how_to_on_predictions_runs_from_beginning_to_end(tmp_path: Path) ->
     assert table.stdout.split() == ["mean", "count", "truth", "negative", "0.75", "4", "positive", "0.75", "4"]
 
 
+def test_the_experiment_of_the_how_to_on_trade_offs_has_its_front_in_report_and_show(tmp_path: Path) -> None:
+    document = "docs/howto/tradeoffs.md"
+    for name, language in (("experiment.yaml", "yaml"), ("questions.jsonl", "json")):
+        (tmp_path / name).write_text("".join(blocks(document, language)))
+    (tmp_path / "bots.py").write_text(blocks(document, "python")[1])
+    environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    [command] = blocks(document, "sh")
+    done = subprocess.run(["bash", "-euc", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    *_, told = done.stdout.partition("trade-off: short, and helpful to all\n")
+    cells = [re.split(r"  +", line.strip()) for line in told.strip().splitlines()]
+    assert [(cells[row][0], cells[row][2], cells[row + 1][1]) for row in (1, 3)] == [
+        ("brief", "1", "1"),
+        ("chatty", "0.0909", "0"),
+    ]
+    assert [cells[row][-1] for row in (1, 3)] == ["yes", "yes"]
+    page = (tmp_path / "bots.html").read_text()
+    assert '<h2 id="tradeoffs-title">Trade-offs</h2>' in page
+    assert page.count("mean(helpful) difference by language") > 3
+
+
 def test_the_scorer_of_the_contributors_guide_does_what_it_says(tmp_path: Path) -> None:
     [code] = blocks("CONTRIBUTING.md", "python")
     (tmp_path / "same_length.py").write_text(code)
@@ -181,7 +202,7 @@ def test_the_published_schema_refuses_what_cannot_run(change: dict[str, object])
 def parts_of_the_schema() -> dict[str, set[str]]:
     """Each part of an experiment file, as the guide calls it, with its keys."""
     schema = json_schema()
-    specs = {"dataset": "DatasetSpec", "fairness": "FairnessSpec", "run": "RunSpec"}
+    specs = {"dataset": "DatasetSpec", "fairness": "FairnessSpec", "tradeoffs": "TradeoffSpec", "run": "RunSpec"}
     parts = {part: schema["$defs"][name] for part, name in specs.items()}
     for group, code in (("tasks", "TaskCodeSpec"), ("scorers", "ScorerCodeSpec")):
         parts[f"{group}, code"] = schema["$defs"][code]

@@ -194,6 +194,7 @@ class Aggregator:
         labels: Sequence[str] | None = None,
         name: str | None = None,
         origin: dict[str, Any] | None = None,
+        tradeoffs: Sequence[Mapping[str, Any]] = (),
     ) -> Aggregation:
         """The aggregation of evaluations by some measures; found or made.
 
@@ -203,6 +204,7 @@ class Aggregator:
             labels: what the evaluations are called beside their values; by their names if not given.
             name: a name for the aggregation.
             origin: where the request came from, for provenance.
+            tradeoffs: what else reports are to make of the evaluations; see `tradeoff.stored`.
 
         Raises:
             SpecError: a measure names a scorer, column or attribute that is not there.
@@ -224,6 +226,7 @@ class Aggregator:
             "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
             "measures": [m.spec for m in measures],
         }
+        spec |= {"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {}
         id = ids.artifact_id("aggregations", spec)
         if store.is_sealed("aggregations", id):
             if name is not None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import os
 import re
-import secrets
-import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
@@ -18,6 +16,7 @@ import orjson
 from rich.console import Console, RenderableType
 
 from evaluand.errors import Fault
+from evaluand.files import replaced
 
 NARROWEST = 72
 PIPED = 160
@@ -80,22 +79,8 @@ def opened(output: Path | None) -> Iterator[IO[bytes]]:
     if output is None:
         yield sys.stdout.buffer
         return
-    if output.exists() and not stat.S_ISREG(output.stat().st_mode):  # a device or pipe cannot be replaced
-        with output.open("wb") as file:
-            yield file
-        return
-    place = Path(os.path.realpath(output))
-    temporary = place.with_name(f".{place.name[:100]}-{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-        os.replace(temporary, place)
-    except OSError as error:
-        if error.filename == str(temporary):
-            error.filename = str(output)  # the name that was given
-        raise
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replaced(output) as file:
+        yield file
 
 
 def condensed(faults: Sequence[Fault]) -> list[str]:

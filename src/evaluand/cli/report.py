@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import re
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Any, BinaryIO
+from typing import Any
 
 import click
 
@@ -22,6 +20,7 @@ from evaluand.comparison import compare
 from evaluand.comparison.comparing import declared_of
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
+from evaluand.files import replaced
 from evaluand.report.examples import Examples
 from evaluand.report.facts import Facts, Part, report_facts, summary_facts
 from evaluand.report.html import write_report
@@ -29,6 +28,7 @@ from evaluand.report.text import SHORT_ID, labelled, safe
 from evaluand.run import Run
 from evaluand.store import resolve
 from evaluand.stores.directory import DirectoryStore
+from evaluand.tradeoff.stored import tradeoffs_of
 
 _FIRST = ("aggregations", "evaluations", "runs")
 _FLIPS = 50
@@ -85,12 +85,18 @@ def write(
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_of(graded.values())
     with notes():
         facts["comparisons"] = _compared(graded, measures)
+        trades = [
+            (trade.name, points)
+            for trade, points in (tradeoffs_of(Aggregation(store, id)) if kind == "aggregations" else ())
+        ]
     rows = Examples(parts, facts["scores"], examples, measures)
     path = f"{_file_name(title)}.html" if output is None else output
     if path == "-":
-        return path, write_report(facts, rows, sys.stdout.buffer), rows.total
-    with _replaced(path) as file:
-        shown = write_report(facts, rows, file)
+        return path, write_report(facts, rows, sys.stdout.buffer, trades), rows.total
+    if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
+        raise SpecError(f"{path}: is a folder or lies in none; name a file with -o")
+    with replaced(Path(path)) as file:
+        shown = write_report(facts, rows, file, trades)
     return path, shown, rows.total
 
 
@@ -248,27 +254,3 @@ def _run_command(root: Path, part: Part, alone: bool) -> str | None:
 def _file_name(title: str) -> str:
     """A title as the name of a file in the current folder."""
     return re.sub(r"[^\w.-]+", "_", title).strip("._-")[:_LONGEST] or "report"
-
-
-@contextmanager
-def _replaced(path: str) -> Iterator[BinaryIO]:
-    """A file that takes the place of another once it is whole."""
-    folder = os.path.dirname(path) or "."
-    if os.path.isdir(path) or not os.path.isdir(folder):
-        raise SpecError(f"{path}: is a folder or lies in none; name a file with -o")
-    if os.path.exists(path) and not os.path.isfile(path):  # such as /dev/null: nothing to replace
-        with open(path, "wb") as file:
-            yield file
-        return
-    handle, draft = tempfile.mkstemp(dir=folder, prefix=".report-", suffix=".html")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(draft, 0o666 & ~umask)
-        os.replace(draft, path)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.remove(draft)
-        raise

@@ -49,6 +49,7 @@ Examples:
 @click.option("--retry-failed", is_flag=True, help="Make the calls and grades anew that failed.")
 @click.option("--no-calls", is_flag=True, help="Grade and summarise the runs there are; call nothing.")
 @gate_options
+@click.option("--report", is_flag=True, help="Write the report as well; see `evaluand report`.")
 @store_option
 @json_option
 @click.option("--quiet", is_flag=True, help="Print the values and nothing else.")
@@ -61,6 +62,7 @@ def command(
     no_calls: bool,
     gates: tuple[str, ...],
     junit: Path | None,
+    report: bool,
     folder: Path,
     as_json: bool,
     quiet: bool,
@@ -91,6 +93,11 @@ def command(
             checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
+        if report:
+            from evaluand.cli.report import write  # which has its notes from here
+
+            path, *_ = write(store, results.aggregation.name or results.aggregation.id)
+            click.echo(f"written: {safe(path)}", err=True)
     conclude(checked, junit, failed=failed)
 
 

@@ -12,6 +12,7 @@ from click import UsageError
 from evaluand.aggregation import Aggregation
 from evaluand.cli.options import LINE, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, show
+from evaluand.cli.run import notes
 from evaluand.comparison import Comparison
 from evaluand.comparison.comparing import declared_of
 from evaluand.dataset import Dataset
@@ -25,6 +26,7 @@ from evaluand.report.facts import (
     evaluation_facts,
     run_facts,
     summary_facts,
+    tradeoffs_facts,
 )
 from evaluand.report.terminal import artifact_table
 from evaluand.report.text import SHORT_ID
@@ -87,7 +89,8 @@ def command(
     store = DirectoryStore(folder)
     wanted = "evaluations" if below is not None or scorers else "runs" if index is not None else None
     kind, id = resolve(store, artifact, wanted)
-    facts = _facts(store, kind, id, examples, failed, index, below, scorers)
+    with notes():
+        facts = _facts(store, kind, id, examples, failed, index, below, scorers)
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
@@ -127,7 +130,7 @@ def _facts(
         return facts | evaluation_facts(evaluation, graded, examples, **chosen)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
-        return facts | summary_facts(aggregation)
+        return facts | summary_facts(aggregation) | {"tradeoffs": tradeoffs_facts(aggregation)}
     if kind == "comparisons":
         return facts | {"comparison": Comparison(store, id).to_dict()}
     return facts | dataset_facts(Dataset.stored(store, id), examples)

@@ -116,6 +116,7 @@ def _calls(experiment: Experiment) -> int:
 
 def _of_scorers(experiment: Experiment) -> Iterator[str]:
     measured = {measure.scorer for measure in experiment.measures}
+    measured |= {name for trade in experiment.tradeoffs for name in trade.scorers}
     for name, given in experiment.scorers.items():
         scorer = as_scorer(name, given)
         for why in scorer.identify().reasons(in_yaml=isinstance(scorer, FunctionScorer)):

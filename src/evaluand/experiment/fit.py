@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand.adapter import Pipeline
 from evaluand.aggregation import Measure, check_measures
@@ -16,9 +17,13 @@ from evaluand.experiment.reading import Sound
 from evaluand.experiment.spec import KindSpec
 from evaluand.fairness import check_decided
 from evaluand.gradable import check_gradable
+from evaluand.labels import contents
 from evaluand.metric import Metric
+from evaluand.registry import nearest
 from evaluand.scorer import Scorer
 from evaluand.task import FunctionTask, Task, as_task, may_give_several
+from evaluand.tradeoff.confidences import label_of
+from evaluand.tradeoff.stored import Trade
 
 
 def check_fit(
@@ -29,6 +34,7 @@ def check_fit(
     views: Mapping[str, Pipeline],
     scorers: Mapping[str, Scorer],
     measures: Mapping[Place, Sequence[Measure]],
+    tradeoffs: Mapping[Place, Trade],
 ) -> None:
     """Notes files that are missing and, where there is a dataset, what does not fit it, before anything is called.
 
@@ -58,6 +64,45 @@ def check_fit(
                     check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
                     for labels in _truths(dataset) if measure.criterion else ():
                         check_decided(measure, labels)
+
+    for place, trade in tradeoffs.items():
+        with document.at(*place):
+            check_trade(trade, spec.task_names, scorers, [one for those in measures.values() for one in those], dataset)
+
+
+def check_trade(
+    trade: Trade,
+    tasks: Sequence[str],
+    scorers: Mapping[str, Scorer],
+    declared: Sequence[Measure],
+    dataset: Dataset | None,
+) -> None:
+    """Refuses a trade-off that names what is not there, or reads what scorers do not give.
+
+    Raises:
+        SpecError: names every such thing.
+    """
+    faults = [
+        f"no task is called {task!r}{nearest(task, tasks)}; there are {', '.join(tasks)}"
+        for task in trade.tasks
+        if task not in tasks
+    ]
+    attributes = () if dataset is None else dataset.roles.attributes
+    faults += [
+        f"{name!r} is no attribute of the dataset{nearest(name, attributes)}; name it under attributes"
+        for name in trade.by
+        if dataset is not None and name not in attributes
+    ]
+    tables = {name: scorer.readable for name, scorer in scorers.items()}
+    faults += trade.misfits(tables, declared)
+    for truths in _truths(dataset) if dataset is not None and trade.thresholds is not None else ():
+        try:
+            if contents(truths.type) in ("bools", "integers", "text"):
+                label_of(sorted(pc.unique(truths.drop_null()).to_pylist()), trade.label)
+        except SpecError as error:
+            faults.append(str(error))
+    if faults:
+        raise SpecError("\n".join(dict.fromkeys(faults)))
 
 
 def _truths(dataset: Dataset) -> Iterator[pa.Array]:

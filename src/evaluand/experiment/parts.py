@@ -19,13 +19,23 @@ from evaluand.document import Document
 from evaluand.errors import DataError, SpecError, kind_of
 from evaluand.experiment.code import loaded, referred
 from evaluand.experiment.reading import Sound
-from evaluand.experiment.spec import CodeSpec, DatasetSpec, FairnessSpec, KindSpec, MetricSpec, ScorerEntry, TaskEntry
+from evaluand.experiment.spec import (
+    CodeSpec,
+    DatasetSpec,
+    FairnessSpec,
+    KindSpec,
+    MetricSpec,
+    ScorerEntry,
+    TaskEntry,
+    TradeoffSpec,
+)
 from evaluand.fairness import measures_of
 from evaluand.ids import encode
 from evaluand.output_view import OutputView
 from evaluand.roles import RoleError
 from evaluand.scorer import FunctionScorer, Scorer
 from evaluand.task import FunctionTask, Task, as_task
+from evaluand.tradeoff.stored import Trade
 
 
 def dataset(spec: Sound, folder: Path, document: Document) -> Dataset | None:
@@ -140,6 +150,10 @@ def fairness(spec: FairnessSpec, scorers: Sequence[str]) -> list[Measure]:
         disparities=kinds_of(spec.disparities),
         confidence=spec.confidence,
     )
+
+
+def tradeoff(spec: TradeoffSpec) -> Trade:
+    return Trade(**spec.model_dump())
 
 
 def _scorer_read(name: str | None, scorers: Sequence[str]) -> str:

@@ -26,7 +26,8 @@ class Sound:
         whole: whether the dataset has no faulty keys.
         metrics: by their place in the list.
         fairness: likewise.
-        n_tasks: how many there are with the faulty ones.
+        tradeoffs: likewise.
+        task_names: those of the faulty ones too.
         scorer_names: those of the faulty ones too.
     """
 
@@ -37,8 +38,9 @@ class Sound:
     scorers: dict[str, spec.ScorerEntry]
     metrics: dict[int, spec.MetricSpec]
     fairness: dict[int, spec.FairnessSpec]
+    tradeoffs: dict[int, spec.TradeoffSpec]
     run: spec.RunSpec
-    n_tasks: int
+    task_names: list[str]
     scorer_names: list[str]
 
 
@@ -75,7 +77,8 @@ def _as_written(entry: Any, document: Document, group: str, name: str) -> Any:
 
 def _sound(value: Mapping[str, Any]) -> Sound:
     tasks, scorers = (value[g] if isinstance(value.get(g), dict) else {} for g in ("tasks", "scorers"))
-    metrics, fairness = (value[g] if isinstance(value.get(g), list) else [] for g in ("metrics", "fairness"))
+    lists = ("metrics", "fairness", "tradeoffs")
+    metrics, fairness, tradeoffs = (value[g] if isinstance(value.get(g), list) else [] for g in lists)
     dataset, whole = _sound_keys(spec.DatasetSpec, value.get("dataset"))
     run, _ = _sound_keys(spec.RunSpec, value.get("run"))
     return Sound(
@@ -86,8 +89,9 @@ def _sound(value: Mapping[str, Any]) -> Sound:
         _sound_entries(spec.ScorerEntry, scorers.items()),
         _sound_entries(spec.MetricSpec, enumerate(metrics)),
         _sound_entries(spec.FairnessSpec, enumerate(fairness)),
+        _sound_entries(spec.TradeoffSpec, enumerate(tradeoffs)),
         run or spec.RunSpec(),
-        len(tasks),
+        list(tasks),
         list(scorers),
     )
 

@@ -19,12 +19,13 @@ from evaluand.errors import SpecError, kind_of
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.experiment import parts
 from evaluand.experiment.code import transient
-from evaluand.experiment.fit import check_answers, check_fit
+from evaluand.experiment.fit import check_answers, check_fit, check_trade
 from evaluand.experiment.reading import read
 from evaluand.run import Run, Runner
 from evaluand.scorer import Scorer, as_scorer
 from evaluand.store import MemoryStore, Store, check_name
 from evaluand.task import Task, as_task
+from evaluand.tradeoff.stored import Trade
 from evaluand.work import Progress
 
 
@@ -59,6 +60,7 @@ class Experiment:
         replications: how often each example is run; if not given, as often as the task tells, or once.
         seed: what the examples' seeds are made from.
         views: task → the adapters that the dataset's rows pass through before it sees them.
+        tradeoffs: between objectives that the tasks fulfil more or less, for reports.
 
     Raises:
         SpecError: something else than these is given.
@@ -86,6 +88,7 @@ class Experiment:
     seed: int = 0
     origin: dict[str, Any] = field(default_factory=dict)
     views: Mapping[str, Any] = field(default_factory=dict)
+    tradeoffs: Sequence[Trade] = ()
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str]) -> Experiment:
@@ -117,12 +120,16 @@ class Experiment:
         for i, rule in spec.fairness.items():
             with document.at("fairness", i):
                 measures["fairness", i] = parts.fairness(rule, spec.scorer_names)
-        any_name = len(tasks) < spec.n_tasks or any(task.names_errors for task in tasks.values())
+        trades: dict[Place, Trade] = {}
+        for i, trade in spec.tradeoffs.items():
+            with document.at("tradeoffs", i):
+                trades["tradeoffs", i] = parts.tradeoff(trade)
+        any_name = len(tasks) < len(spec.task_names) or any(task.names_errors for task in tasks.values())
         errors = transient(spec.run, folder, document, any_name)
         with document.at("run", "rate"):
             policy = spec.run.policy(errors)
         dataset = parts.dataset(spec, folder, document)
-        check_fit(spec, document, dataset if spec.whole else None, tasks, views, scorers, measures)
+        check_fit(spec, document, dataset if spec.whole else None, tasks, views, scorers, measures, trades)
         document.check()
         assert spec.name is not None
         assert dataset is not None
@@ -137,6 +144,7 @@ class Experiment:
             spec.run.seed,
             {"experiment": os.path.abspath(path), "digest": hashlib.blake2b(path.read_bytes()).hexdigest()[:32]},
             views,
+            [*trades.values()],
         )
 
     def __post_init__(self) -> None:
@@ -168,6 +176,9 @@ class Experiment:
         check_measures(self.measures, readable, self.dataset.roles)
         for measure in self.measures:
             check_answers(measure.metric, self.tasks, self.replications)
+        made = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
+        for trade in self.tradeoffs:
+            check_trade(trade, [*self.tasks], made, self.measures, self.dataset)
 
     def run_name(self, task: str) -> str:
         """What runs and evaluations of a task are called in stores."""
@@ -236,7 +247,12 @@ class Experiment:
         whole = check_name(self.name) if len(results) == len(self.tasks) else None
         labels = [result.task for result in results]
         aggregation = Aggregator(store).aggregate(
-            evaluations, self.measures, labels=labels, name=whole, origin=self.origin
+            evaluations,
+            self.measures,
+            labels=labels,
+            name=whole,
+            origin=self.origin,
+            tradeoffs=[trade.spec for trade in self.tradeoffs],
         )
         return Results(results, aggregation)
 

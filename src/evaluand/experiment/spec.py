@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, field_validator
 from pydantic_core import PydanticCustomError
@@ -160,6 +160,27 @@ class FairnessSpec(BaseModel):
     confidence: float = Field(0.95, gt=0, lt=1)
 
 
+class TradeoffSpec(BaseModel):
+    """A trade-off between objectives: what tasks are worth, and how far groups lie apart."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    objectives: list[str] = Field(
+        description="two or more, such as mean(helpful) and mean(helpful) difference by language",
+        json_schema_extra={"minItems": 2},
+    )
+    name: str = Field("", description="what it is called; its objectives if not given")
+    tasks: list[str] = Field(default=[], description="which of the tasks; all if not given")
+    thresholds: Literal["every", "roc"] | int | list[float] | None = Field(
+        None,
+        description="where given, tasks are models that decide at these thresholds of their confidence: every one, the "
+        "corners of the ROC curve, so many from 0 to 1, or a list; else each task is a point, by its stored scores",
+    )
+    label: bool | int | str | None = Field(None, description="the positive label")
+    scorer: str | None = Field(
+        None, description="whose confidences, or scores where objectives do not say; may be left out where there is one"
+    )
+
+
 TaskEntry = Annotated[
     Annotated[TaskCodeSpec, Tag("code")] | Annotated[TaskKindSpec, Tag("a kind")], Discriminator(_branch)
 ]
@@ -178,13 +199,14 @@ class ExperimentSpec(BaseModel):
     scorers: dict[str, ScorerEntry] = Field(min_length=1)
     metrics: list[MetricSpec] = Field(min_length=1)
     fairness: list[FairnessSpec] = []
+    tradeoffs: list[TradeoffSpec] = []
     run: RunSpec = RunSpec()
 
 
 def keys_at(place: Place) -> list[str]:
     """The keys there are at a place of an experiment file."""
-    parts: list[type[BaseModel]] = [DatasetSpec, TaskCodeSpec, ScorerCodeSpec, FairnessSpec, RunSpec]
-    models = dict(zip(("dataset", "tasks", "scorers", "fairness", "run"), parts, strict=True))
+    parts: list[type[BaseModel]] = [DatasetSpec, TaskCodeSpec, ScorerCodeSpec, FairnessSpec, TradeoffSpec, RunSpec]
+    models = dict(zip(("dataset", "tasks", "scorers", "fairness", "tradeoffs", "run"), parts, strict=True))
     return list((models[place[0]] if place else ExperimentSpec).model_fields)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from evaluand.metric import Metric
     from evaluand.run import Run
     from evaluand.store import Manifest, Ref, Store
+    from evaluand.tradeoff import Tradeoff
     from evaluand.work import Receipt
 
 Facts = dict[str, Any]
@@ -183,6 +185,51 @@ def curves_facts(aggregation: Aggregation) -> list[Facts]:
         for name, value in points.items():
             held["points"][name].append(value)
     return list(found.values())
+
+
+def tradeoffs_facts(aggregation: Aggregation) -> list[Facts]:
+    """The trade-offs that an experiment asked for: their points, of those at thresholds only the front; or the reason
+    why there are none.
+    """
+    from evaluand.tradeoff.stored import tradeoffs_of  # on use: `evaluand list` does without Arrow
+
+    return [
+        {"name": trade.name, "objectives": list(trade.objectives)}
+        | (
+            {"reason": points}
+            if isinstance(points, str)
+            else {"reason": None, "of": len(points), "points": _listed(points)}
+        )
+        for trade, points in tradeoffs_of(aggregation)
+    ]
+
+
+def point_facts(points: Tradeoff, place: int) -> Facts:
+    """A point: its model or variant, its threshold where it has one, and its values with their intervals."""
+    threshold, ends = float(points.threshold[place]), points.ends
+    told = {"value": points.value} | ({} if ends is None else {"low": ends.low, "high": ends.high})
+    return {
+        "model": points.models[points.model[place]],
+        "threshold": None if math.isnan(threshold) else threshold,
+        "trivial": bool(points.trivial[place]),
+        "values": {
+            one.name: {name: _known(float(end[place, i])) for name, end in told.items()}
+            for i, one in enumerate(points.objectives)
+        },
+    }
+
+
+def _listed(points: Tradeoff) -> list[Facts]:
+    best = points.on_front
+    return [
+        point_facts(points, place) | {"front": bool(best[place])}
+        for place in range(len(points))
+        if best[place] or math.isnan(points.threshold[place])
+    ]
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 def matrix_of(rows: Sequence[Facts]) -> tuple[list[str | None], list[list[float]]]:

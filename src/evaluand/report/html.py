@@ -14,12 +14,13 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import re
 import sys
 from array import array
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, BinaryIO
+from typing import IO, Any
 from urllib.parse import quote
 
 import orjson
@@ -49,7 +50,10 @@ from evaluand.report.text import (
     safe,
     took,
 )
+from evaluand.report.tradeoff_page import tradeoff_section
+from evaluand.tradeoff import Tradeoff
 
+_SCRIPTS = ("page.js", "report.js")
 _CHUNK_ROWS = 1000
 _CHUNK_BYTES = 2 << 20
 _LEVEL = 4  # takes a third of the time of the usual 6, for a fifth more bytes
@@ -64,7 +68,9 @@ _STATUSES = ("", "scored", "failed", "abstained", "skipped")
 _NO_SCORE = (0, float("nan"), None)
 
 
-def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
+def write_report(
+    facts: Facts, examples: Examples, file: IO[bytes], tradeoffs: Sequence[tuple[str, Tradeoff | str]] = ()
+) -> int:
     """Writes the report.
 
     Args:
@@ -72,20 +78,22 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
             `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
             `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ.
         examples: the rows to look through.
+        tradeoffs: what each is called, with its points, or why there are none.
 
     Returns:
         How many examples are in it.
     """
+    scripts = (*_SCRIPTS, "tradeoff.js") if tradeoffs else _SCRIPTS
     head = page_head(
         facts["title"],
         "Evaluation report",
         _about(facts),
-        scripts=("page.js", "report.js"),
+        scripts=scripts,
         skip="summary",
         images=examples.detects,
     )
     file.write(head.encode())
-    for part in _sections(facts):
+    for part in _sections(facts, tradeoffs):
         file.write(part.encode())
     columns = _Columns(facts, examples)
     starts = []
@@ -96,7 +104,7 @@ def write_report(facts: Facts, examples: Examples, file: BinaryIO) -> int:
         file.write(b'<script type="application/gzip" id="column-%b">%b</script>\n' % (name.encode(), column))
     told = columns.head() | {"starts": starts}
     file.write(f'<script type="application/json" id="head">{_json(told)}</script>\n'.encode())
-    file.write(page_end(("page.js", "report.js")).encode())
+    file.write(page_end(scripts).encode())
     return columns.n
 
 
@@ -114,7 +122,7 @@ def _about(facts: Facts) -> str:
     return _text(" · ".join(parts))
 
 
-def _sections(facts: Facts) -> Iterator[str]:
+def _sections(facts: Facts, tradeoffs: Sequence[tuple[str, Tradeoff | str]]) -> Iterator[str]:
     labels = metric_labels(facts["metrics"])
     bodies = [
         ("summary", "Summary", _summary(facts, labels)),
@@ -123,6 +131,7 @@ def _sections(facts: Facts) -> Iterator[str]:
         ("curves", "Curves", curves_section(facts, labels)),
         ("groups", "Groups", _groups(facts, labels)),
         ("disparities", "Disparities", disparities_section(facts, labels)),
+        ("tradeoffs", "Trade-offs", "".join(_tradeoff(n, *each) for n, each in enumerate(tradeoffs))),
         ("comparisons", "Comparisons", _comparisons(facts)),
         ("missing", "Why rows are missing", _missing(facts)),
         ("examples", "Examples", _BROWSER),
@@ -373,6 +382,13 @@ def _comparisons(facts: Facts) -> str:
     heads = "".join(_th(n, "text") for n in ("a", "b", "metric"))
     heads += "".join(map(_th, ("difference", "interval", "p (Holm)", "won", "lost", "n")))
     return _table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
+
+
+def _tradeoff(number: int, title: str, points: Tradeoff | str) -> str:
+    """One of the trade-offs on the page, whose ids begin with its number."""
+    told = f'<p class="note">{_text(points)}</p>' if isinstance(points, str) else tradeoff_section({title: points})
+    told = re.sub(r'(?<= id=")(?=[\w-]+")', f"tradeoff-{number}-", told)  # text and JSON have no such quotes
+    return f'<div class="tradeoff"><h3 dir="auto">{_name(title)}</h3>\n{told}</div>\n'
 
 
 def _flips(row: Facts) -> str:

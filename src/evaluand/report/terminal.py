@@ -49,6 +49,7 @@ _WIDE = 104
 _REASONS = 3
 _MATRIX = 60
 _CLASS = 12
+_POINTS = 20
 _CURVES = {
     "roc": "the ROC curve",
     "precision_recall": "the curve of precision and recall",
@@ -492,6 +493,27 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
     if facts["disparities"]:
         yield disparities_table(facts["disparities"])
     yield from curves_tables(facts)
+    for trade in facts["tradeoffs"]:
+        yield Text(f"trade-off: {safe(trade['name'], 2 * CELL)}", "bold")
+        yield Text(safe(trade["reason"])) if trade["reason"] else points_table(trade["points"])
+
+
+def points_table(points: Sequence[Facts]) -> RenderableType:
+    """The points of a trade-off: a line for each objective."""
+    table = plain_table("point", "from", "objective", "value", "interval", "front")
+    for column in (table.columns[0], table.columns[2]):
+        column.no_wrap, column.overflow = False, "fold"
+    for point in points[:_POINTS]:
+        threshold = "" if point["threshold"] is None else f"{point['threshold']:.6g}"
+        head = (safe(point["model"], CELL), threshold, "yes" if point["front"] else "")
+        for objective, come in point["values"].items():
+            value, low, high = ("–" if come.get(n) is None else numbers(come[n])[0] for n in ("value", "low", "high"))
+            interval = "" if low == "–" else f"{low} – {high}"
+            table.add_row(*map(Text, (*head[:2], safe(objective, CELL), value, interval, head[2])))
+            head = ("", "", "")
+    if len(points) > _POINTS:
+        table.add_row(Text(f"and {len(points) - _POINTS:,} more", "dim"))
+    return table
 
 
 def _dataset_body(facts: Facts) -> Iterator[RenderableType]:

@@ -117,8 +117,10 @@ def _figures(
 
 def _figures_note(systems: Mapping[str, Tradeoff]) -> str:
     told = told_of_ends(systems, "Shaded, or bars")
+    decided = any(not np.isnan(points.threshold).all() for points in systems.values())
+    dot = "a model at a threshold" if decided else "a variant"
     return (
-        '<p class="note">Each dot is a model at a threshold; those that are not pale are on the front, which no other '
+        f'<p class="note">Each dot is {dot}; those that are not pale are on the front, which no other '
         f"point of the system beats in all objectives. {clean(told)}</p>"
     )
 

@@ -175,13 +175,18 @@ class Tradeoff:
         named = ("model", "threshold", "value", "trivial")
         return replace(self, ends=ends, **{name: getattr(self, name)[points] for name in named})
 
+    @property
+    def on_front(self) -> np.ndarray:
+        """Which points no other dominates."""
+        return non_dominated(self.loss)
+
     def front(self) -> Tradeoff:
         """The points that no other dominates, in their order."""
-        return self.taken(non_dominated(self.loss))
+        return self.taken(self.on_front)
 
     def dominated(self) -> Tradeoff:
         """The points that another dominates; those that are undefined are neither here nor there."""
-        return self.taken(~non_dominated(self.loss) & ~np.isnan(self.loss).any(axis=1))
+        return self.taken(~self.on_front & ~np.isnan(self.loss).any(axis=1))
 
     def deduplicated(self, apart: float = 1e-6) -> Tradeoff:
         """The first of each points whose values are equal, to within `apart` of the objectives' ranges.
@@ -631,7 +636,7 @@ class _Limit:
                 if math.isnan(bound):
                     break
                 return cls(points.place(name.strip()), sign == ">=", bound, text)
-        raise SpecError(f"{text!r} is no limit; write it as in {_LIMIT}")
+        raise SpecError(f"{text!r} is no limit; write it as in '{points.objectives[-1].name} <= 0.05'")
 
     def kept(self, value: np.ndarray) -> np.ndarray:
         return value >= self.bound if self.above else value <= self.bound

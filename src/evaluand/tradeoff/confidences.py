@@ -296,6 +296,22 @@ def in_blocks(n: int, each: int, told: str) -> Iterator[slice]:
     yield from (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
+def label_of(labels: Sequence[Any], label: str | int | bool | None) -> Any:
+    """The positive one of the labels there are: the one that is given, else `True` of bools and 1 of integers.
+
+    Raises:
+        SpecError: no label is given and they do not tell, or no truth has the one that is.
+    """
+    if label is None:
+        label = next((one for one in (True, 1) if all(isinstance(x, type(one)) and x in (0, 1) for x in labels)), None)
+        if label is None:
+            named = ", ".join(map(repr, labels[:_SHOWN]))
+            raise SpecError(f"which label is positive? The truth has {named}; give one of them as label")
+    elif label not in labels and len(labels) > 1:
+        raise SpecError(f"no truth is {label!r}; there are {', '.join(map(repr, labels[:_SHOWN]))}")
+    return label
+
+
 def _positive(truth: pa.Array, label: Any) -> np.ndarray:
     if truth.null_count:
         row = int(np.flatnonzero(truth.is_null().to_numpy(zero_copy_only=False))[0])
@@ -303,15 +319,9 @@ def _positive(truth: pa.Array, label: Any) -> np.ndarray:
     [codes], vocabulary = _coded("truth", truth)
     labels = vocabulary.tolist()
     label = label.item() if isinstance(label, np.generic) else label
-    if label is None:
-        label = next((one for one in (True, 1) if all(isinstance(x, type(one)) and x in (0, 1) for x in labels)), None)
-        if label is None:
-            named = ", ".join(repr(labels[i]) for i in in_order(vocabulary)[:5])
-            raise SpecError(f"which label is positive? The truth has {named}; give label=…")
-    if label is not None and not isinstance(label, str | int | float):
+    if label is not None and not isinstance(label, str | int):
         raise SpecError(f"label={label!r} must be one of the labels of the truth: {', '.join(map(repr, labels[:5]))}")
-    if label not in labels and len(labels) > 1:
-        raise SpecError(f"no truth is {label!r}; there are {', '.join(map(repr, labels[:5]))}")
+    label = label_of([labels[i] for i in in_order(vocabulary)], label)
     others = [one for one in labels if one != label]
     if len(others) > 1:
         raise SpecError(
@@ -389,3 +399,4 @@ def _corners(sure: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 
 _THRESHOLDS: Final = "'every', 'roc', a number of them, or a list of numbers"
+_SHOWN: Final = 5

@@ -1,29 +1,246 @@
 """Trade-offs of what is stored: each task of an experiment, or each of its settings, is a point.
 
 A system without thresholds (an LLM application) has as many points as variants were run; their values, disparities and
-intervals are those of the aggregation. Classifiers whose confidences are stored have points at every threshold: they
-are the models of one system.
+intervals are those of an aggregation, and are made from the stored scores where none was asked for. Classifiers whose
+confidences are stored have points at every threshold: they are the models of one system.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence, Set
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation import Aggregation, Measure, dataset_of, held_as, shards
+from evaluand import registry
+from evaluand.aggregation import (
+    Aggregation,
+    Measure,
+    check_measures,
+    dataset_of,
+    held_as,
+    is_repeated,
+    measured,
+    shards,
+)
+from evaluand.comparison import find_evaluations
+from evaluand.comparison.comparing import declared_of, labels_of
 from evaluand.errors import DataError, Doubt, Fault, SpecError
 from evaluand.evaluation import Evaluation
-from evaluand.fairness import CRITERIA
+from evaluand.fairness import CRITERIA, Criterion, measures_of
+from evaluand.ids import encode
+from evaluand.metric import Metric
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
-from evaluand.tradeoff import Confidences, Tradeoff
+from evaluand.store import Store
+from evaluand.tradeoff import Confidences, Tradeoff, solve
+from evaluand.tradeoff.confidences import Thresholds, label_of
 from evaluand.tradeoff.ends import Ends
-from evaluand.tradeoff.objectives import Objective, written
+from evaluand.tradeoff.objectives import DISPARITIES, Objective, objectives_of, written
+
+Label = str | int | bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trade:
+    """A trade-off that is asked of the tasks of an experiment.
+
+    Args:
+        objectives: two or more, such as `mean(quality)` and `mean(quality) difference by topic`.
+        name: what it is called; its objectives if not given.
+        tasks: which of the tasks; all if not given.
+        thresholds: where given, the tasks are models whose confidences are decided at these thresholds; see
+            `Confidences.thresholds`. Else each task is a point, by its stored scores.
+        label: the positive label.
+        scorer: whose confidences.
+
+    Raises:
+        SpecError: these do not go together.
+
+    Example:
+        >>> Trade(objectives=["mean(fit)", "mean(fit) difference by topic"]).name
+        'mean(fit), mean(fit) difference by topic'
+    """
+
+    objectives: Sequence[str]
+    name: str = ""
+    tasks: Sequence[str] = ()
+    thresholds: Thresholds | int | Sequence[float] | None = None
+    label: Label | None = None
+    scorer: str | None = None
+
+    def __post_init__(self) -> None:
+        said = [written(text) for text in self.objectives]
+        if len({(one["metric"], one["scorer"], one["disparity"], one["by"]) for one in said}) < 2:
+            raise SpecError("a trade-off is one between two objectives or more")
+        if not self.name:
+            object.__setattr__(self, "name", ", ".join(self.objectives))
+        if self.thresholds is not None:
+            for text, one in zip(self.objectives, said, strict=True):
+                if one["scorer"] is not None:
+                    raise SpecError(f"{text!r}: at thresholds, name the scorer of all objectives under scorer")
+            objectives_of(self.objectives)
+            _ANY.thresholds("", self.thresholds)
+        for text, one in zip(self.objectives, said, strict=True):
+            _check_objective(text, one)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """As it is stored with an aggregation."""
+        return {name: list(v) if isinstance(v, tuple | list) else v for name, v in dataclasses.asdict(self).items()}
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The attributes whose groups are compared."""
+        return tuple(dict.fromkeys(name for text in self.objectives for name in written(text)["by"]))
+
+    @property
+    def scorers(self) -> set[str]:
+        """The scorers that are named."""
+        return {name for name in (self.scorer, *(written(text)["scorer"] for text in self.objectives)) if name}
+
+    def misfits(self, scorers: Mapping[str, Collection[str]], declared: Sequence[Measure]) -> list[str]:
+        """What of it does not fit the scorers there are, as far as is known before anything is scored.
+
+        Args:
+            scorers: name → the columns of its table.
+            declared: see `of_evaluations`.
+        """
+        if self.thresholds is not None:
+            known = [name for name, columns in scorers.items() if set(columns) >= _CONFIDENT]
+            return [] if self.scorer in known or (self.scorer is None and len(known) == 1) else [_unsaid(known)]
+        faults = []
+        for text in self.objectives:
+            try:
+                _, measures = _asked(
+                    text,
+                    [*scorers],
+                    declared,
+                    self.scorer,
+                    self.label,
+                    lambda kind, _: _by_default(kind, self.label, _UNIT),
+                )
+                for measure in measures:
+                    measure.metric.columns_for(scorers[measure.scorer])
+            except SpecError as error:
+                faults.append(str(error) if str(error).startswith(repr(text)) else f"{text!r}: {error}")
+        return faults
+
+    def points(self, evaluations: Mapping[str, Evaluation], declared: Sequence[Measure] | None = None) -> Tradeoff:
+        """The points; of those at thresholds the front has intervals.
+
+        Args:
+            evaluations: task → its evaluation.
+            declared: see `of_evaluations`.
+
+        Raises:
+            SpecError: a task is not among them, or the scores are no such objectives.
+            DataError: see `confidences_of`.
+        """
+        for task in self.tasks:
+            if task not in evaluations:
+                raise SpecError(f"the task {task!r} was not run; there are: {', '.join(evaluations)}")
+        chosen = {name: evaluations[name] for name in self.tasks or evaluations}
+        if self.thresholds is None:
+            asked: dict[str, Any] = {"label": self.label, "scorer": self.scorer, "declared": declared}
+            return of_evaluations(chosen, self.objectives, system=self.name, **asked)
+        given = confidences_of(chosen, self.by, label=self.label, scorer=self.scorer, system=self.name)
+        points = solve(given, self.objectives, self.thresholds)
+        return replace(points, ends=_of_front(points))
+
+
+def tradeoffs_of(aggregation: Aggregation) -> Iterator[tuple[Trade, Tradeoff | str]]:
+    """The trade-offs that an experiment asked for, each with its points, or why there are none."""
+    made = aggregation.manifest["provenance"]["evaluations"]
+    for spec in aggregation.manifest["spec"].get("tradeoffs", ()):
+        trade = Trade(**spec)
+        evaluations = [Evaluation(aggregation.store, id) for id in made]
+        try:
+            yield trade, trade.points(dict(zip(aggregation.labels, evaluations, strict=True)), aggregation.measures)
+        except (SpecError, DataError) as error:
+            yield trade, str(error)
+
+
+def variants(store: Store, names: Sequence[str]) -> dict[str, Evaluation]:
+    """The evaluations that names of runs, evaluations and aggregations stand for, by the names of their tasks.
+
+    So the same variants have the same names where they were run on other data. Where tasks do not tell them apart, or
+    are not known, they are called as evaluations that are compared.
+
+    Raises:
+        NotFound: nothing is called so, or it was never evaluated.
+        SpecError: it is something that has no evaluations.
+    """
+    found = [each for name in names for each in find_evaluations(store, name)]
+    origins = [(each.manifest["provenance"] or {}).get("origin") or {} for each in found]
+    tasks = [str(origin["task"]) for origin in origins if "task" in origin]
+    if len(set(tasks)) < len(found):
+        tasks = labels_of([each.name for each in found], [each.id for each in found])
+    return dict(zip(tasks, found, strict=True))
+
+
+def of_evaluations(
+    evaluations: Mapping[str, Evaluation],
+    objectives: Sequence[str],
+    *,
+    label: Label | None = None,
+    scorer: str | None = None,
+    declared: Sequence[Measure] | None = None,
+    system: str = "system",
+) -> Tradeoff:
+    """A point for each evaluation, by what its stored scores come to; nothing has to have been summarised before.
+
+    Rows without a score are left out or not as the metric says, and told as a `Doubt`.
+
+    Args:
+        evaluations: what each variant of a system is called → its evaluation.
+        objectives: such as `mean(quality)` and `mean(quality) difference by topic`.
+        label: the positive label, of metrics of classes that were not declared with one.
+        scorer: whose scores, where an objective does not say so.
+        declared: how metrics are meant, with their direction, range and other parameters; as in what the evaluations
+            were summarised by if not given. A mean that was not declared goes from 0 to 1 where all its values do,
+            which is told as a `Doubt`.
+        system: what the points belong to.
+
+    Raises:
+        SpecError: there is no such scorer, metric or attribute, or it is not known what values a metric can have.
+    """
+    made = list(evaluations.values())
+    known = declared_of(made) if declared is None else declared
+    shared = [each for each in made[0].scorers if all(each in one.scorers for one in made)]
+    asked = [
+        _asked(text, shared, known, scorer, label, lambda kind, mine: _by_values(kind, mine, made, label))
+        for text in objectives
+    ]
+    wanted = objectives_of([objective for objective, _ in asked])
+    found = np.full((3, len(made), len(wanted)), np.nan)
+    for number, (name, evaluation) in enumerate(evaluations.items()):
+        dataset = dataset_of(evaluation)
+        tables = {each: evaluation.columns(each) for each in evaluation.scorers}
+        for place, (objective, measures) in enumerate(asked):
+            check_measures(measures, tables, dataset.roles)
+            come = measured(
+                measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation), drawn=False
+            )
+            whole = [row for _, row in come.values if not row.by and row.target is None]
+            rows = [row for _, row in come.disparities if row.target is None] if objective.disparity else whole
+            if not rows:
+                raise SpecError(f"{objective.name!r} has a value for each target, and none over all: see over_targets")
+            for part, end in zip(found, Ends._fields, strict=True):
+                part[number, place] = getattr(rows[0], end)
+            if whole and whole[0].n_scored < whole[0].n:
+                told = f"{whole[0].n - whole[0].n_scored:,} of {whole[0].n:,} rows have no score"
+                warnings.warn(f"{name}: {objective.name}: {told}", Doubt, stacklevel=2)
+            if math.isnan(rows[0].value):
+                warnings.warn(f"{name}: {objective.name} is undefined: {rows[0].reason}", Doubt, stacklevel=2)
+    return _of_variants(wanted, tuple(evaluations), Ends(*found), system)
 
 
 def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: str = "system") -> Tradeoff:
@@ -38,23 +255,12 @@ def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: 
         SpecError: the aggregation has no such metric or disparity, or several.
     """
     wanted = tuple(_found(text, aggregation.measures) for text in objectives)
-    value, low, high = (np.full((len(aggregation.labels), len(wanted)), np.nan) for _ in Ends._fields)
+    found = np.full((3, len(aggregation.labels), len(wanted)), np.nan)
     for place, objective in enumerate(wanted):
         for row in _rows(aggregation, objective):
-            ends = (row[part] for part in Ends._fields)
-            for part, end in zip((value, low, high), ends, strict=True):
-                part[row["evaluation"], place] = np.nan if end is None else end
-    n = len(aggregation.labels)
-    return Tradeoff(
-        objectives=wanted,
-        models=tuple(aggregation.labels),
-        model=np.arange(n),
-        threshold=np.full(n, np.nan),
-        value=value,
-        trivial=np.zeros(n, bool),
-        system=system,
-        ends=Ends(value, low, high),
-    )
+            for part, name in zip(found, Ends._fields, strict=True):
+                part[row["evaluation"], place] = np.nan if row[name] is None else row[name]
+    return _of_variants(wanted, tuple(aggregation.labels), Ends(*found), system)
 
 
 def confidences_of(
@@ -80,28 +286,30 @@ def confidences_of(
         SpecError: no such scorer or attribute, or other examples.
         DataError: no row has a confidence of every model.
     """
-    tables = {name: _confident(name, evaluation, by, scorer) for name, evaluation in evaluations.items()}
-    first, *others = tables.values()
-    keys = [set(zip(*(table[name].to_pylist() for name in _KEY), strict=True)) for table in tables.values()]
+    tables = {name: _judged(name, evaluation, by, scorer) for name, evaluation in evaluations.items()}
+    labels = {one for table in tables.values() for one in pc.unique(table["truth"]).to_pylist()}
+    label = label_of(sorted(labels, key=lambda one: (str(type(one)), one)), label)
+    sure = {name: _probability(name, table, label) for name, table in tables.items()}
+    cut = {name: tables[name].filter(pa.array(~np.isnan(sure[name]))) for name in tables}
+    keys = [set(_keys(table)) for table in cut.values()]
     common = set.intersection(*keys)
     if not common:
         raise DataError("no row has a truth and a confidence of every model; were they run on the same examples?")
-    left = len(set.union(*keys)) - len(common)
+    left = len(set().union(*map(_keys, tables.values()))) - len(common)
     if left:
         told = "row is left out, as not every model has a confidence for it"
         told = told if left == 1 else "rows are left out, as not every model has a confidence for them"
         warnings.warn(f"{left:,} {told}", Doubt, stacklevel=2)
-    cut = [_of_keys(table, common) for table in (first, *others)]
-    truth = cut[0]["truth"].combine_chunks()
-    positive = Confidences.read(truth, {"": np.zeros(len(truth))}, label=label).truth
-    label = truth[int(np.argmax(positive))].as_py() if positive.any() else label
-    sure = {name: _probability(name, table, label) for name, table in zip(tables, cut, strict=True)}
-    named = {name: cut[0][held] for name, held in zip(by, held_as(by), strict=True)}
-    return Confidences.read(truth, sure, named, label=label, system=system)
+    kept = {name: _of_keys(table.append_column(_SURE, pa.array(sure[name])), common) for name, table in tables.items()}
+    first = next(iter(kept.values()))
+    positive = pa.array([one == label for one in first["truth"].to_pylist()], pa.bool_())
+    models = {name: table[_SURE] for name, table in kept.items()}
+    named = {name: first[held] for name, held in zip(by, held_as(by), strict=True)}
+    return Confidences.read(positive, models, named, label=True, system=system)
 
 
-def _confident(name: str, evaluation: Evaluation, by: Sequence[str], scorer: str | None) -> pa.Table:
-    """The rows of an evaluation that have a truth and a confidence, in order."""
+def _judged(name: str, evaluation: Evaluation, by: Sequence[str], scorer: str | None) -> pa.Table:
+    """The rows of an evaluation that were scored and have a truth."""
     dataset = dataset_of(evaluation)
     for attribute in by:
         if attribute not in dataset.roles.attributes:
@@ -109,32 +317,184 @@ def _confident(name: str, evaluation: Evaluation, by: Sequence[str], scorer: str
                 f"{name}: {attribute!r} is no attribute of the dataset{nearest(attribute, dataset.roles.attributes)}; "
                 "name it under attributes"
             )
-    known = [
-        each for each in evaluation.scorers if {"truth", "prediction", "confidence"} <= set(evaluation.columns(each))
-    ]
+    known = [each for each in evaluation.scorers if set(evaluation.columns(each)) >= _CONFIDENT]
     chosen = scorer or (known[0] if len(known) == 1 else None)
     if chosen is None or chosen not in known:
-        raise SpecError(
-            f"{name}: say which scorer of the kind prediction is meant; there are: {', '.join(known) or 'none'}"
-        )
+        raise SpecError(f"{name}: {_unsaid(known)}")
     table = pa.concat_tables(shards(evaluation, dataset, chosen, by), promote_options="default")
-    there = pc.and_(pc.is_valid(table["truth"]), pc.is_valid(table["confidence"]))
-    return table.filter(pc.and_(there, pc.equal(table["status"].cast(pa.string()), "scored")))
+    return table.filter(pc.and_(pc.is_valid(table["truth"]), pc.equal(table["status"].cast(pa.string()), "scored")))
+
+
+def _unsaid(known: Sequence[str]) -> str:
+    """That it is not known whose confidences are meant."""
+    told = f"say which scorer of the kind prediction is meant; there are: {', '.join(known) or 'none'}"
+    return told if known else f"{told}, and confidences are what thresholds are for; without, name scores: mean(SCORER)"
+
+
+def _keys(table: pa.Table) -> Iterator[tuple[int, int]]:
+    return zip(*(table[name].to_pylist() for name in _KEY), strict=True)
 
 
 def _of_keys(table: pa.Table, keys: Set[tuple[int, int]]) -> pa.Table:
-    kept = [key in keys for key in zip(*(table[name].to_pylist() for name in _KEY), strict=True)]
+    kept = [key in keys for key in _keys(table)]
     return table.filter(pa.array(kept)).sort_by([(name, "ascending") for name in _KEY])
 
 
 def _probability(name: str, table: pa.Table, label: Any) -> np.ndarray:
-    """How sure a model is of the label, by its confidence in whatever class that is of."""
+    """How sure a model is of the label; NaN where it tells no confidence.
+
+    That is its score of this class; else its confidence where that is of this class; else, of two classes, what is left
+    of the confidence in the other one. The confidence in one of several others does not tell.
+    """
     of = table["confidence_of"] if "confidence_of" in table.column_names else table["prediction"]
-    own = np.array([each == label for each in pc.coalesce(of, table["prediction"]).to_pylist()])
-    sure = np.asarray(table["confidence"].to_numpy(), np.float64)
-    if not own.all() and ((sure < 0) | (sure > 1)).any():
+    classes = pc.coalesce(of, table["prediction"])
+    given = np.array(table["confidence"].to_numpy(), np.float64)
+    scores = table["scores"].combine_chunks() if "scores" in table.column_names else pa.nulls(len(table))
+    sure = _scored(scores, _named(label))
+    sure = np.where(np.isnan(sure), np.where([each == label for each in classes.to_pylist()], given, np.nan), sure)
+    left = np.isnan(sure) & ~np.isnan(given)
+    if not left.any():
+        return sure
+    told = [table["truth"], table["prediction"], of]
+    others = {_named(one) for column in told for one in pc.unique(column).to_pylist() if one is not None}
+    others |= set(_classes(scores)) - {_named(label)}
+    others -= {_named(label)}
+    if len(others) > 1:
+        one, other = sorted(others)[:2]
+        what = f"{left.sum():,} of {len(table):,} rows do not tell how sure it was of {label!r}"
+        why = f"beside {one!r} and {other!r}, the confidence in one of these is not that in {label!r}"
+        raise DataError(Fault(name, f"{what}: {why}; let the task give the probabilities of all classes"))
+    if ((given[left] < 0) | (given[left] > 1)).any():
         raise DataError(Fault(name, "its confidences are no probabilities, so those of the other class tell nothing"))
-    return np.where(own, sure, 1 - sure)
+    return np.where(left, 1 - given, sure)
+
+
+def _scored(scores: pa.Array, label: str) -> np.ndarray:
+    """The score of a class in each row; NaN where it has none."""
+    found = np.full(len(scores), np.nan)
+    if not pa.types.is_null(scores.type):
+        flat, rows = scores.flatten(), scores.value_parent_indices().to_numpy()
+        mine = np.flatnonzero(pc.equal(flat.field("label"), label).to_numpy(zero_copy_only=False))
+        found[rows[mine]] = flat.field("score").to_numpy(zero_copy_only=False)[mine]
+    return found
+
+
+def _classes(scores: pa.Array) -> list[str]:
+    """The classes that have scores."""
+    return [] if pa.types.is_null(scores.type) else pc.unique(scores.flatten().field("label")).to_pylist()
+
+
+def _named(label: Any) -> str:
+    """The text of a label, as scores of classes are called."""
+    return label if isinstance(label, str) else encode(label).decode()
+
+
+def _of_variants(wanted: tuple[Objective, ...], names: tuple[str, ...], ends: Ends, system: str) -> Tradeoff:
+    """Points without thresholds."""
+    n = len(names)
+    thresholds, trivial = np.full(n, np.nan), np.zeros(n, bool)
+    return Tradeoff(wanted, names, np.arange(n), thresholds, ends.value, trivial, system, ends=ends)
+
+
+def _of_front(points: Tradeoff) -> Ends:
+    """The intervals of the points of the front; NaN for the others, of which there may be very many."""
+    front = np.flatnonzero(points.on_front)
+    ends = points.taken(front).with_intervals().ends
+    assert ends is not None
+    low, high = (np.full(points.value.shape, np.nan) for _ in range(2))
+    low[front], high[front] = ends.low, ends.high
+    return Ends(points.value, low, high)
+
+
+def _check_objective(text: str, said: Mapping[str, Any]) -> None:
+    """Refuses what can be no objective of stored scores, as far as its text tells.
+
+    Raises:
+        SpecError: there is no such metric or disparity, or it is about groups.
+    """
+    if said["metric"] in CRITERIA:
+        Objective(said["metric"], said["disparity"], said["by"])
+    else:
+        registry.find("metrics", said["metric"])
+    if said["disparity"] not in (None, *DISPARITIES):
+        hint = nearest(said["disparity"], DISPARITIES)
+        told = f"{text!r}: no disparity is called {said['disparity']!r}{hint}"
+        raise SpecError(f"{told}; there are {', '.join(DISPARITIES)}")
+
+
+def _asked(
+    text: str,
+    shared: Sequence[str],
+    declared: Sequence[Measure],
+    scorer: str | None,
+    label: Label | None,
+    undeclared: Callable[[str, str], Metric],
+) -> tuple[Objective, list[Measure]]:
+    """An objective of stored scores, with what it is measured by.
+
+    Args:
+        shared: the scorers there are.
+        declared: how metrics are meant.
+        scorer: whose scores, where the text does not say so.
+        label: the positive one.
+        undeclared: gives the metric of a kind and a scorer that was not declared.
+    """
+    said = written(text)
+    _check_objective(text, said)
+    metric, by = said["metric"], [said["by"]] if said["by"] else []
+    alike = [one for one in declared if (one.criterion or one.metric.kind) == metric]
+    mine = _scorer(text, said["scorer"] or scorer, shared, alike)
+    known = list(dict.fromkeys(one.metric for one in alike if one.scorer == mine))
+    kinds = [said["disparity"]] if said["disparity"] else []
+    criterion = metric if metric in CRITERIA else None
+    if len(known) > (1 if criterion is None else len(CRITERIA[criterion])):
+        ways = "; ".join(one.signature for one in known)
+        raise SpecError(f"{text!r} was declared in several ways: {ways}; a trade-off needs one of them")
+    if not known and criterion is None:
+        known = [undeclared(metric, mine)]
+    elif not known:
+        known = [one.metric for one in measures_of(cast(Criterion, criterion), by, scorer=mine, label=label)]
+    objective = Objective(**{**said, "scorer": mine}, name=text.strip(), parts=tuple(known))
+    return objective, [Measure(mine, part, by, kinds, criterion) for part in known]
+
+
+def _scorer(text: str, wanted: str | None, shared: Sequence[str], alike: Sequence[Measure]) -> str:
+    """The scorer an objective is of: the one named, else the one its metric was declared of, or the only one."""
+    there = ", ".join(shared) or "none"
+    if wanted is not None and wanted not in shared:
+        raise SpecError(f"{text!r}: no scorer is called {wanted!r}{nearest(wanted, shared)}; there are {there}")
+    declared = list(dict.fromkeys(one.scorer for one in alike if one.scorer in shared))
+    fits = [wanted] if wanted is not None else declared if len(declared) == 1 else shared
+    if len(fits) != 1:
+        metric, _, rest = text.strip().partition(" ")
+        such = f"{metric}({[*declared, *shared, 'SCORER'][0]}) {rest}".strip()
+        raise SpecError(f"{text!r}: say of which scorer, as in {such!r}; there are {there}")
+    return fits[0]
+
+
+def _by_default(kind: str, label: Label | None, range: tuple[float, float] | None = None) -> Metric:
+    """A metric that was not declared, with the label and the range if it has such parameters."""
+    fields = {one.name for one in dataclasses.fields(registry.find("metrics", kind))}
+    given = {"label": label, "range": range}
+    known = {name: value for name, value in given.items() if value is not None and name in fields}
+    return registry.by_default("metrics", kind, **known)  # type: ignore[no-any-return]
+
+
+def _by_values(kind: str, scorer: str, evaluations: Sequence[Evaluation], label: Label | None) -> Metric:
+    """A metric that was not declared; one without a range goes from 0 to 1 where all values do."""
+    metric = _by_default(kind, label)
+    if _by_default(kind, label, _UNIT) == metric:
+        return metric
+    values = (batch.column(0).drop_null() for e in evaluations for batch in e.batches(scorer, ["value"]))
+    ends = [pc.min_max(each).as_py() for each in values if len(each)]
+    low, high = min((e["min"] for e in ends), default=0.0), max((e["max"] for e in ends), default=0.0)
+    how = f"declare it under metrics, such as {{kind: {kind}, scorer: {scorer}, range: [1, 5], direction: higher}}"
+    if low < 0 or high > 1:
+        told = f"the values of {scorer!r} lie from {low:g} to {high:g}, and it is not known which there can be"
+        raise SpecError(f"{told}; {how}")
+    told = f"{kind}({scorer}) is taken as from 0 to 1 with higher as better, as all values lie there"
+    warnings.warn(f"{told}; if it is otherwise, {how}", Doubt, stacklevel=6)
+    return _by_default(kind, label, _UNIT)
 
 
 def _found(text: str, measures: Sequence[Measure]) -> Objective:
@@ -150,7 +510,7 @@ def _found(text: str, measures: Sequence[Measure]) -> Objective:
     parts = tuple(dict.fromkeys(measure.metric for measure in fits))
     if said["metric"] not in CRITERIA and len(parts) > 1:
         raise SpecError(f"{text!r} was computed in several ways: {'; '.join(part.signature for part in parts)}")
-    return Objective(**{**said, "scorer": scorers[0]}, parts=parts)
+    return Objective(**{**said, "scorer": scorers[0]}, name=text.strip(), parts=parts)
 
 
 def _fits(said: Mapping[str, Any], measure: Measure) -> bool:
@@ -172,13 +532,12 @@ def _called(measure: Measure) -> str:
 
 def _rows(aggregation: Aggregation, objective: Objective) -> Iterator[dict[str, Any]]:
     """The rows of its table that tell of an objective."""
-    signatures = {part.signature for part in objective.parts}
     table = aggregation.disparities() if objective.disparity else aggregation.table()
     for row in table.to_pylist():
         if row["scorer"] != objective.scorer or row["target"] is not None:
             continue
         if objective.disparity is None:
-            if row["signature"] in signatures and not row["by"]:
+            if row["metric"] == objective.metric and not row["by"]:
                 yield row
         elif (row["metric"], row["disparity"], tuple(row["over"])) == (
             objective.metric,
@@ -188,4 +547,8 @@ def _rows(aggregation: Aggregation, objective: Objective) -> Iterator[dict[str, 
             yield row
 
 
+_CONFIDENT: Final = {"truth", "prediction", "confidence"}
 _KEY: Final = (INDEX, "replication")
+_SURE: Final = "_sure_"
+_UNIT: Final = (0.0, 1.0)
+_ANY: Final = Confidences(np.array([True]), {"": np.array([0.5])}, {})

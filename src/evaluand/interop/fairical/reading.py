@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Final, Literal, TextIO, TypeVar
 import orjson
 
 from evaluand.errors import DataError, Doubt, Fault, SpecError, kind_of
+from evaluand.files import replaced
 
 Target = str | os.PathLike[str] | TextIO
 Source = Target | BinaryIO
@@ -48,12 +49,10 @@ def save(document: Mapping[str, Any], dest: Target) -> None:
         put(text, dest, "text")
         return
     path = Path(dest)
-    part = path.with_name(f".{path.name}.part")
     try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
+        with replaced(path) as file:
+            file.write(text.encode())
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise SpecError(f"{path} cannot be written: {error.strerror}") from None
 
 

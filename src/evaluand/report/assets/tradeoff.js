@@ -1,10 +1,11 @@
 "use strict";
 // Which point of the fronts is best by one objective among those that keep the limits that are set in the form, and what
 // it comes to in each group.
-(() => {
-  const form = document.getElementById("chooser");
-  const data = document.getElementById("front");
-  const body = document.querySelector("table.points tbody");
+for (const root of document.querySelectorAll("#tradeoff, .tradeoff")) (() => {
+  const at = (id) => root.querySelector(`[id="${id}"], [id$="-${id}"]`); // of several on a page, ids begin with a number
+  const form = at("chooser");
+  const data = at("front");
+  const body = root.querySelector("table.points tbody");
   if (!form || !data || !body) return;
   const { lower, names, systems, models, points } = JSON.parse(data.textContent);
   const rows = [...body.rows];
@@ -17,7 +18,7 @@
     const faults = read.filter(({ fault }) => fault).map(({ fault }) => fault);
     say("fault", faults.join(" "));
     if (faults.length) return show(null, "nothing is chosen until each limit is a number");
-    const best = Number(document.getElementById("best").value);
+    const best = Number(at("best").value);
     const order = [best, ...lower.keys()];
     const kept = points.filter((point) => read.every(({ value }, i) =>
       value === null || (lower[i] ? point[VALUES][i] <= value : point[VALUES][i] >= value)));
@@ -50,17 +51,17 @@
   function show(chosen, told) {
     rows.forEach((row) => row.classList.remove("chosen"));
     if (chosen && chosen[ROW] !== null) rows[chosen[ROW]].classList.add("chosen");
-    document.getElementById("chosen").textContent = told;
-    const heading = document.getElementById("rates-of");
+    at("chosen").textContent = told;
+    const heading = at("rates-of");
     if (!heading) return;
     heading.textContent = chosen ? called(chosen) : "–";
-    say("no-rates", chosen && !chosen[RATES] ? document.getElementById("no-rates").dataset.told : "");
-    document.querySelectorAll("table.rates tbody").forEach((tbody, i) =>
+    say("no-rates", chosen && !chosen[RATES] ? at("no-rates").dataset.told : "");
+    root.querySelectorAll("table.rates tbody").forEach((tbody, i) =>
       tbody.replaceChildren(...(chosen?.[RATES]?.[i] ?? []).map(rateLine)));
   }
 
   function say(id, text) {
-    const place = document.getElementById(id);
+    const place = at(id);
     place.textContent = text;
     place.hidden = text === "";
   }
@@ -78,7 +79,7 @@
   }
 
   function bar([zero, value, low, high]) {
-    const drawn = document.getElementById("bar").content.firstElementChild.cloneNode(true);
+    const drawn = at("bar").content.firstElementChild.cloneNode(true);
     const [rate, ends] = drawn.children;
     rate.setAttribute("x", `${Math.min(zero, value)}%`);
     rate.setAttribute("width", `${Math.abs(value - zero).toFixed(1)}%`);

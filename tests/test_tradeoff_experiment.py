@@ -1,0 +1,164 @@
+"""Trade-offs that an experiment file asks for: what is refused, and what report and `show` have of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from evaluand.cli import main
+from evaluand.errors import SpecError
+from evaluand.experiment import Experiment
+from evaluand.tradeoff.stored import Trade
+
+CODE = """
+def tree(i):
+    return {"prediction": "yes", "confidence": [0.1, 0.9, 0.6, 0.4, 0.2, 0.7, 0.3, 0.8][i % 8]}
+
+def coin(i):
+    return {"prediction": "yes", "confidence": 0.5}
+
+def sure(output):
+    return output["confidence"]
+"""
+
+FILE = """
+name: yes-men
+dataset: {{path: rows.jsonl, input: i, expected: truth, attributes: [site]}}
+tasks:
+  tree: {{function: "models.py:tree"}}
+  coin: {{function: "models.py:coin"}}
+scorers:
+  right: {{kind: prediction}}
+  sure: {{function: "models.py:sure"}}
+metrics:
+  - {{kind: accuracy, scorer: right}}
+{0}"""
+
+AT_THRESHOLDS = """tradeoffs:
+  - name: right for all
+    objectives: [accuracy, recall difference by site]
+    thresholds: every
+    label: "yes"
+    scorer: right
+"""
+
+
+class Place:
+    """A folder with an experiment."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        (path / "models.py").write_text(CODE)
+        rows = [{"i": i, "truth": ["no", "yes"][i % 2], "site": "ab"[i // 4]} for i in range(8)]
+        (path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def write(self, tradeoffs: str) -> Path:
+        (self.path / "experiment.yaml").write_text(FILE.format(tradeoffs))
+        return self.path / "experiment.yaml"
+
+    def call(self, *arguments: str) -> Result:
+        return CliRunner(env={"COLUMNS": "160"}).invoke(main, [*arguments, "--store", str(self.path / "store")])
+
+    def done(self, *arguments: str) -> str:
+        result = self.call(*arguments)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    def shown(self) -> list[dict[str, Any]]:
+        return json.loads(self.done("show", "yes-men", "--json"))["tradeoffs"]  # type: ignore[no-any-return]
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.chdir(tmp_path)
+    return Place(tmp_path)
+
+
+def test_the_tasks_of_an_experiment_are_models_at_thresholds(place: Place) -> None:
+    place.done("run", str(place.write(AT_THRESHOLDS)), "--report")
+    [trade] = place.shown()
+    assert (trade["name"], trade["reason"], trade["of"]) == ("right for all", None, 11)
+    front = {(point["model"], point["threshold"]): point for point in trade["points"]}
+    best = front["tree", 0.7]["values"]
+    assert best["accuracy"]["value"] == 0.875
+    assert best["recall difference by site"]["value"] == 0.5
+    assert best["accuracy"]["low"] < 0.875 < best["accuracy"]["high"]
+    page = (place.path / "yes-men.html").read_text()
+    assert '<h2 id="tradeoffs-title">Trade-offs</h2>' in page
+    assert "right for all" in page
+    assert "trade-off: right for all" in place.done("show", "yes-men")
+
+
+def test_a_trade_off_that_is_asked_for_later_needs_no_further_calls(place: Place) -> None:
+    place.done("run", str(place.write("")))
+    assert place.shown() == []
+    told = json.loads(place.done("run", str(place.write(AT_THRESHOLDS)), "--json"))
+    assert [task["run"]["receipt"]["called"] for task in told["tasks"]] == [0, 0]
+    assert [trade["name"] for trade in place.shown()] == ["right for all"]
+
+
+def test_what_has_no_points_says_why_and_the_report_is_written(place: Place) -> None:
+    """Where no row has a confidence, nothing can be decided at thresholds."""
+    (place.path / "models.py").write_text(CODE.replace('"confidence": 0.5', '"confidence": None'))
+    (place.path / "models.py").write_text((place.path / "models.py").read_text().replace('output["confidence"]', "1"))
+    place.done("run", str(place.write(AT_THRESHOLDS)), "--report")
+    [trade] = place.shown()
+    assert trade["reason"].startswith("no row has a truth and a confidence of every model")
+    assert "no row has a truth and a confidence of every model" in (place.path / "yes-men.html").read_text()
+
+
+def test_each_of_several_trade_offs_of_a_report_has_ids_of_its_own(place: Place) -> None:
+    two = AT_THRESHOLDS + "  - {objectives: [mean(sure), accuracy(right)]}\n"
+    place.done("run", str(place.write(two)), "--report", "--quiet")
+    ids = re.findall(r' id="([^"]*)"', (place.path / "yes-men.html").read_text())
+    assert len(ids) == len(set(ids))
+    assert sum(id.endswith("chooser") for id in ids) == 2
+
+
+FAULTS: list[tuple[str, str]] = [
+    ("objectives: [accuracy(right)]", "a trade-off is one between two objectives or more"),
+    ("objectives: [accuracy(right), mean(sur)]", "no scorer is called 'sur' (did you mean 'sure'?)"),
+    ("objectives: [mean, accuracy]", "'mean': say of which scorer, as in 'mean(right)'; there are right, sure"),
+    (
+        "objectives: [mean(sure), mean(sure) ratio by sit]",
+        "'sit' is no attribute of the dataset (did you mean 'site'?)",
+    ),
+    ("objectives: [mean(sure), meen(sure)]", "no metric is called 'meen' (did you mean 'mean'?)"),
+    ("objectives: [mean(sure), mean(sure) gap by site]", "no disparity is called 'gap'"),
+    ("objectives: [mean(sure), recall(sure)]", "'recall(sure)': recall reads 'truth' and 'prediction'"),
+    ("objectives: [mean(sure), mean of it]", "'mean of it' is no objective"),
+    ("objectives: [mean(sure), accuracy], tasks: [tre]", "no task is called 'tre' (did you mean 'tree'?)"),
+    ("objectives: [accuracy, recall], thresholds: every", "which label is positive? The truth has 'no', 'yes'"),
+    ("objectives: [accuracy, recall], thresholds: every, label: maybe", "no truth is 'maybe'; there are 'no', 'yes'"),
+    ("objectives: [accuracy, recall], thresholds: every, scorer: sure", "say which scorer of the kind prediction"),
+    ("objectives: [accuracy, recall(right)], thresholds: every", "name the scorer of all objectives under scorer"),
+    ("objectives: [accuracy, recall], thresholds: 1", "thresholds=1 must be 2 or more"),
+    ("objectives: [accuracy, recall], thresholds: some", "thresholds: is 'some'; give 'every' or 'roc'"),
+    ("objective: [accuracy, recall]", "is no key here (did you mean 'objectives'?)"),
+]
+
+
+@pytest.mark.parametrize(("entry", "sentence"), FAULTS)
+def test_what_of_a_trade_off_cannot_work_is_told_with_its_line_before_anything_is_called(
+    place: Place, entry: str, sentence: str
+) -> None:
+    result = place.call("validate", str(place.write(f"tradeoffs:\n  - {{{entry}}}\n")))
+    assert result.exit_code == 1
+    [line] = [line for line in result.output.splitlines() if sentence in line]
+    assert "experiment.yaml:13: tradeoffs.0" in line
+
+
+def test_a_trade_off_in_python_is_refused_as_in_a_file(place: Place) -> None:
+    experiment = Experiment.from_file(place.write(AT_THRESHOLDS))
+    made: Callable[..., Experiment] = lambda *trades: Experiment(  # noqa: E731
+        "again", experiment.dataset, experiment.tasks, experiment.scorers, experiment.measures, tradeoffs=trades
+    )
+    assert made(*experiment.tradeoffs).tradeoffs[0].name == "right for all"
+    with pytest.raises(SpecError, match="no task is called 'oak'; there are tree, coin"):
+        made(Trade(objectives=["mean(sure)", "accuracy(right)"], tasks=["oak"]))
