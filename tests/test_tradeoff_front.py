@@ -63,6 +63,27 @@ def test_the_front_of_many_points_is_that_of_moocore(objectives: int) -> None:
     assert non_dominated(points).tolist() == moocore.is_nondominated(points, keep_weakly=True).tolist()
 
 
+@given(
+    points=sets_of_points(st.sampled_from([0.0, 0.1, 0.3, 1 / 3, 0.7, 1.0, NAN])),
+    random=st.integers(0, 2**32 - 1).map(np.random.default_rng),
+)
+def test_the_front_is_the_same_in_any_order_and_with_noise_of_rounding(
+    points: np.ndarray, random: np.random.Generator
+) -> None:
+    order = random.permutation(len(points))
+    noisy = points[order] + random.uniform(-1e-15, 1e-15, points.shape)
+    assert non_dominated(noisy).tolist() == non_dominated(points)[order].tolist()
+    assert np.sort(order[distinct(noisy, 0)]).size == distinct(points, 0).size
+
+
+def test_what_is_beaten_but_for_rounding_is_not_on_the_front() -> None:
+    points = points_of((0.1 + 0.2, 0.5), (0.3, 0.6), (0.3, 0.4), objectives=("accuracy", "recall"))
+    assert points.front().threshold.tolist() == [0.1]
+    assert points.pick("accuracy").threshold.tolist() == [0.1]
+    assert distinct(np.array([[0.1 + 0.2], [0.3]]), apart=0.0).tolist() == [0]
+    assert non_dominated(np.array([[0.5, 0.5], [0.5 - 1e-9, 0.5]])).tolist() == [False, True]
+
+
 def test_points_that_are_undefined_are_neither_on_the_front_nor_dominated() -> None:
     points = points_of((0.9, 0.5), (NAN, 1.0), (0.5, 0.4))
     assert points.front().threshold.tolist() == [0.0]

@@ -31,6 +31,7 @@ from evaluand.tradeoff.front import (
     igd_plus,
     non_dominated,
     radar_area,
+    settled,
     spreads,
     uniformity,
 )
@@ -113,7 +114,7 @@ class Tradeoff:
         return replace(self, ends=ends, **{name: getattr(self, name)[points] for name in named})
 
     def front(self) -> Tradeoff:
-        """The points that no other dominates, in their order."""
+        """The points that no other dominates, in their order; values that differ by rounding alone are equal."""
         return self.taken(non_dominated(self.loss))
 
     def dominated(self) -> Tradeoff:
@@ -274,7 +275,8 @@ class Tradeoff:
             nearest = "; ".join(limit.nearest(self.value[known, limit.place]) for limit in limits)
             raise SpecError(f"no point keeps the limits{': ' + nearest if known.any() else ': none has all values'}")
         among = np.flatnonzero(kept)
-        order = np.lexsort([self.loss[among, place] for place in reversed(places)])
+        loss = settled(self.loss[among])
+        order = np.lexsort([loss[:, place] for place in reversed(places)])
         return int(among[order[0]])
 
     def to_arrow(self) -> pa.Table:

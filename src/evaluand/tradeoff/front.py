@@ -1,7 +1,7 @@
 """Fronts: the points that no other point beats, and indicators of how good a front is.
 
 Points are losses here: coordinates from 0, the ideal, to 1, the worst. A point dominates another if it is nowhere worse
-and somewhere better; equal points do not dominate each other.
+and somewhere better; equal points do not dominate each other. What differs by rounding alone is equal: see `settled`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,30 @@ EQUAL: Final = 1e-6
 """Points that differ by no more than about this in each coordinate are one."""
 
 
+ROUNDING: Final = 1e-12
+"""Numbers that lie no farther apart, from one to the next, are one: 0.1 + 0.2 is 0.3."""
+
+
+def settled(values: np.ndarray) -> np.ndarray:
+    """Columns of numbers in which those that differ by rounding alone are the same one.
+
+    Rounding would part two that lie on either side of a border, however near they are.
+
+    Example:
+        >>> settled(np.array([[0.1 + 0.2], [0.3], [0.4]])).ravel().tolist()
+        [0.3, 0.3, 0.4]
+    """
+    order = np.argsort(values, axis=0, kind="stable")
+    ranked = np.take_along_axis(values, order, 0)
+    with np.errstate(invalid="ignore"):
+        alike = np.diff(ranked, axis=0) <= ROUNDING
+    new = np.concatenate([np.ones_like(ranked[:1], bool), ~alike])
+    first = np.maximum.accumulate(np.where(new, np.arange(len(ranked))[:, None], 0), axis=0)
+    found = np.empty_like(ranked)
+    np.put_along_axis(found, order, np.take_along_axis(ranked, first, 0), 0)
+    return found
+
+
 def non_dominated(loss: np.ndarray) -> np.ndarray:
     """Which points no other dominates; points with an undefined coordinate are none of these.
 
@@ -31,7 +55,7 @@ def non_dominated(loss: np.ndarray) -> np.ndarray:
         [True, True, False, True]
     """
     known = ~np.isnan(loss).any(axis=1)
-    points, place = np.unique(loss[known], axis=0, return_inverse=True)
+    points, place = np.unique(settled(loss[known]), axis=0, return_inverse=True)
     kept = {2: _kept_of_two, 3: _kept_of_three}.get(loss.shape[1], _kept)(points)
     found = np.zeros(len(loss), bool)
     found[known] = kept[place.ravel()]
@@ -43,13 +67,13 @@ def distinct(values: np.ndarray, apart: float = EQUAL) -> np.ndarray:
 
     Args:
         values: points × coordinates; undefined coordinates are equal.
-        apart: how little points differ that are one.
+        apart: how little points differ that are one; rounding alone never parts points.
 
     Example:
         >>> distinct(np.array([[0.5, 0.1], [0.3, 0.2], [0.5, 0.1 + 1e-12]])).tolist()
         [0, 1]
     """
-    borders = np.floor(values / apart + _OFF_THE_BORDER) if apart > 0 else values
+    borders = np.floor(values / apart + _OFF_THE_BORDER) if apart > ROUNDING else settled(values)
     _, first = np.unique(np.nan_to_num(borders, nan=np.inf), axis=0, return_index=True)
     return np.sort(first)
 
