@@ -108,6 +108,18 @@ def test_the_hypervolume_is_that_of_moocore(objectives: int, seed: int, n: int, 
     assert hypervolume(points) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize(("objectives", "n"), [(3, 800), (4, 300), (5, 150), (6, 60)])
+@pytest.mark.parametrize("power", [0.5, 1, 2])
+@pytest.mark.parametrize("digits", [2, 9])
+def test_the_hypervolume_of_a_large_front_is_that_of_moocore(
+    objectives: int, n: int, power: float, digits: int
+) -> None:
+    """Fronts that bulge in, are flat and bulge out; with ties and without."""
+    points = np.random.default_rng(objectives).dirichlet(np.ones(objectives), n) ** power
+    points = points.round(digits)
+    assert hypervolume(points) == pytest.approx(moocore.hypervolume(points, ref=np.ones(objectives)), abs=1e-12)
+
+
 def test_a_hypervolume_of_three_objectives_by_hand() -> None:
     assert hypervolume(np.array([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]])) == pytest.approx(0.75 * 0.5)
     assert hypervolume(np.zeros((1, 3))) == 1.0
