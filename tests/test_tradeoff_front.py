@@ -17,7 +17,9 @@ from evaluand.tradeoff import Tradeoff, compared
 from evaluand.tradeoff.front import (
     additive_epsilon,
     distinct,
+    fronts,
     hypervolume,
+    hypervolumes,
     hypervolumes_of_two,
     igd_plus,
     non_dominated,
@@ -140,6 +142,17 @@ def test_many_sets_of_two_objectives_have_the_volumes_of_each() -> None:
     sets[3, 5:] = NAN
     expected = [hypervolume(each[~np.isnan(each).any(axis=1)]) for each in sets]
     assert hypervolumes_of_two(sets) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("objectives", [2, 3, 4])
+def test_many_sets_have_the_fronts_and_volumes_of_each(objectives: int) -> None:
+    sets = np.random.default_rng(2).random((30, 12, objectives)).round(1)
+    sets[3, 5:], sets[4], sets[5, :, 0] = NAN, NAN, NAN
+    kept, volumes = fronts(sets), hypervolumes(sets)
+    for each, front, volume in zip(sets, kept, volumes, strict=True):
+        found = each[non_dominated(each)]
+        assert np.unique(each[front], axis=0).tolist() == np.unique(found, axis=0).tolist()
+        assert volume == pytest.approx(hypervolume(found), abs=1e-12) if len(found) else math.isnan(volume)
 
 
 @given(

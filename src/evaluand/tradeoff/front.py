@@ -92,6 +92,39 @@ def hypervolume(loss: np.ndarray) -> float:
     return _volume(points) if len(points) else 0.0
 
 
+def hypervolumes(loss: np.ndarray) -> np.ndarray:
+    """The hypervolume of each of many sets of points; NaN of a set without any.
+
+    Args:
+        loss: sets × points × objectives; NaN for points that are not there.
+    """
+    there = ~np.isnan(loss).any(axis=-1)
+    if loss.shape[-1] == 2:
+        found = hypervolumes_of_two(loss)
+    else:
+        found = np.array(
+            [hypervolume(each[kept][non_dominated(each[kept])]) for each, kept in zip(loss, there, strict=True)]
+        )
+    return np.where(there.any(axis=-1), found, np.nan)
+
+
+def fronts(loss: np.ndarray) -> np.ndarray:
+    """Which points of each of many sets no other of the set dominates; of equal ones it may be one.
+
+    Args:
+        loss: sets × points × objectives; NaN for points that are not there.
+    """
+    if loss.shape[-1] != 2:
+        return np.stack([non_dominated(each) for each in loss])
+    x, y = np.moveaxis(np.where(np.isnan(loss).any(axis=-1, keepdims=True), np.inf, loss), -1, 0)
+    order = np.lexsort((y, x), axis=-1)
+    y = np.take_along_axis(y, order, -1)
+    least = np.minimum.accumulate(np.insert(y, 0, np.inf, axis=-1), axis=-1)
+    found = np.empty(y.shape, bool)
+    np.put_along_axis(found, order, y < least[:, :-1] - ROUNDING, -1)
+    return found
+
+
 def hypervolumes_of_two(loss: np.ndarray) -> np.ndarray:
     """The hypervolume of each of many sets of points with two objectives.
 
