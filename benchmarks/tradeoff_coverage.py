@@ -3,18 +3,26 @@
     python benchmarks/tradeoff_coverage.py [--simulations 1000]
 
 Rows are drawn from worlds whose rates are known; some share of them is of the second group. The truth of a point is its
-value in an endless sample; that of a hypervolume and of a curve is taken from a sample of 2,000,000 rows.
+value in an endless sample; that of a hypervolume and of a curve is taken from a sample of 2,000,000 rows. The interval
+of a hypervolume is to hold the most that the models could be worth, and what the front is that was chosen on the
+sample.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
+from evaluand.errors import Doubt
 from evaluand.tradeoff import Confidences, Objective, solve
+from evaluand.tradeoff.front import hypervolume
 
 OBJECTIVES = (
     "accuracy",
@@ -25,7 +33,13 @@ OBJECTIVES = (
     "equalized_odds difference by g",
     "equalized_odds ratio by g",
 )
+FRONTS = {
+    "accuracy, equalized odds": ("accuracy", "equalized_odds difference by g"),
+    "recall, false positives": ("recall", "false_positive_rate"),
+    "accuracy, recall, parity": ("accuracy", "recall", "demographic_parity difference by g"),
+}
 SIZES, SHARES = (200, 2000), (0.1, 0.5)
+MANY = 2_000_000
 
 
 class World(NamedTuple):
@@ -73,28 +87,62 @@ def sample(n: int, share: float, random: np.random.Generator) -> Confidences:
     return Confidences.read(truth, sure, {"g": np.where(second, "b", "a")})
 
 
-def of_resampling(n: int, share: float, simulations: int, seed: int = 0) -> dict[str, float]:
-    """How often the interval of the hypervolume holds, and a model's bands do at all of their points at once."""
-    thresholds = np.linspace(-0.5, 2, 26)
-    objectives = ["accuracy", "equalized_odds difference by g"]
-    curve = ["accuracy", "recall"]
+def of_bands(n: int, share: float, simulations: int, seed: int = 0) -> dict[str, float]:
+    """How often a model's bands hold at all of their points at once."""
+    thresholds, curve = np.linspace(-0.5, 2, 26), ["accuracy", "recall"]
     random = np.random.default_rng(seed)
-    large = sample(2_000_000, share, random)
-    truth = solve(large, objectives, thresholds).indicators()["hv"]
-    true_curve = solve(large, curve, thresholds)
-    held: dict[str, list[bool]] = {"hypervolume": [], "bands of accuracy": [], "bands of recall": []}
+    truth = solve(sample(MANY, share, random), curve, thresholds)
+    held: dict[str, list[bool]] = {name: [] for name in curve}
     for number in range(simulations):
-        given = sample(n, share, random)
-        low, high = solve(given, objectives, thresholds).hypervolume_interval(seed=number)
-        held["hypervolume"].append(low <= truth <= high)
-        points = solve(given, curve, thresholds)
+        points = solve(sample(n, share, random), curve, thresholds)
         ends, first = points.bands(seed=number), points.model == 0
         for place, name in enumerate(curve):
-            value = true_curve.value[first, place]
-            held[f"bands of {name}"].append(
-                bool(((ends.low[first, place] <= value) & (value <= ends.high[first, place])).all())
-            )
+            value = truth.value[first, place]
+            inside = (ends.low[first, place] <= value) & (value <= ends.high[first, place])
+            held[name].append(bool(inside.all()))
     return {name: float(np.mean(each)) for name, each in held.items()}
+
+
+def of_hypervolumes(
+    n: int, share: float, models: int, objectives: Sequence[str], given: bool, simulations: int, seed: int = 0
+) -> dict[str, float]:
+    """How often the interval of the hypervolume holds each of what it is about; and how wide it is.
+
+    Args:
+        n: rows of a sample.
+        share: of the second group.
+        models: one or two.
+        objectives: two or more.
+        given: 26 thresholds, and not all that there are.
+        simulations: how many samples.
+        seed: of the draws.
+
+    Returns:
+        `most`: the share of intervals that hold the most the models could be worth; `chosen`: that hold what the front
+        that was chosen on the sample is worth; `width` in the mean. Samples without an interval are left out.
+    """
+    random, names = np.random.default_rng(seed), ["one", "other"][:models]
+    grid = np.linspace(-0.5, 2, 26) if given else np.linspace(-3, 6, 1801)
+    whole = solve(_only(sample(MANY, share, random), names), objectives, grid)
+    most, losses = whole.indicators()["hv"], whole.loss.reshape(models, len(grid), -1)
+    found = {"most": [], "chosen": [], "width": []}  # type: dict[str, list[float]]
+    for number in range(simulations):
+        points = solve(_only(sample(n, share, random), names), objectives, grid if given else "every")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", Doubt)  # there may be no interval
+            low, high = points.hypervolume_interval(replicates=100, seed=number)
+        if math.isnan(low):
+            continue
+        front = points.front()
+        place = np.abs(grid - np.clip(front.threshold, grid[0], grid[-1])[:, None]).argmin(axis=1)
+        worth = hypervolume(losses[front.model, place])
+        for name, each in (("most", low <= most <= high), ("chosen", low <= worth <= high), ("width", high - low)):
+            found[name].append(each)
+    return {name: float(np.mean(each)) for name, each in found.items()}
+
+
+def _only(given: Confidences, models: Sequence[str]) -> Confidences:
+    return replace(given, models={name: given.models[name] for name in models})
 
 
 def _lines(simulations: int) -> Iterator[str]:
@@ -107,11 +155,17 @@ def _lines(simulations: int) -> Iterator[str]:
                 found = of_points(world, n, share, simulations).values()
                 yield f"| {name} | {n} | {share:.0%} | {' | '.join(f'{each:.1%}' for each in found)} |"
     some = max(simulations * 3 // 10, 1)
-    yield f"\nof fronts and curves, {some} simulations\n"
+    yield f"\nof curves, {some} simulations\n"
     for n in SIZES:
         for share in SHARES:
-            told = ", ".join(f"{name} {each:.1%}" for name, each in of_resampling(n, share, some).items())
+            told = ", ".join(f"{name} {each:.1%}" for name, each in of_bands(n, share, some).items())
             yield f"n = {n}, second group {share:.0%}: {told}"
+    yield f"\nof hypervolumes, {some} simulations: the most there is to have, what the front is worth, the width\n"
+    yield "| n | second group | objectives | models | every threshold | 26 thresholds |\n|---|---|---|---|---|---|"
+    for n, share, name, models in product(SIZES, SHARES, FRONTS, (1, 2)):
+        each = (of_hypervolumes(n, share, models, FRONTS[name], given, some) for given in (False, True))
+        told = " | ".join(f"{one['most']:.1%}, {one['chosen']:.1%}, {one['width']:.3f}" for one in each)
+        yield f"| {n} | {share:.0%} | {name} | {models} | {told} |"
 
 
 def main() -> None:

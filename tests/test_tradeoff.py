@@ -584,14 +584,45 @@ def test_a_hypervolume_with_an_objective_of_confidences_has_no_interval() -> Non
         solve(small(), ["accuracy", "roc_auc"]).hypervolume_interval()
 
 
-def test_the_interval_of_a_front_that_is_fitted_to_its_sample_is_doubted() -> None:
-    truth, sure, by = random_rows(8)
-    given = Confidences.read(truth, sure, by)
-    with pytest.warns(Doubt, match="chosen among 86 thresholds of a model"):
-        solve(given, FAIR).hypervolume_interval(replicates=5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        solve(given, FAIR, 50).hypervolume_interval(replicates=5)
+@pytest.mark.parametrize("thresholds", ["every", 50])
+def test_the_interval_of_a_hypervolume_reaches_farther_down_where_a_front_is_chosen(thresholds: Any) -> None:
+    truth, sure, by = random_rows(8, digits=6)
+    points = solve(Confidences.read(truth, sure, by), FAIR, thresholds)
+    volume = points.indicators()["hv"]
+    low, high = points.hypervolume_interval(replicates=100)
+    assert 0 < low < volume < high < 1
+    down, up = volume - low, high - volume
+    assert down > (1.5 if thresholds == "every" else 1.2) * up
+    assert points.hypervolume_interval(0.5, replicates=100)[0] > low
+
+
+def test_the_interval_of_one_model_without_groups_is_that_of_its_area() -> None:
+    """The front of recall and false positives is the ROC curve, of which all points are on it whatever the sample."""
+    random = np.random.default_rng(0)
+    truth = np.arange(400) < 200
+    points = solve(Confidences.read(truth, {"m": truth + random.normal(size=400)}), ["recall", "false_positive_rate"])
+    area = solve(points.given, ["roc_auc"], [0.5]).with_intervals().ends  # type: ignore[arg-type]
+    assert area is not None
+    low, high = points.hypervolume_interval()
+    assert points.indicators()["hv"] == pytest.approx(area.value[0, 0])
+    assert high == pytest.approx(area.high[0, 0], abs=0.005)
+    assert area.low[0, 0] - 0.03 < low < area.low[0, 0] + 0.005
+
+
+def test_fronts_that_halves_of_the_rows_do_not_have_leave_no_interval() -> None:
+    with pytest.warns(Doubt, match="the hypervolume has no interval: rows are too few"):
+        assert np.isnan(solve(small(), FAIR).hypervolume_interval(replicates=20)).all()
+    perfect = Confidences.read([0] * 30 + [1] * 30, {"m": [0.1] * 30 + [0.9] * 30})
+    with pytest.warns(Doubt, match="or it is the same in all halves"):
+        solve(perfect, ["recall", "specificity"], [0.5]).hypervolume_interval(replicates=20)
+
+
+@pytest.mark.parametrize("more", [["specificity"], ["specificity", "precision"]])
+def test_hypervolumes_of_many_objectives_have_intervals(more: list[str]) -> None:
+    truth, sure, by = random_rows(8, 600, digits=6)
+    points = solve(Confidences.read(truth, sure, by), [*FAIR, "recall", *more])
+    low, high = points.hypervolume_interval(replicates=20)
+    assert 0 < low < points.indicators()["hv"] < high < 1
 
 
 # Tables

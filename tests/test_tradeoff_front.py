@@ -17,7 +17,9 @@ from evaluand.tradeoff import Tradeoff, compared
 from evaluand.tradeoff.front import (
     additive_epsilon,
     distinct,
+    fronts,
     hypervolume,
+    hypervolumes,
     hypervolumes_of_two,
     igd_plus,
     non_dominated,
@@ -63,6 +65,27 @@ def test_the_front_of_many_points_is_that_of_moocore(objectives: int) -> None:
     assert non_dominated(points).tolist() == moocore.is_nondominated(points, keep_weakly=True).tolist()
 
 
+@given(
+    points=sets_of_points(st.sampled_from([0.0, 0.1, 0.3, 1 / 3, 0.7, 1.0, NAN])),
+    random=st.integers(0, 2**32 - 1).map(np.random.default_rng),
+)
+def test_the_front_is_the_same_in_any_order_and_with_noise_of_rounding(
+    points: np.ndarray, random: np.random.Generator
+) -> None:
+    order = random.permutation(len(points))
+    noisy = points[order] + random.uniform(-1e-15, 1e-15, points.shape)
+    assert non_dominated(noisy).tolist() == non_dominated(points)[order].tolist()
+    assert np.sort(order[distinct(noisy, 0)]).size == distinct(points, 0).size
+
+
+def test_what_is_beaten_but_for_rounding_is_not_on_the_front() -> None:
+    points = points_of((0.1 + 0.2, 0.5), (0.3, 0.6), (0.3, 0.4), objectives=("accuracy", "recall"))
+    assert points.front().threshold.tolist() == [0.1]
+    assert points.pick("accuracy").threshold.tolist() == [0.1]
+    assert distinct(np.array([[0.1 + 0.2], [0.3]]), apart=0.0).tolist() == [0]
+    assert non_dominated(np.array([[0.5, 0.5], [0.5 - 1e-9, 0.5]])).tolist() == [False, True]
+
+
 def test_points_that_are_undefined_are_neither_on_the_front_nor_dominated() -> None:
     points = points_of((0.9, 0.5), (NAN, 1.0), (0.5, 0.4))
     assert points.front().threshold.tolist() == [0.0]
@@ -87,6 +110,18 @@ def test_the_hypervolume_is_that_of_moocore(objectives: int, seed: int, n: int, 
     assert hypervolume(points) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize(("objectives", "n"), [(3, 800), (4, 300), (5, 150), (6, 60)])
+@pytest.mark.parametrize("power", [0.5, 1, 2])
+@pytest.mark.parametrize("digits", [2, 9])
+def test_the_hypervolume_of_a_large_front_is_that_of_moocore(
+    objectives: int, n: int, power: float, digits: int
+) -> None:
+    """Fronts that bulge in, are flat and bulge out; with ties and without."""
+    points = np.random.default_rng(objectives).dirichlet(np.ones(objectives), n) ** power
+    points = points.round(digits)
+    assert hypervolume(points) == pytest.approx(moocore.hypervolume(points, ref=np.ones(objectives)), abs=1e-12)
+
+
 def test_a_hypervolume_of_three_objectives_by_hand() -> None:
     assert hypervolume(np.array([[0.5, 0.0, 0.5], [0.0, 0.5, 0.5]])) == pytest.approx(0.75 * 0.5)
     assert hypervolume(np.zeros((1, 3))) == 1.0
@@ -107,6 +142,17 @@ def test_many_sets_of_two_objectives_have_the_volumes_of_each() -> None:
     sets[3, 5:] = NAN
     expected = [hypervolume(each[~np.isnan(each).any(axis=1)]) for each in sets]
     assert hypervolumes_of_two(sets) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("objectives", [2, 3, 4])
+def test_many_sets_have_the_fronts_and_volumes_of_each(objectives: int) -> None:
+    sets = np.random.default_rng(2).random((30, 12, objectives)).round(1)
+    sets[3, 5:], sets[4], sets[5, :, 0] = NAN, NAN, NAN
+    kept, volumes = fronts(sets), hypervolumes(sets)
+    for each, front, volume in zip(sets, kept, volumes, strict=True):
+        found = each[non_dominated(each)]
+        assert np.unique(each[front], axis=0).tolist() == np.unique(found, axis=0).tolist()
+        assert volume == pytest.approx(hypervolume(found), abs=1e-12) if len(found) else math.isnan(volume)
 
 
 @given(

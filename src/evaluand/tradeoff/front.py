@@ -1,7 +1,7 @@
 """Fronts: the points that no other point beats, and indicators of how good a front is.
 
 Points are losses here: coordinates from 0, the ideal, to 1, the worst. A point dominates another if it is nowhere worse
-and somewhere better; equal points do not dominate each other.
+and somewhere better; equal points do not dominate each other. What differs by rounding alone is equal: see `settled`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,30 @@ EQUAL: Final = 1e-6
 """Points that differ by no more than about this in each coordinate are one."""
 
 
+ROUNDING: Final = 1e-12
+"""Numbers that lie no farther apart, from one to the next, are one: 0.1 + 0.2 is 0.3."""
+
+
+def settled(values: np.ndarray) -> np.ndarray:
+    """Columns of numbers in which those that differ by rounding alone are the same one.
+
+    Rounding would part two that lie on either side of a border, however near they are.
+
+    Example:
+        >>> settled(np.array([[0.1 + 0.2], [0.3], [0.4]])).ravel().tolist()
+        [0.3, 0.3, 0.4]
+    """
+    order = np.argsort(values, axis=0, kind="stable")
+    ranked = np.take_along_axis(values, order, 0)
+    with np.errstate(invalid="ignore"):
+        alike = np.diff(ranked, axis=0) <= ROUNDING
+    new = np.concatenate([np.ones_like(ranked[:1], bool), ~alike])
+    first = np.maximum.accumulate(np.where(new, np.arange(len(ranked))[:, None], 0), axis=0)
+    found = np.empty_like(ranked)
+    np.put_along_axis(found, order, np.take_along_axis(ranked, first, 0), 0)
+    return found
+
+
 def non_dominated(loss: np.ndarray) -> np.ndarray:
     """Which points no other dominates; points with an undefined coordinate are none of these.
 
@@ -34,7 +58,7 @@ def non_dominated(loss: np.ndarray) -> np.ndarray:
         [True, True, False, True]
     """
     known = ~np.isnan(loss).any(axis=1)
-    points, place = np.unique(loss[known], axis=0, return_inverse=True)
+    points, place = np.unique(settled(loss[known]), axis=0, return_inverse=True)
     kept = {2: _kept_of_two, 3: _kept_of_three}.get(loss.shape[1], _kept)(points)
     found = np.zeros(len(loss), bool)
     found[known] = kept[place.ravel()]
@@ -46,7 +70,7 @@ def distinct(values: np.ndarray, apart: float = EQUAL) -> np.ndarray:
 
     Args:
         values: points × coordinates; undefined coordinates are equal.
-        apart: how little points differ that are one.
+        apart: how little points differ that are one; rounding alone never parts points.
 
     Raises:
         SpecError: `apart` is no number of 0 or more.
@@ -57,7 +81,7 @@ def distinct(values: np.ndarray, apart: float = EQUAL) -> np.ndarray:
     """
     if not isinstance(apart, Real) or not apart >= 0:
         raise SpecError(f"points lie apart by a number of 0 or more, such as {EQUAL}, and not by {apart!r}")
-    borders = np.floor(values / apart + _OFF_THE_BORDER) if apart > 0 else values
+    borders = np.floor(values / apart + _OFF_THE_BORDER) if apart > ROUNDING else settled(values)
     _, first = np.unique(np.nan_to_num(borders, nan=np.inf), axis=0, return_index=True)
     return np.sort(first)
 
@@ -65,8 +89,8 @@ def distinct(values: np.ndarray, apart: float = EQUAL) -> np.ndarray:
 def hypervolume(loss: np.ndarray) -> float:
     """The share of the space of losses that the points dominate: 1 for the ideal, 0 for no points.
 
-    Source: E. Zitzler & L. Thiele (IEEE Trans. Evolutionary Computation 3, 1999); beyond three objectives by exclusive
-    volumes, L. While, L. Bradstreet & L. Barone (ibid. 16, 2012).
+    Source: E. Zitzler & L. Thiele (IEEE Trans. Evolutionary Computation 3, 1999); see `_volume_of_many` for more than
+    three objectives.
 
     Example:
         >>> hypervolume(np.array([[0.5, 0.0], [0.0, 0.5]]))
@@ -74,6 +98,39 @@ def hypervolume(loss: np.ndarray) -> float:
     """
     points = np.unique(loss[(loss < 1).all(axis=1)], axis=0)
     return _volume(points) if len(points) else 0.0
+
+
+def hypervolumes(loss: np.ndarray) -> np.ndarray:
+    """The hypervolume of each of many sets of points; NaN of a set without any.
+
+    Args:
+        loss: sets × points × objectives; NaN for points that are not there.
+    """
+    there = ~np.isnan(loss).any(axis=-1)
+    if loss.shape[-1] == 2:
+        found = hypervolumes_of_two(loss)
+    else:
+        found = np.array(
+            [hypervolume(each[kept][non_dominated(each[kept])]) for each, kept in zip(loss, there, strict=True)]
+        )
+    return np.where(there.any(axis=-1), found, np.nan)
+
+
+def fronts(loss: np.ndarray) -> np.ndarray:
+    """Which points of each of many sets no other of the set dominates; of equal ones it may be one.
+
+    Args:
+        loss: sets × points × objectives; NaN for points that are not there.
+    """
+    if loss.shape[-1] != 2:
+        return np.stack([non_dominated(each) for each in loss])
+    x, y = np.moveaxis(np.where(np.isnan(loss).any(axis=-1, keepdims=True), np.inf, loss), -1, 0)
+    order = np.lexsort((y, x), axis=-1)
+    y = np.take_along_axis(y, order, -1)
+    least = np.minimum.accumulate(np.insert(y, 0, np.inf, axis=-1), axis=-1)
+    found = np.empty(y.shape, bool)
+    np.put_along_axis(found, order, y < least[:, :-1] - ROUNDING, -1)
+    return found
 
 
 def hypervolumes_of_two(loss: np.ndarray) -> np.ndarray:
@@ -240,17 +297,7 @@ def _volume(points: np.ndarray) -> float:
         return float(hypervolumes_of_two(points[None])[0])
     if d == 3:
         return _volume_of_three(points)
-    points = points[non_dominated(points)]
-    points = points[np.argsort(points[:, -1])]
-    total = 0.0
-    for i in range(len(points)):
-        mine, before = points[i, :-1], points[:i, :-1]
-        alone = float(np.prod(1 - mine))
-        if i:
-            limited = np.unique(np.maximum(before, mine), axis=0)
-            alone -= _volume(limited[non_dominated(limited)])
-        total += alone * (1 - points[i, -1])
-    return total
+    return _volume_of_many(np.maximum(points, 0.0))
 
 
 def _volume_of_three(points: np.ndarray) -> float:
@@ -270,6 +317,48 @@ def _volume_of_three(points: np.ndarray) -> float:
         area += (xs[end] - left) * (high - y)
         xs[place:end], ys[place:end] = [x], [y]
     return total + area * (1 - at)
+
+
+def _volume_of_many(points: np.ndarray) -> float:
+    """Slices along the last coordinate, of which each is what is left of a cube: boxes that end at local upper bounds.
+
+    Such a bound has in each coordinate the value of one point that defines it, and there is a box for each: it begins
+    where the points that define it by the coordinates before do. Coordinates are looked at as ranks, in which no two
+    points are alike; boxes between points that are have no volume.
+    Source: R. Lacour, K. Klamroth & C. Fonseca, "A box decomposition algorithm to compute the hypervolume indicator"
+    (Computers & Operations Research 79, 2017).
+    """
+    points = points[np.argsort(points[:, -1], kind="stable")]
+    sides = points[:, :-1]
+    n, d = sides.shape
+    axes, order = np.arange(d), np.argsort(sides, axis=0, kind="stable")
+    ranks = np.empty((n, d), np.int64)
+    np.put_along_axis(ranks, order, np.arange(1, n + 1)[:, None], 0)
+    values = np.concatenate([np.zeros((1, d)), np.take_along_axis(sides, order, 0), np.ones((1, d))])
+    before = np.triu(np.ones((d, d), np.int64), 1)
+
+    def volume(bounds: np.ndarray, by: np.ndarray) -> float:
+        return float((values[bounds, axes] - values[(by * before).max(axis=1), axes]).prod(axis=1).sum())
+
+    bounds, by = (
+        np.full((1, d), n + 1),
+        np.zeros((1, d, d), np.int64),
+    )  # by: bounds × points × coordinates, but for its own
+    left, total, at = 1.0, 0.0, 0.0
+    for rank, z in zip(ranks, points[:, -1].tolist(), strict=True):
+        total, at = total + (1 - left) * (z - at), z
+        cut = (bounds > rank).all(axis=1)
+        if not cut.any():
+            continue
+        old, old_by = bounds[cut], by[cut]
+        place, axis = np.nonzero(old_by.max(axis=1) < rank)
+        new, new_by, each = old[place], old_by[place], np.arange(len(place))
+        new[each, axis] = rank[axis]
+        new_by[each, axis] = rank
+        new_by[each, axis, axis] = 0
+        left += volume(new, new_by) - volume(old, old_by)
+        bounds, by = np.concatenate([bounds[~cut], new]), np.concatenate([by[~cut], new_by])
+    return total + (1 - left) * (1 - at)
 
 
 _OFF_THE_BORDER: Final = 0.3819660112501051  # numbers people meet lie in the middle of something, not on this
