@@ -299,7 +299,7 @@ class Tradeoff:
             SpecError: the rows that the points come from are not known, or an objective is one of confidences.
         """
         _check(confidence, replicates, seed)
-        self._for_all("an interval of the hypervolume")
+        self._for_all("interval of the hypervolume")
         for objective in self.objectives:
             if objective.of_confidences:
                 raise SpecError(f"{objective.name} is no metric of decisions, so the hypervolume has no interval")
