@@ -85,9 +85,9 @@ def test_the_tasks_of_an_experiment_are_models_at_thresholds(place: Place) -> No
     [trade] = place.shown()
     assert (trade["name"], trade["reason"], trade["of"]) == ("right for all", None, 11)
     front = {(point["model"], point["threshold"]): point for point in trade["points"]}
-    best = front["tree", 0.7]["values"]
+    best = front["tree", 0.4]["values"]
     assert best["accuracy"]["value"] == 0.875
-    assert best["recall difference by site"]["value"] == 0.5
+    assert best["recall difference by site"]["value"] == 0.0
     assert best["accuracy"]["low"] < 0.875 < best["accuracy"]["high"]
     page = (place.path / "yes-men.html").read_text()
     assert '<h2 id="tradeoffs-title">Trade-offs</h2>' in page
