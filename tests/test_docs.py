@@ -140,12 +140,21 @@ def test_the_example_of_estimators_runs() -> None:
     assert again.startswith("again: 0 of 1,707 done now, 1,707 kept")
 
 
-def test_the_example_of_trade_offs_draws_its_fronts_and_tells_a_pick(tmp_path: Path) -> None:
+def test_the_example_of_trade_offs_draws_its_fronts_with_bands_and_tells_a_pick(tmp_path: Path) -> None:
     example = ROOT / "examples" / "tradeoffs" / "voters.py"
     done = subprocess.run([sys.executable, example], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert re.match(r"\d{3} points, \d+ on the front, hypervolume 0\.8\d\d, on test 0\.8\d\d \(", done.stdout)
+    assert re.match(r"to choose: \d{3} points of 3 models, \d+ on the front\n", done.stdout)
+    assert re.search(r"\nhypervolume 0\.8\d\d, on test 0\.8\d\d \(0\.\d+ to 0\.\d+\)\n", done.stdout)
+    banded = (
+        r"\n  nearest neighbours   accuracy 0\.8\d\d \(0\.\d+ to 0\.\d+\), odds apart 0\.\d+ \(0\.\d+ to 0\.\d+\)\n"
+    )
+    assert re.search(banded, done.stdout)
     assert re.search(r"\n  accuracy: 0\.8\d\d where chosen, 0\.8\d\d \(0\.\d+ to 0\.\d+\) on test\n", done.stdout)
-    assert {path.name for path in tmp_path.iterdir()} == {"front.html", "front.svg", "rates.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == {"front.html", "front.svg", "radar.svg", "rates.svg"}
+    page = (tmp_path / "front.html").read_text()
+    assert page.count('<path class="area ') == 2
+    for told in ("95 % of such bands hold", "Rates of groups: ", "recall by age (wanted alike)", "Radar of indicators"):
+        assert told in page
 
 
 def test_the_program_of_the_how_to_answers_as_it_says(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from evaluand.rows import DISPARITIES, METRICS
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at
 from evaluand.tradeoff.ends import Ends, of_largest
+from evaluand.tradeoff.front import additive_epsilon, igd_plus, non_dominated
 
 NAN = math.nan
 FAIR = ("accuracy", "equalized_odds difference by sex")
@@ -906,3 +907,15 @@ def test_bands_of_very_many_points_are_as_wide_as_if_all_were_resampled(monkeypa
         found.append((bands.high - bands.low)[750])
     assert (found[0] != found[1]).all()
     assert found[0] == pytest.approx(found[1], rel=0.1)
+
+
+def test_how_far_systems_fall_short_is_the_same_whether_or_not_a_front_is_measured_against_itself() -> None:
+    truth, sure, by = random_rows(11)
+    given = Confidences.read(truth, sure, by)
+    systems = {"fine": solve(given, FAIR), "coarse": solve(given, FAIR, 6), "no": solve(given, FAIR, [np.inf])}
+    every = np.concatenate([one.front().loss for one in systems.values()])
+    reference = np.unique(every[non_dominated(every)], axis=0)
+    for name, found in compared(systems).items():
+        loss = systems[name].front().loss
+        assert found["igd_plus"] == pytest.approx(igd_plus(loss, reference), abs=1e-12)
+        assert found["epsilon"] == pytest.approx(additive_epsilon(loss, reference), abs=1e-12)
