@@ -254,8 +254,7 @@ class Tradeoff:
         """Bands that hold for all points of a model at once; NaN for objectives of confidences.
 
         Each point has its interval (see `with_intervals`) at the confidence that resampling tells: `simultaneous`. Of
-        more than 1,000 points those are resampled that lie evenly among the thresholds of each model, and those of the
-        front.
+        more than 1,000 points those are resampled that lie evenly among the thresholds of each model.
 
         Raises:
             SpecError: the rows that the points come from are not known.
@@ -265,7 +264,7 @@ class Tradeoff:
         given = self._rows("bands")
         found = [np.full(self.value.shape, np.nan) for _ in range(2)]
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
-        some = self._thinned(_MOST_RESAMPLED)
+        some = self._thinned(_MOST_BANDED)
         for number, drawn in some._replicated(replicates, seed).items():
             mine, name = np.flatnonzero(self.model == number), self.models[number]
             levels = simultaneous(drawn, some.value[np.ix_(some.model == number, decided)], confidence)
@@ -668,6 +667,7 @@ class _Limit:
 _LIMIT: Final = "'equalized_odds difference by sex <= 0.05'"
 _READ: Final = "make them by Confidences.read"
 _MOST_POINTS: Final = 100_000
+_MOST_BANDED: Final = 1000
 _MOST_RESAMPLED: Final = {2: 500, 3: 120}
 _MOST_RESAMPLED_ELSE: Final = 48
 _OF_PAIRS: Final = ("difference", "ratio")
