@@ -14,7 +14,7 @@ from sklearn import metrics
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at
-from evaluand.tradeoff.ends import Ends, of_largest
+from evaluand.apart import Ends, of_largest
 
 NAN = math.nan
 FAIR = ("accuracy", "equalized_odds difference by sex")

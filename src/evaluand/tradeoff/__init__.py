@@ -14,15 +14,16 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import numpy as np
 import pyarrow as pa
 
+from evaluand.apart import Ends
+from evaluand.disparity import DisparityRow
 from evaluand.errors import Doubt, SpecError
 from evaluand.metric import confidence_of
 from evaluand.tradeoff.confidences import CELLS, Confidences, Thresholds, counts_at, in_blocks
-from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.front import (
     additive_epsilon,
     distinct,
@@ -60,6 +61,9 @@ class Tradeoff:
         system: what the points belong to.
         given: the rows they come from, if these are known.
         ends: the values with their intervals, where these come from elsewhere than `given`.
+        undefined: what a rate without rows is taken for, see `Undefined`.
+        as_zero: which values, points × objectives, are others for counting rates without rows as 0 than for leaving
+            them out; None where that is not known.
     """
 
     objectives: tuple[Objective, ...]
@@ -71,6 +75,8 @@ class Tradeoff:
     system: str = "system"
     given: Confidences | None = field(default=None, repr=False)
     ends: Ends | None = field(default=None, repr=False)
+    undefined: Undefined = "nan"
+    as_zero: np.ndarray | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.model)
@@ -109,8 +115,9 @@ class Tradeoff:
     def taken(self, points: np.ndarray) -> Tradeoff:
         """Some of the points, by their places or as a mask."""
         ends = None if self.ends is None else Ends(*(part[points] for part in self.ends))
+        as_zero = None if self.as_zero is None else self.as_zero[points]
         named = ("model", "threshold", "value", "trivial")
-        return replace(self, ends=ends, **{name: getattr(self, name)[points] for name in named})
+        return replace(self, ends=ends, as_zero=as_zero, **{name: getattr(self, name)[points] for name in named})
 
     def front(self) -> Tradeoff:
         """The points that no other dominates, in their order."""
@@ -157,6 +164,8 @@ class Tradeoff:
 
     def with_intervals(self, confidence: float = 0.95) -> Tradeoff:
         """With the interval of each point by each objective, that of each by itself: see `Objective.with_interval`.
+
+        What rests on a rate without rows that counts as 0 has none.
 
         Raises:
             SpecError: the rows that the points come from are not known, or there is no such confidence.
@@ -222,8 +231,58 @@ class Tradeoff:
         volumes = hypervolumes_of_two(loss) if two else np.array([_volume_of(each) for each in loss])
         return percentiles(volumes, confidence)
 
-    def at(self, given: Confidences, undefined: Undefined = "nan") -> Tradeoff:
+    def facts(self, objective: str, confidence: float = 0.95) -> list[DisparityRow]:
+        """What there is to tell of a disparity at each point: between which groups, which are small or left out, why.
+
+        They are those that an aggregation of the same decisions tells, with the interval at this confidence.
+
+        Args:
+            objective: one that is about groups.
+            confidence: of the intervals.
+
+        Raises:
+            SpecError: there is no such objective, it is about no groups, or the rows of the points are not known.
+
+        Example:
+            >>> given = Confidences.read([0, 1, 0, 1], {"tree": [0.1, 0.7, 0.6, 0.9]}, {"sex": list("ffmm")})
+            >>> [one] = solve(given, ["accuracy difference by sex"], [0.5]).facts("accuracy difference by sex")
+            >>> one.value, one.lowest, one.highest, len(one.small)
+            (0.5, {'sex': 'm'}, {'sex': 'f'}, 2)
+        """
+        _check(confidence)
+        place = self.place_asked(objective)
+        one, given = self.objectives[place], self._rows("facts")
+        if one.disparity is None:
+            raise SpecError(f"{one.name} is about no groups; ask for an objective such as 'accuracy difference by sex'")
+        found: list[Any] = [None] * len(self)
+        told = f"{one.name} of {len(given.groups(one.by).names):,} groups"
+        for number in np.unique(self.model).tolist():
+            name, mine = self.models[number], np.flatnonzero(self.model == number)
+            for step in in_blocks(len(mine), len(given.groups(one.by).names) * len(CELLS), told):
+                some = mine[step]
+                compared = one.compared(given, name, self.threshold[some], confidence, self.undefined)
+                rows = compared.rows(one.disparity, one.by, one.metric)
+                for point, row in zip(some.tolist(), rows * (len(some) // len(rows)), strict=True):
+                    found[point] = row._replace(value=float(self.value[point, place]))
+        return found
+
+    def place_asked(self, objective: str) -> int:
+        """Which of the objectives one is that a user asks for.
+
+        Raises:
+            SpecError: there is no such objective.
+        """
+        try:
+            return self.place(objective)
+        except KeyError as fault:
+            raise SpecError(fault.args[0]) from None
+
+    def at(self, given: Confidences, undefined: Undefined | None = None) -> Tradeoff:
         """The same models at the same thresholds on other rows: points chosen a priori.
+
+        Args:
+            given: the other rows.
+            undefined: what a rate without rows is; as it is for these points if not given.
 
         Raises:
             SpecError: a model of the points has no confidences there, or a point has no threshold.
@@ -234,11 +293,15 @@ class Tradeoff:
                 raise SpecError(f"there are no confidences of the model {name!r}; there are: {', '.join(given.models)}")
         if np.isnan(self.threshold).any():
             raise SpecError("some points have no threshold that could be tried on other rows")
+        policy = _policy(self.undefined if undefined is None else undefined)
         value, trivial = np.full(self.value.shape, np.nan), np.zeros(len(self), bool)
+        as_zero = np.zeros(self.value.shape, bool)
         for name in used:
             mine = self.model == self.models.index(name)
-            value[mine], trivial[mine] = _valued(given, name, self.threshold[mine], self.objectives, undefined)
-        return replace(self, value=value, trivial=trivial, given=given, ends=None, system=given.system)
+            found = _valued(given, name, self.threshold[mine], self.objectives, policy)
+            value[mine], trivial[mine], as_zero[mine] = found
+        points = replace(self, value=value, trivial=trivial, as_zero=as_zero, undefined=policy)
+        return replace(points, given=given, ends=None, system=given.system)
 
     def pick(self, best: str, where: Sequence[str] = ()) -> Tradeoff:
         """The one point that is best by an objective among those that keep some limits.
@@ -263,11 +326,8 @@ class Tradeoff:
 
     def best_place(self, best: str, where: Sequence[str] = ()) -> int:
         """Which of the points `pick` takes; arguments and errors are the same."""
-        try:
-            places = [self.place(best), *range(len(self.objectives))]
-            limits = [_Limit.parse(text, self) for text in where]
-        except KeyError as fault:
-            raise SpecError(fault.args[0]) from None
+        places = [self.place_asked(best), *range(len(self.objectives))]
+        limits = [_Limit.parse(text, self) for text in where]
         known = ~np.isnan(self.value).any(axis=1)
         kept = known & np.logical_and.reduce([known, *(limit.kept(self.value[:, limit.place]) for limit in limits)])
         if not kept.any():
@@ -307,18 +367,16 @@ class Tradeoff:
             raise SpecError(f"{what} need the rows that the points come from, and only the points are known")
         return self.given
 
-    @staticmethod
     def _intervals(
-        given: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
+        self, given: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
     ) -> Ends:
-        groups = given.groups(objective.by)
-        each = len(groups.names) * max(len(CELLS), len(groups.names) if objective.disparity in _OF_PAIRS else 1)
-        steps = list(in_blocks(len(thresholds), each, f"{objective.name} of {len(groups.names):,} groups"))
         if objective.of_confidences:
-            return objective.of_model_with_interval(given, model, confidence)
+            return objective.of_model_with_interval(given, model, confidence, self.undefined)
+        groups, truth, sure = given.groups(objective.by), given.truth, given.models[model]
+        told = f"{objective.name} of {len(groups.names):,} groups"
         found = [
-            objective.with_interval(counts_at(given.models[model], given.truth, groups, thresholds[step]), confidence)
-            for step in steps
+            objective.with_interval(counts_at(sure, truth, groups, thresholds[step]), confidence, self.undefined)
+            for step in in_blocks(len(thresholds), len(groups.names) * len(CELLS), told)
         ]
         return Ends(*map(np.concatenate, zip(*found, strict=True)))
 
@@ -358,16 +416,17 @@ def solve(
         undefined: what a rate without rows is; see `Undefined`.
 
     Raises:
-        SpecError: there is no such objective, attribute or threshold.
+        SpecError: there is no such objective, attribute, threshold or way to take what is undefined.
     """
-    wanted = objectives_of(objectives)
+    wanted, policy = objectives_of(objectives), _policy(undefined)
     parts = []
     for name in given.models:
         tried = given.thresholds(name, thresholds)
-        parts.append((tried, *_valued(given, name, tried, wanted, undefined)))
-    threshold, value, trivial = (np.concatenate(each) for each in zip(*parts, strict=True))
+        parts.append((tried, *_valued(given, name, tried, wanted, policy)))
+    threshold, value, trivial, as_zero = (np.concatenate(each) for each in zip(*parts, strict=True))
     model = np.repeat(np.arange(len(parts)), [len(tried) for tried, *_ in parts])
-    return Tradeoff(wanted, tuple(given.models), model, threshold, value, trivial, given.system, given)
+    points = Tradeoff(wanted, tuple(given.models), model, threshold, value, trivial, given.system, given)
+    return replace(points, undefined=policy, as_zero=as_zero)
 
 
 def compared(systems: Mapping[str, Tradeoff]) -> dict[str, dict[str, float]]:
@@ -409,6 +468,12 @@ def shared_objectives(systems: Mapping[str, Tradeoff]) -> tuple[Objective, ...]:
     return first
 
 
+def _policy(undefined: Any) -> Undefined:
+    if undefined not in get_args(Undefined):
+        raise SpecError(f"undefined={undefined!r} must be 'nan', which leaves such groups out, or 'zero'")
+    return undefined  # type: ignore[no-any-return]
+
+
 def _check(confidence: float, replicates: int = 1) -> None:
     confidence_of("intervals", confidence)
     if replicates < 1:
@@ -417,12 +482,15 @@ def _check(confidence: float, replicates: int = 1) -> None:
 
 def _valued(
     given: Confidences, model: str, thresholds: np.ndarray, objectives: Sequence[Objective], undefined: Undefined
-) -> tuple[np.ndarray, np.ndarray]:
-    """The values of a model at some thresholds, and which of them decide alike for all rows."""
-    value = np.empty((len(thresholds), len(objectives)))
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The values of a model at some thresholds, which of them decide alike for all rows, and `as_zero`."""
+    value, native = np.empty((2, len(thresholds), len(objectives)))
+    ways: list[tuple[Undefined, np.ndarray]] = [(undefined, value)]
+    if undefined == "zero":
+        ways.append(("nan", native))
     for place, one in enumerate(objectives):
-        if one.of_confidences:
-            value[:, place] = one.of_model(given, model, undefined)
+        for way, found in ways if one.of_confidences else ():
+            found[:, place] = one.of_model(given, model, way)
     decided = np.empty((len(thresholds), 2), np.int64)
     for by in {(): None, **{one.by: None for one in objectives if not one.of_confidences}}:
         groups = given.groups(by)
@@ -431,10 +499,12 @@ def _valued(
             counts = counts_at(given.models[model], given.truth, groups, thresholds[step])
             for place, one in enumerate(objectives):
                 if one.by == by and not one.of_confidences:
-                    value[step, place] = one.of_counts(counts, undefined)
+                    for way, found in ways:
+                        found[step, place] = one.of_counts(counts, way)
             if not by:
                 decided[step] = counts[:, 0].reshape(-1, 2, 2).sum(axis=1)
-    return value, np.asarray((decided == 0).any(axis=1))
+    as_zero = np.isnan(native) | (native != value) if len(ways) > 1 else np.zeros(value.shape, bool)
+    return value, np.asarray((decided == 0).any(axis=1)), as_zero
 
 
 def _volume_of(loss: np.ndarray) -> float:
@@ -461,7 +531,7 @@ class _Limit:
                     break
                 if math.isnan(bound):
                     break
-                return cls(points.place(name.strip()), sign == ">=", bound, text)
+                return cls(points.place_asked(name.strip()), sign == ">=", bound, text)
         raise SpecError(f"{text!r} is no limit; write it as in 'equalized_odds difference by sex <= 0.05'")
 
     def kept(self, value: np.ndarray) -> np.ndarray:
@@ -473,6 +543,5 @@ class _Limit:
 
 
 _MOST_RESAMPLED: Final = 1000
-_OF_PAIRS: Final = ("difference", "ratio")
 _MOST_GIVEN: Final = 50
 """Thresholds of a model; of more of them the interval of the hypervolume does not hold."""

@@ -16,13 +16,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation import Aggregation, Measure, dataset_of, held_as, shards
+from evaluand.apart import Ends
 from evaluand.errors import DataError, Doubt, Fault, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.fairness import CRITERIA
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.tradeoff import Confidences, Tradeoff
-from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.objectives import Objective, written
 
 
