@@ -16,12 +16,12 @@ import pytest
 from hypothesis import strategies as st
 from sklearn import metrics
 
+from evaluand.apart import Ends, of_largest
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.report.tradeoff_page import tradeoff_section
 from evaluand.rows import DISPARITIES, METRICS
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at
-from evaluand.tradeoff.ends import Ends, of_largest
 from evaluand.tradeoff.front import additive_epsilon, igd_plus, non_dominated
 
 NAN = math.nan

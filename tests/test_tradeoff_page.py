@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evaluand.apart import Ends
 from evaluand.errors import SpecError
 from evaluand.intervals import wilson
 from evaluand.report import tradeoffs
 from evaluand.report.tradeoff_facts import area_of_front, ends_of, has_ends, told_of_ends
 from evaluand.report.tradeoff_page import write_page
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, solve
-from evaluand.tradeoff.ends import Ends
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
 LOW = "accuracy difference by g"

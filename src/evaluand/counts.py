@@ -16,10 +16,10 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from evaluand.errors import SpecError
-from evaluand.intervals import count_rows, runs
+from evaluand.intervals import count_rows, runs, wilson
 from evaluand.labels import in_order, one_vocabulary
-from evaluand.metric import LABELS, WEIGHT, Columns, Fill, State, Values, refuse
-from evaluand.statistic import Judged, Statistic, kept, sorted_parts
+from evaluand.metric import APART, LABELS, WEIGHT, Columns, Fill, State, Values, refuse
+from evaluand.statistic import Judged, Statistic, kept, of_kinds, sorted_parts
 
 TRUTH, PREDICTION = "truth", "prediction"
 Label = str | int | bool
@@ -71,11 +71,20 @@ class Confusion(Statistic):
 
 @dataclass(frozen=True, kw_only=True)
 class OfCounts(Confusion):
-    """A function of what each class comes to: that of many groups, and without each block, is found at once."""
+    """A function of what each class comes to: that of many groups, and without each block, is found at once.
+
+    Where rows are independent of each other and do not weigh, the interval of a share is Wilson's, and that of another
+    function leaves out every single row: those that are alike change it alike. Of more than `BLOCKS` kinds of rows, and
+    of others, it leaves out blocks.
+    """
 
     @abstractmethod
     def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
         """The value of each replicate."""
+
+    def share_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray] | None:
+        """How many rows of how many the value of each replicate is the share of; None where it is none."""
+        return None
 
     def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
         """See `basis`; the counts are those of one replicate."""
@@ -102,11 +111,16 @@ class OfCounts(Confusion):
         if not self.at_once(state[LABELS]):
             yield from super().judged(state)
             return
+        single = np.zeros(len(state["n"]), np.bool_)
+        if APART in state:
+            state, single = of_kinds(state, self.keeps)
         for rows, group, block in sorted_parts(state, len(state[LABELS])):
-            yield from self._of_part(rows, group, block)
+            yield from self._of_part(rows, group, block, single)
 
-    def _of_part(self, rows: Columns, group: np.ndarray, block: np.ndarray) -> Iterator[tuple[int, Judged]]:
-        """Groups of rows sorted by group and block."""
+    def _of_part(
+        self, rows: Columns, group: np.ndarray, block: np.ndarray, single: np.ndarray
+    ) -> Iterator[tuple[int, Judged]]:
+        """Groups of rows sorted by group and block; of some, rows that are alike and of which each is left out."""
         starts, first = runs(group, block), runs(group)
         arranged = self.arranged(rows)
         leaves, seen = _counts_of(arranged, starts, first)
@@ -114,7 +128,11 @@ class OfCounts(Confusion):
         ends = np.searchsorted(of, np.arange(len(first) + 1))
         whole = leaves.summed(ends[:-1])
         values = self._defined(whole, rows[LABELS])
-        without = self._defined(whole.less(leaves, of), rows[LABELS])
+        alone = single[group[first]]
+        often = np.where(alone[of], leaves.total, 1.0)
+        without = self._defined(whole.less(leaves.over(often), of), rows[LABELS])
+        share = self.share_of(whole) if self.confidence is not None and alone.any() else None
+        bounds = None if share is None else np.stack(wilson(*share, self.confidence or 0.0), axis=1).tolist()
         there = leaves.total > 0
         for place, start in enumerate(first.tolist()):
             counts = whole.of(place, seen[place])
@@ -122,7 +140,10 @@ class OfCounts(Confusion):
             if math.isfinite(value):
                 mine = slice(ends[place], ends[place + 1])
                 basis = min(self.basis_of(counts, rows[LABELS]), 1.0)
-                yield int(group[start]), Judged(value, told, None, basis, without[mine][there[mine]])
+                found = Judged(value, told, None, basis, without[mine][there[mine]], often=often[mine][there[mine]])
+                if bounds and alone[place]:
+                    found = found._replace(ends=tuple(bounds[place]))
+                yield int(group[start]), found
             else:
                 end = first[place + 1] if place + 1 < len(first) else len(group)
                 own = {name: column if name == LABELS else column[start:end] for name, column in rows.items()}
@@ -220,6 +241,11 @@ class ClassCounts(NamedTuple):
         """What is left of replicate `of` without each of the other's; what only rounding leaves is 0."""
         whole = (part[of] for part in self[1:])
         return ClassCounts(self.classes, *(_left(*parts) for parts in zip(whole, other[1:], strict=True)))
+
+    def over(self, parts: np.ndarray) -> ClassCounts:
+        """Of each replicate one of so many parts."""
+        divided = (part / np.maximum(parts, 1.0).reshape(-1, *[1] * (part.ndim - 1)) for part in self[1:])
+        return ClassCounts(self.classes, *divided)
 
     def of(self, place: int, classes: np.ndarray) -> ClassCounts:
         """One replicate, and some of the classes."""

@@ -1,38 +1,26 @@
 """Disparities: how far a metric's values by group lie apart, with intervals that hold for the worst pair of groups.
 
-Which groups differ most is chosen by looking at all of them, and the largest of many differences is large by chance
-alone. So every pair gets an interval at a level that holds for all pairs at once (Bonferroni), and the interval of the
-largest difference reaches from the largest lower end to the largest upper end: whichever pair is truly the worst, it is
-covered. With two groups nothing is lost by this. A group without an interval takes no part in it and is named; where it
-is one of the two farthest apart, there is no interval at all.
-
-The interval of a pair is made of those of its two groups, for any metric that has some: G. Y. Zou & A. Donner,
-"Construction of confidence limits about effect measures: a general approach" (Statistics in Medicine 27, 2008), on
-logarithms for ratios. It takes groups as independent. Where a group is compared with all rows it is wider than need be;
-where clusters reach across groups it may be too wide or too narrow: too narrow where a cluster that is good in one
-group is bad in another.
-
-No pair is looked at that cannot be the widest: a pair's ends grow with the values of its groups and with how far their
-own ends reach, so only groups that at most one other surpasses in both are paired.
+What they are, and their intervals, is found by `apart`. Here it is told: which groups they lie between, which are left
+out, which rest on few rows, and why there is none. Where a group is compared with all rows the interval is wider than
+need be; where clusters reach across groups it may be too wide or too narrow: too narrow where a cluster that is good in
+one group is bad in another.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
-from typing import Any, Final, Literal, NamedTuple, get_args
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 
+from evaluand.apart import Apart, Ends, disparity
+from evaluand.apart import Kind as Kind
 from evaluand.errors import SpecError
 from evaluand.groups import By, MetricRow, Summary
 from evaluand.metric import Metric
 from evaluand.registry import nearest
-
-Kind = Literal["difference", "ratio", "min", "max", "difference_to_overall", "ratio_to_overall"]
-"""What is made of the values by group: the largest difference, or the smallest ratio, between two groups; the smallest
-or the largest value; or the largest difference, or the ratio farthest from 1 (below 1), to the value over all rows."""
 
 SMALL: Final = 30
 """Groups whose values rest on fewer scored rows are told as small: recall rests on those expected."""
@@ -117,113 +105,105 @@ def disparities(
         attributes: what those of `over` are called, if not so.
     """
     metrics = [summary.settled(position) for position in positions]
-
-    @cache
-    def found(place: int, names: By, confidence: float | None) -> dict[str | None, _Groups]:
-        return _Groups.by_target(summary.values(positions[place], names, confidence), attributes or over)
-
-    targets = [
-        _Compared(target, metrics, [found(place, over, None)[target] for place in range(len(metrics))], found, over)
-        for target in found(0, over, None)
-    ]
-    return [each.row(kind, name, attributes or over) for each in targets for kind in kinds]
-
-
-Group = dict[str, str | None]
-
-
-class _Groups(NamedTuple):
-    """The values of one metric by group: arrays with an entry for each group that has one."""
-
-    names: list[Group]
-    value: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    small: list[Group]
-    undefined: list[Group]
-
-    @classmethod
-    def by_target(cls, rows: Iterable[MetricRow], attributes: By) -> dict[str | None, _Groups]:
-        of: dict[str | None, list[MetricRow]] = {}
-        for row in rows:
-            held = of.setdefault(row.target, [])
-            if None not in row.by.values():
-                held.append(row)
-        return {target: cls._of(members, attributes) for target, members in of.items()}
-
-    @classmethod
-    def _of(cls, rows: Sequence[MetricRow], attributes: By) -> _Groups:
-        names = [dict(zip(attributes, row.by.values(), strict=False)) for row in rows]
-        known = [math.isfinite(row.value) for row in rows]
-        there = [row for row, has in zip(rows, known, strict=True) if has]
-        value, low, high = (np.array([getattr(row, end) for row in there]) for end in ("value", "low", "high"))
-        return cls(
-            [name for name, has in zip(names, known, strict=True) if has],
-            value,
-            low,
-            high,
-            [name for name, row, has in zip(names, rows, known, strict=True) if has and _rests_on(row) < SMALL],
-            [name for name, has in zip(names, known, strict=True) if not has],
+    groups, overall = ([_by_target(summary.values(each, names)) for each in positions] for names in (over, ()))
+    found = []
+    for target in groups[0]:
+        rows = [[row for row in one[target] if None not in row.by.values()] for one in groups]
+        compared = Compared(
+            metrics,
+            [dict(zip(attributes or over, row.by.values(), strict=False)) for row in rows[0]],
+            list(map(_ends_of, rows)),
+            [np.array([[_rests_on(row) for row in one]]).reshape(1, -1) for one in rows],
+            [_ends_of(one[target]) for one in overall],
         )
-
-    @property
-    def bounded(self) -> np.ndarray:
-        """Which have an interval."""
-        return np.asarray(~np.isnan(self.low) & ~np.isnan(self.high))
-
-    def scaled(self, kind: str) -> _Groups:
-        """On the scale on which disparities of a kind are differences."""
-        if not kind.startswith("ratio"):
-            return self
-        with np.errstate(divide="ignore"):
-            logs = {end: np.log(np.maximum(getattr(self, end), 0.0)) for end in ("value", "low", "high")}
-        return self._replace(**logs)
+        found += [
+            row._replace(target=target) for kind in kinds for row in compared.rows(kind, attributes or over, name)
+        ]
+    return found
 
 
-class _Found(NamedTuple):
-    """A disparity of one metric: how far apart its groups lie on a scale of differences, and where."""
-
-    metric: int  # by its place
-    apart: float
-    low: float  # the largest of the pairs' lower ends; -inf where no pair has an interval
-    high: float
-    lowest: Group
-    highest: Group
-    sure: bool  # both groups it lies between have intervals
-    without: list[str]  # the names of what has none
+Group = Mapping[str, str | None]
 
 
-class _Compared(NamedTuple):
-    """The groups of one target; `found` gives them with intervals of any confidence."""
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Groups that are compared, by one metric or several, and for one or many entries, such as thresholds.
 
-    target: str | None
+    Attributes:
+        metrics: settled.
+        groups: what the groups are called, also those without a value.
+        values: of each metric entries × groups, with intervals of the metric's confidence.
+        rests_on: of each metric, how many rows a value is about: entries × groups.
+        overall: of each metric the value over all rows, entries × 1, for disparities to it.
+        confidence: of the intervals; that of the metrics if not given.
+        as_zero: values that are undefined count as 0, and there is no interval of what rests on them.
+    """
+
     metrics: Sequence[Metric]
-    groups: Sequence[_Groups]
-    found: Callable[[int, By, float | None], Mapping[str | None, _Groups]]
-    over: By
+    groups: Sequence[Group]
+    values: Sequence[Ends]
+    rests_on: Sequence[np.ndarray]
+    overall: Sequence[Ends] | None = None
+    confidence: float | None = None
+    as_zero: bool = False
 
-    def row(self, kind: Kind, name: str | None, attributes: By) -> DisparityRow:
-        fault = self._fault(kind)
-        each = [] if fault else [found for place in range(len(self.metrics)) for found in self._of(place, kind)]
-        worst = max(each, key=lambda found: found.apart, default=None)
-        value, low, high = (math.nan,) * 3 if worst is None else _shown(kind, each, worst)
+    def rows(self, kind: Kind, over: By, name: str | None = None) -> list[DisparityRow]:
+        """What is made of the values, for each entry; the target is None.
+
+        Args:
+            kind: what is made of them.
+            over: the attributes whose groups are compared.
+            name: what several metrics are called together.
+        """
+        found = None if self._never(kind) else self._found(kind)
+        return [self._row(entry, kind, over, name, found) for entry in range(len(self.values[0].value))]
+
+    def _found(self, kind: Kind) -> Apart:
+        known = [getattr(metric, "confidence", None) for metric in self.metrics]
+        confidence = self.confidence or min(filter(None, known), default=_USUAL)
+        overall = self.overall if kind.endswith("overall") else None
+        return disparity(self._counted, kind, confidence, self.metrics[0].range, overall)
+
+    @cached_property
+    def _counted(self) -> list[Ends]:
+        return [Ends(np.nan_to_num(one.value), *one[1:]) if self.as_zero else one for one in self.values]
+
+    @cached_property
+    def _known(self) -> np.ndarray:
+        """Which groups have a value: metrics × entries × groups."""
+        return np.asarray(~np.isnan(np.stack([one.value for one in self.values])))
+
+    def _row(self, entry: int, kind: Kind, over: By, name: str | None, found: Apart | None) -> DisparityRow:
+        known = self._known[:, entry]
+        counted = known | self.as_zero
+        fault = self._never(kind) or self._fault(kind, entry, counted)
+        value, low, high = (np.nan,) * 3 if found is None else (float(end[entry]) for end in found.ends)
+        lacking = self._lacking(entry, kind)
+        if self.as_zero and not known.all():
+            low = high = np.nan
+        names = [*self.groups, {}]
+        between = None if fault or found is None else (names[found.lowest[entry]], names[found.highest[entry]])
+        rests_on = np.stack([each[entry] for each in self.rests_on])
         return DisparityRow(
             metric=name or self.metrics[0].kind,
             signature=" | ".join(metric.signature for metric in self.metrics),
-            target=self.target,
-            over=attributes,
+            target=None,
+            over=tuple(over),
             disparity=kind,
-            value=value,
-            low=low,
-            high=high,
-            reason=fault or self._left_out(each, math.isfinite(low)),
-            lowest=worst and worst.lowest,
-            highest=worst and worst.highest,
-            n_groups=min(len(one.names) for one in self.groups),
-            small=_once(one.small for one in self.groups),
-            undefined=_once(one.undefined for one in self.groups),
-            decided_by=self._called[worst.metric] if worst and len(self.metrics) > 1 else None,
+            value=np.nan if fault else value,
+            low=np.nan if fault else low,
+            high=np.nan if fault else high,
+            reason=fault or _without(lacking, not np.isnan(low)),
+            lowest=between and between[0],
+            highest=between and between[1],
+            n_groups=int(counted.sum(axis=1).min()),
+            small=self._some((known & (rests_on < SMALL)).any(axis=0)),
+            undefined=self._some((~known).any(axis=0)),
+            decided_by=None if between is None or found is None or len(known) == 1 else self._called[found.of[entry]],
         )
+
+    def _some(self, chosen: Any) -> tuple[Group, ...]:
+        return tuple(self.groups[place] for place in np.flatnonzero(chosen).tolist())
 
     @property
     def _called(self) -> list[str]:
@@ -231,165 +211,71 @@ class _Compared(NamedTuple):
         kinds = [metric.kind for metric in self.metrics]
         return kinds if len(set(kinds)) == len(kinds) else [metric.signature for metric in self.metrics]
 
-    def _fault(self, kind: Kind) -> str | None:
-        fewest = min(len(one.names) for one in self.groups)
+    def _never(self, kind: Kind) -> str | None:
+        """Why there is none, whatever the values are."""
+        if kind in ("min", "max") and len(self.metrics) > 1:
+            return f"several metrics have no common {kind}"
+        if kind.startswith("ratio") and any(metric.range[0] < 0 for metric in self.metrics):
+            return "a ratio needs values that cannot be negative"
+        return None
+
+    def _fault(self, kind: Kind, entry: int, counted: np.ndarray) -> str | None:
+        fewest = int(counted.sum(axis=1).min())
         if fewest < 2:
             return f"{'no group has' if not fewest else 'only one group has'} a value; a disparity is one of two groups"
-        if kind in ("min", "max") and len(self.groups) > 1:
-            return f"several metrics have no common {kind}"
-        if kind.endswith("overall") and not all(self._overall(i, None).names for i in range(len(self.groups))):
+        if kind.endswith("overall") and any(np.isnan(one.value[entry]).any() for one in self.overall or ()):
             return f"{_ALL_ROWS} is undefined"
-        if not kind.startswith("ratio"):
-            return None
-        if any(metric.range[0] < 0 for metric in self.metrics):
-            return "a ratio needs values that cannot be negative"
-        return (
-            None if all(one.value.max() > 0 for one in self.groups) else "a ratio of zeros: all groups have the value 0"
-        )
+        if kind.startswith("ratio") and any(np.nan_to_num(one.value[entry]).max() <= 0 for one in self.values):
+            return "a ratio of zeros: all groups have the value 0"
+        return None
 
-    def _overall(self, place: int, confidence: float | None) -> _Groups:
-        return self.found(place, (), confidence)[self.target]
-
-    def _of(self, place: int, kind: Kind) -> list[_Found]:
-        """One disparity of a metric, or two: above and below the value over all rows."""
-        pairs = not kind.endswith("overall") and kind not in ("min", "max")
-        n = [len(one.names) for one in self.groups]
-        confidence = getattr(self.metrics[place], "confidence", None)
-        if confidence is not None:
-            confidence = 1 - (1 - confidence) / sum(k * (k - 1) // 2 if pairs else k for k in n)
-        groups = self.found(place, self.over, confidence)[self.target]
-        if kind in ("min", "max"):
-            return [_extreme(place, groups, kind)]
-        one = groups.scaled(kind)
-        if pairs:
-            return [_apart(place, one, one)]
-        other = self._overall(place, confidence).scaled(kind)
-        return [_apart(place, one, other), _apart(place, other, one)]
-
-    def _left_out(self, each: Sequence[_Found], bounded: bool) -> str | None:
+    def _lacking(self, entry: int, kind: Kind) -> list[str]:
         """What has no interval, in words."""
-        of = [f" of {called}" if len(self.metrics) > 1 else "" for called in self._called]
-        names = list(dict.fromkeys(name + of[found.metric] for found in each for name in found.without))
-        if not names:
-            return None
-        shown = [*names[:_NAMED], *([f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else [])]
-        told = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
-        has = "has" if len(names) == 1 else "have"
-        if bounded:
-            return f"the interval leaves out {told}, which {has} none"
-        return f"no interval: {told} {has} none"
+        whole = (self.overall or []) if kind.endswith("overall") else []
+        names: list[str] = []
+        for place, one in enumerate(self._counted):
+            told = f" of {self._called[place]}" if len(self.metrics) > 1 else ""
+            of_all = [(_ALL_ROWS, whole[place])] if whole else []
+            lacking = ~one.bounded[entry] & ~np.isnan(one.value[entry])
+            names += [_named(self.groups[i]) + told for i in np.flatnonzero(lacking).tolist()]
+            names += [name + told for name, each in of_all if not each.bounded[entry].all()]
+        return names
 
 
+_USUAL: Final = 0.95
 _NAMED: Final = 3
 _ALL_ROWS: Final = "the value over all rows"
-_AT_ONCE: Final = 1 << 20
 
 
-def _shown(kind: Kind, each: Sequence[_Found], worst: _Found) -> tuple[float, float, float]:
-    """The disparity of several metrics and its ends, on the scale of its kind."""
-    low, high = (max(getattr(found, end) for found in each) for end in ("low", "high"))
-    if not worst.sure:
-        low = high = math.nan
-    if kind in ("min", "max"):
-        return worst.apart, low, high
-    low = max(low, 0.0) if worst.sure else low
-    if kind.startswith("ratio"):
-        return math.exp(-worst.apart), math.exp(-high), math.exp(-low)
-    return worst.apart, low, high
-
-
-def _extreme(metric: int, groups: _Groups, kind: Kind) -> _Found:
-    """The smallest or the largest value."""
-    pick = np.min if kind == "min" else np.max
-    least, most = int(groups.value.argmin()), int(groups.value.argmax())
-    bounded = groups.bounded
-    low, high = (float(pick(end[bounded])) if bounded.any() else -math.inf for end in (groups.low, groups.high))
-    return _Found(
-        metric,
-        float(pick(groups.value)),
-        low,
-        high,
-        groups.names[least],
-        groups.names[most],
-        bool(bounded[least if kind == "min" else most]),
-        _without(groups),
-    )
-
-
-def _apart(metric: int, one: _Groups, other: _Groups) -> _Found:
-    """The largest distance of a group above another, its ends over all pairs, and the two groups it lies between."""
-    i, j = int(one.value.argmax()), int(other.value.argmin())
-    if one is other and i == j:  # all are equal
-        i, j = 1, 0
-    above, below = one.bounded, other.bounded
-    apart = float(one.value[i] - other.value[j]) if one.value[i] != other.value[j] else 0.0
-    low, high = (
-        _farthest(_Reach(one.value, end, above), _Reach(-other.value, -other_end, below), way, one is other)
-        for way, end, other_end in ((-1, one.low, other.high), (1, one.high, other.low))
-    )
-    without = [*_without(one), *_without(other)]
-    return _Found(metric, apart, low, high, other.names[j], one.names[i], bool(above[i] and below[j]), without)
-
-
-def _without(groups: _Groups) -> list[str]:
-    return [_named(groups.names[place]) for place in np.flatnonzero(~groups.bounded).tolist()]
+def _without(names: Sequence[str], bounded: bool) -> str | None:
+    """What an interval leaves out, or why there is none."""
+    if not names:
+        return None
+    shown = [*names[:_NAMED], *([f"{len(names) - _NAMED:,} more"] if len(names) > _NAMED else [])]
+    told = " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+    has = "has" if len(names) == 1 else "have"
+    if bounded:
+        return f"the interval leaves out {told}, which {has} none"
+    return f"no interval: {told} {has} none"
 
 
 def _named(group: Group) -> str:
-    return ", ".join(f"{attribute}={value}" for attribute, value in group.items()) or _ALL_ROWS
+    return ", ".join(f"{attribute}={value}" for attribute, value in group.items())
 
 
-class _Reach(NamedTuple):
-    """Values, and one end of their intervals, of which some are known."""
-
-    value: np.ndarray
-    end: np.ndarray
-    known: np.ndarray
-
-    def widest(self) -> np.ndarray:
-        """The groups of which one is in the widest pair: those that at most one other surpasses in all that counts."""
-        finite = np.flatnonzero(self.known & np.isfinite(self.value))
-        endless = np.flatnonzero(self.known & ~np.isfinite(self.value))
-        first = self._front(finite)
-        rest = np.setdiff1d(finite, first)
-        second = self._front(rest)
-        ends = [some[np.argsort(-self.end[some], kind="stable")[:2]] for some in (finite, endless)]
-        return np.unique(np.concatenate([first, second, *ends]))
-
-    def _front(self, some: np.ndarray) -> np.ndarray:
-        """Of some groups those that no other surpasses, in its value and in how far its end reaches."""
-        reach = self.end[some] - self.value[some]
-        order = np.lexsort((-reach, -self.value[some]))
-        farthest = np.maximum.accumulate(np.concatenate([[-np.inf], reach[order]]))
-        return np.asarray(some[order[reach[order] > farthest[:-1]]])
+def _by_target(rows: Iterable[MetricRow]) -> dict[str | None, list[MetricRow]]:
+    of: dict[str | None, list[MetricRow]] = {}
+    for row in rows:
+        of.setdefault(row.target, []).append(row)
+    return of
 
 
-def _farthest(one: _Reach, other: _Reach, way: int, same: bool) -> float:
-    """The largest end of a sum of two values over all pairs; `way` is 1 for upper ends and -1 for lower ones.
-
-    Args:
-        other: turned around, so that differences are sums.
-        same: a group is not paired with itself.
-    """
-    rows, columns = one.widest(), other.widest()
-    best = -math.inf
-    step = max(1, _AT_ONCE // max(len(columns), 1))
-    for start in range(0, len(rows), step):
-        i, j = rows[start : start + step, None], columns
-        with np.errstate(invalid="ignore"):
-            found = one.value[i] + other.value[j]
-            found += way * np.hypot((one.end - one.value)[i], (other.end - other.value)[j])
-            endless = ~np.isfinite(one.value[i] + other.value[j])  # the logarithm of 0: only the ends tell something
-            found = np.where(endless, one.end[i] + other.end[j], found)
-        found[np.isnan(found) | (same & (i == j))] = -np.inf
-        best = max(best, float(found.max(initial=-np.inf)))
-    return best
+def _ends_of(rows: Sequence[MetricRow]) -> Ends:
+    """One entry of the values of some groups."""
+    held = np.array([[row.value, row.low, row.high] for row in rows], np.float64).reshape(-1, 3)
+    return Ends(*held.T[:, None])
 
 
 def _rests_on(row: MetricRow) -> float:
     """How many scored rows a value is about: recall only about those that were expected."""
     return float((row.data or {}).get("rests_on", row.n_scored))
-
-
-def _once(lists: Iterable[Sequence[Group]]) -> tuple[Group, ...]:
-    return tuple({tuple(group.items()): group for some in lists for group in some}.values())

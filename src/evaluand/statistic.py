@@ -259,11 +259,14 @@ class Statistic(Metric):
                 continue
             if found.basis < 1 - _ROUNDING:
                 data[group]["rests_on"] = round(float(n[group]) * found.basis, 1)
+            if found.ends is not None:
+                low[group], high[group] = found.ends
+                continue
             if found.changes is not None:
                 low[group], high[group] = self._by_influence(found.value, [found], effective[[group]])
                 continue
             effective[group] *= found.basis
-            variance[group], blocks[group] = self._variance(found.value, found.without, found.least)
+            variance[group], blocks[group] = self._variance(found.value, found.without, found.least, found.often)
         if _has_blocks(state):
             held = np.isfinite(variance)
             spread = Spread(variance[held], blocks[held], effective[held])
@@ -387,17 +390,22 @@ class Statistic(Metric):
         many = n > MANY_ROWS and not self.counted
         return self.without_each(rows, rows[BLOCK] % FEW_BLOCKS if many else rows[BLOCK])[1]
 
-    def _variance(self, value: float, without: np.ndarray, least: float = 0.0) -> tuple[float, int]:
+    def _variance(
+        self, value: float, without: np.ndarray, least: float = 0.0, often: np.ndarray | None = None
+    ) -> tuple[float, int]:
         """The jackknife's variance of a value, NaN where there is none, and from how many blocks.
 
         Args:
             least: see `least_variance`.
+            often: how many blocks each value is without; one if not given.
         """
-        n = len(without)
+        often = np.ones(len(without)) if often is None else often
+        n = int(often.sum())
         if n < 2 or not np.isfinite(without).all():
             return math.nan, n
         with np.errstate(over="ignore", invalid="ignore"):
-            variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
+            off = without - (often * without).sum() / n
+            variance = (n - 1) / n * float((often * np.square(off)).sum())
         if not math.isfinite(variance):
             return math.nan, n
         variance = self._unless_rounding(variance, value, n)
@@ -466,6 +474,8 @@ class Judged(NamedTuple):
         without: the values without each block, where there is to be an interval by them.
         least: see `least_variance`.
         changes: the influences, where there is to be an interval by them.
+        often: how many blocks each of `without` stands for; one if not given.
+        ends: the interval, where it is known without them.
     """
 
     value: float
@@ -475,6 +485,29 @@ class Judged(NamedTuple):
     without: np.ndarray = np.empty(0)
     least: float = 0.0
     changes: Changes | None = None
+    often: np.ndarray | None = None
+    ends: tuple[float, float] | None = None
+
+
+def of_kinds(state: State, keeps: Sequence[str], most: int = BLOCKS) -> tuple[State, np.ndarray]:
+    """Counted rows that nothing belongs to but themselves, with those that are alike as a block.
+
+    Of groups that have too many kinds of rows for that, the blocks stay as they are.
+
+    Args:
+        keeps: the columns that make a row.
+        most: how many kinds of rows a group may have.
+
+    Returns:
+        The state, and which groups have such blocks.
+    """
+    table, n_groups = _table(state), len(state["n"])
+    alike = _counted({**table, BLOCK: np.zeros_like(table[BLOCK])}, keeps, len(state[LABELS]), ())
+    few = count_rows(alike[_GROUP], n_groups) <= most
+    alike[BLOCK] = np.arange(len(alike[_GROUP]))
+    held = few[alike[_GROUP]], ~few[table[_GROUP]]
+    parts = {name: np.concatenate([alike[name][held[0]], table[name][held[1]]]) for name in table}
+    return {**state, **_held(parts)}, few
 
 
 def reordered(rows: Columns, order: np.ndarray) -> dict[str, np.ndarray]:

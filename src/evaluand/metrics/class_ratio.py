@@ -93,6 +93,19 @@ class ClassRatio(ByClass):
     def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
         """What is divided by what."""
 
+    @property
+    def is_share(self) -> bool:
+        """Whether the value is a share of some of the rows."""
+        return self.label is not None
+
+    @property
+    def interval(self) -> str | None:
+        return "wilson" if self.is_share and self.confidence is not None else super().interval
+
+    def share_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray] | None:
+        above, below = self._parts(counts)
+        return (above[:, 0], below[:, 0]) if self.is_share else None
+
     def rests_on(self, counts: ClassCounts) -> np.ndarray:
         """How much of the rows the ratio of each class is about."""
         return self._parts(counts)[1]

@@ -103,6 +103,10 @@ class Counting(ClassRatio):
         return (of_expected + of_predicted) * right, of_expected * expected + of_predicted * predicted
 
     @property
+    def is_share(self) -> bool:
+        return super().is_share and not all(self.sides)
+
+    @property
     def interval(self) -> str | None:
         if self.confidence is None or not (self.bootstrap or self.of_things):
             return super().interval

@@ -13,11 +13,11 @@ from typing import Final
 
 import numpy as np
 
+from evaluand.apart import Ends
 from evaluand.errors import SpecError
 from evaluand.report.text import LABEL, safe
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
 from evaluand.tradeoff.confidences import counts_at
-from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.front import non_dominated
 from evaluand.tradeoff.objectives import group_counts, group_rates
 

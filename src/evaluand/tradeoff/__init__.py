@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import numpy as np
 import pyarrow as pa
 
+from evaluand.apart import Ends
+from evaluand.disparity import DisparityRow
 from evaluand.errors import Doubt, SpecError
 from evaluand.metric import confidence_of
-from evaluand.tradeoff.asked import listed, made, named, one_of, whole
-from evaluand.tradeoff.confidences import Confidences, Thresholds, combined, group_text, in_blocks
-from evaluand.tradeoff.ends import Ends
+from evaluand.tradeoff.asked import listed, made, named, whole
+from evaluand.tradeoff.confidences import Confidences, Thresholds, combined, group_text
 from evaluand.tradeoff.front import (
     additive_epsilon,
     distinct,
@@ -68,6 +69,9 @@ class Tradeoff:
         ends: the values with their intervals, or bands.
         band: how surely the ends hold for all points of a model at once; None where each holds by itself.
         apart: the groups that have thresholds of their own; none where a point has one threshold for all rows.
+        undefined: what a rate without rows is taken for, see `Undefined`.
+        as_zero: which values, points × objectives, are others for counting rates without rows as 0 than for leaving
+            them out; None where that is not known.
     """
 
     objectives: tuple[Objective, ...]
@@ -81,6 +85,9 @@ class Tradeoff:
     ends: Ends | None = None
     band: float | None = None
     apart: tuple[Mapping[str, str], ...] = ()
+
+    undefined: Undefined = "nan"
+    as_zero: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         n, thresholds = len(self.model), (len(self.apart),) if self.apart else ()
@@ -174,8 +181,9 @@ class Tradeoff:
             told = f"places of points are integers below {len(self)}, or a mask of so many"
             raise SpecError(f"{points!r} names no points; {told}") from None
         ends = None if self.ends is None else Ends(*(part[points] for part in self.ends))
+        as_zero = None if self.as_zero is None else self.as_zero[points]
         named = ("model", "threshold", "value", "trivial")
-        return replace(self, ends=ends, **{name: getattr(self, name)[points] for name in named})
+        return replace(self, ends=ends, as_zero=as_zero, **{name: getattr(self, name)[points] for name in named})
 
     @cached_property
     def on_front(self) -> np.ndarray:
@@ -232,6 +240,8 @@ class Tradeoff:
     def with_intervals(self, confidence: float = 0.95) -> Tradeoff:
         """With the interval of each point by each objective, that of each by itself: see `Objective.with_interval`.
 
+        What rests on a rate without rows that counts as 0 has none.
+
         Raises:
             SpecError: the rows that the points come from are not known, or there is no such confidence.
         """
@@ -241,7 +251,7 @@ class Tradeoff:
         for number in np.unique(self.model).tolist():
             name, mine = self.models[number], np.flatnonzero(self.model == number)
             for place, objective in enumerate(self.objectives):
-                ends = self._intervals(given, name, self.threshold[mine], objective, confidence, self.apart)
+                ends = self._intervals(given, name, self.threshold[mine], objective, confidence)
                 for part, end in zip(found, ends, strict=True):
                     part[mine, place] = end
         return replace(self, ends=Ends(self.value, *found[1:]), band=None)
@@ -314,8 +324,57 @@ class Tradeoff:
             warnings.warn(told, Doubt, stacklevel=2)
         return ends
 
-    def at(self, given: Confidences, undefined: Undefined = "nan") -> Tradeoff:
+    def facts(self, objective: str, confidence: float = 0.95) -> list[DisparityRow]:
+        """What there is to tell of a disparity at each point: between which groups, which are small or left out, why.
+
+        They are those that an aggregation of the same decisions tells, with the interval at this confidence.
+
+        Args:
+            objective: one that is about groups.
+            confidence: of the intervals.
+
+        Raises:
+            SpecError: there is no such objective, it is about no groups, or the rows of the points are not known.
+
+        Example:
+            >>> given = Confidences.read([0, 1, 0, 1], {"tree": [0.1, 0.7, 0.6, 0.9]}, {"sex": list("ffmm")})
+            >>> [one] = solve(given, ["accuracy difference by sex"], [0.5]).facts("accuracy difference by sex")
+            >>> one.value, one.lowest, one.highest, len(one.small)
+            (0.5, {'sex': 'm'}, {'sex': 'f'}, 2)
+        """
+        _check(confidence)
+        place = self.place_asked(objective)
+        one, given = self.objectives[place], self._rows("facts")
+        if one.disparity is None:
+            raise SpecError(f"{one.name} is about no groups; ask for an objective such as 'accuracy difference by sex'")
+        found: list[Any] = [None] * len(self)
+        for number in np.unique(self.model).tolist():
+            name, mine = self.models[number], np.flatnonzero(self.model == number)
+            for step, counts in given.counted(name, one.by, self.threshold[mine], self.apart):
+                some = mine[step]
+                compared = one.compared(given, name, counts, confidence, self.undefined)
+                rows = compared.rows(one.disparity, one.by, one.metric)
+                for point, row in zip(some.tolist(), rows * (len(some) // len(rows)), strict=True):
+                    found[point] = row._replace(value=float(self.value[point, place]))
+        return found
+
+    def place_asked(self, objective: str) -> int:
+        """Which of the objectives one is that a user asks for.
+
+        Raises:
+            SpecError: there is no such objective.
+        """
+        try:
+            return self.place(objective)
+        except KeyError as fault:
+            raise SpecError(fault.args[0]) from None
+
+    def at(self, given: Confidences, undefined: Undefined | None = None) -> Tradeoff:
         """The same models at the same thresholds on other rows: points chosen a priori.
+
+        Args:
+            given: the other rows.
+            undefined: what a rate without rows is; as it is for these points if not given.
 
         Raises:
             SpecError: a model of the points has no confidences there, a point has no threshold, or rows are of a group
@@ -327,12 +386,16 @@ class Tradeoff:
             given.sure(name)
         if np.isnan(self.threshold).any():
             raise SpecError("some points have no threshold that could be tried on other rows")
+        policy = _policy(self.undefined if undefined is None else undefined)
         value, trivial = np.full(self.value.shape, np.nan), np.zeros(len(self), bool)
+        as_zero = np.zeros(self.value.shape, bool)
         for name in used:
             mine = self.model == self.models.index(name)
             tried = self.threshold[mine]
-            value[mine], trivial[mine] = _valued(given, name, tried, self.objectives, undefined, self.apart)
-        return replace(self, value=value, trivial=trivial, given=given, ends=None, band=None, system=given.system)
+            found = _valued(given, name, tried, self.objectives, policy, self.apart)
+            value[mine], trivial[mine], as_zero[mine] = found
+        points = replace(self, value=value, trivial=trivial, as_zero=as_zero, undefined=policy)
+        return replace(points, given=given, ends=None, band=None, system=given.system)
 
     def pick(self, best: str, where: str | Sequence[str] = ()) -> Tradeoff:
         """The one point that is best by an objective among those that keep some limits.
@@ -357,11 +420,8 @@ class Tradeoff:
 
     def best_place(self, best: str, where: str | Sequence[str] = ()) -> int:
         """Which of the points `pick` takes; arguments and errors are the same."""
-        try:
-            places = [self.place(best), *range(len(self.objectives))]
-            limits = [_Limit.parse(text, self) for text in listed("where", where, str, _LIMIT)]
-        except KeyError as fault:
-            raise SpecError(fault.args[0]) from None
+        places = [self.place_asked(best), *range(len(self.objectives))]
+        limits = [_Limit.parse(text, self) for text in listed("where", where, str, _LIMIT)]
         known = ~np.isnan(self.value).any(axis=1)
         kept = known & np.logical_and.reduce([known, *(limit.kept(self.value[:, limit.place]) for limit in limits)])
         if not kept.any():
@@ -435,22 +495,13 @@ class Tradeoff:
         if self.apart:
             raise SpecError(f"points whose groups have thresholds of their own have no {what}; see with_intervals")
 
-    @staticmethod
     def _intervals(
-        given: Confidences,
-        model: str,
-        thresholds: np.ndarray,
-        objective: Objective,
-        confidence: float,
-        apart: Sequence[Mapping[str, str]] = (),
+        self, given: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
     ) -> Ends:
-        groups = len(given.groups(objective.by).names)
-        each, told = groups**2 if objective.disparity in _OF_PAIRS else 0, f"{objective.name} of {groups:,} groups"
         if objective.of_confidences:
-            next(in_blocks(1, each, told))
-            return objective.of_model_with_interval(given, model, confidence)
-        counted = given.counted(model, objective.by, thresholds, apart, each, told)
-        found = [objective.with_interval(counts, confidence) for _, counts in counted]
+            return objective.of_model_with_interval(given, model, confidence, self.undefined)
+        counted = given.counted(model, objective.by, thresholds, self.apart)
+        found = [objective.with_interval(counts, confidence, self.undefined) for _, counts in counted]
         return Ends(*map(np.concatenate, zip(*found, strict=True)))
 
     def _thinned(self, most: int) -> Tradeoff:
@@ -503,8 +554,8 @@ def solve(
             group is a point, 100,000 at most. `every` and `roc` are then those of the group's own rows.
 
     Raises:
-        SpecError: there is no such objective, attribute or threshold, the combinations are too many, or a row belongs
-            to no group that has a threshold.
+        SpecError: there is no such objective, attribute, threshold or way to take what is undefined, the
+            combinations are too many, or a row belongs to no group that has a threshold.
 
     Example:
         >>> given = Confidences.read([0, 1, 0, 1], {"tree": [0.1, 0.4, 0.6, 0.9]}, {"sex": list("ffmm")})
@@ -512,14 +563,15 @@ def solve(
         (0.75, 1.0)
     """
     given = made("given", given, Confidences, _READ)
-    wanted = objectives_of(objectives)
+    wanted, policy = objectives_of(objectives), _policy(undefined)
     apart_by = listed("apart_by", apart_by, str, "'sex'")
     apart = given.apart(apart_by) if apart_by else ()
     each = {name: _tried(given, name, thresholds, apart) for name in given.models}
-    parts = [(tried, *_valued(given, name, tried, wanted, undefined, apart)) for name, tried in each.items()]
-    threshold, value, trivial = (np.concatenate(each) for each in zip(*parts, strict=True))
+    parts = [(tried, *_valued(given, name, tried, wanted, policy, apart)) for name, tried in each.items()]
+    threshold, value, trivial, as_zero = (np.concatenate(each) for each in zip(*parts, strict=True))
     model = np.repeat(np.arange(len(parts)), [len(tried) for tried, *_ in parts])
-    return Tradeoff(wanted, tuple(given.models), model, threshold, value, trivial, given.system, given, apart=apart)
+    points = Tradeoff(wanted, tuple(given.models), model, threshold, value, trivial, given.system, given, apart=apart)
+    return replace(points, undefined=policy, as_zero=as_zero)
 
 
 def compared(systems: Mapping[str, Tradeoff]) -> dict[str, dict[str, float]]:
@@ -583,6 +635,12 @@ def _printable(text: str) -> str:
     return text if text.isprintable() else text.encode("unicode_escape").decode()
 
 
+def _policy(undefined: Any) -> Undefined:
+    if undefined not in get_args(Undefined):
+        raise SpecError(f"undefined={undefined!r} must be 'nan', which leaves such groups out, or 'zero'")
+    return undefined  # type: ignore[no-any-return]
+
+
 def _check(confidence: float, replicates: int = 1, seed: int = 0) -> None:
     confidence_of("intervals", confidence)
     whole("replicates", replicates, 1, f"{REPLICATES:,}")
@@ -615,22 +673,26 @@ def _valued(
     objectives: Sequence[Objective],
     undefined: Undefined,
     apart: Sequence[Mapping[str, str]],
-) -> tuple[np.ndarray, np.ndarray]:
-    """The values of a model at some thresholds, and which of them decide alike for all rows."""
-    one_of("undefined", undefined, get_args(Undefined))
-    value = np.empty((len(thresholds), len(objectives)))
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The values of a model at some thresholds, which of them decide alike for all rows, and `as_zero`."""
+    value, native = np.empty((2, len(thresholds), len(objectives)))
+    ways: list[tuple[Undefined, np.ndarray]] = [(undefined, value)]
+    if undefined == "zero":
+        ways.append(("nan", native))
     for place, one in enumerate(objectives):
-        if one.of_confidences:
-            value[:, place] = one.of_model(given, model, undefined)
+        for way, found in ways if one.of_confidences else ():
+            found[:, place] = one.of_model(given, model, way)
     decided = np.empty((len(thresholds), 2), np.int64)
     for by in {(): None, **{one.by: None for one in objectives if not one.of_confidences}}:
         for step, counts in given.counted(model, by, thresholds, apart):
             for place, one in enumerate(objectives):
                 if one.by == by and not one.of_confidences:
-                    value[step, place] = one.of_counts(counts, undefined)
+                    for way, found in ways:
+                        found[step, place] = one.of_counts(counts, way)
             if not by:
                 decided[step] = counts[:, 0].reshape(-1, 2, 2).sum(axis=1)
-    return value, np.asarray((decided == 0).any(axis=1))
+    as_zero = np.isnan(native) | (native != value) if len(ways) > 1 else np.zeros(value.shape, bool)
+    return value, np.asarray((decided == 0).any(axis=1)), as_zero
 
 
 @dataclass(frozen=True)
@@ -653,7 +715,7 @@ class _Limit:
                     break
                 if math.isnan(bound):
                     break
-                return cls(points.place(name.strip()), sign == ">=", bound, text)
+                return cls(points.place_asked(name.strip()), sign == ">=", bound, text)
         raise SpecError(f"{text!r} is no limit; write it as in '{points.objectives[-1].name} <= 0.05'")
 
     def kept(self, value: np.ndarray) -> np.ndarray:
@@ -670,4 +732,3 @@ _MOST_POINTS: Final = 100_000
 _MOST_BANDED: Final = 1000
 _MOST_RESAMPLED: Final = {2: 500, 3: 120}
 _MOST_RESAMPLED_ELSE: Final = 48
-_OF_PAIRS: Final = ("difference", "ratio")

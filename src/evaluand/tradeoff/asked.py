@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any, TypeVar
 
@@ -72,16 +72,6 @@ def whole(what: str, given: Any, least: int, example: str) -> int:
     if isinstance(given, bool) or not isinstance(given, Integral) or int(given) < least:
         raise SpecError(f"{what}={given!r} must be {least} or more, and whole, such as {example}")
     return int(given)
-
-
-def one_of(what: str, given: Any, known: Sequence[str]) -> None:
-    """Checks that it is one of some words.
-
-    Raises:
-        SpecError: it is none of them.
-    """
-    if not isinstance(given, str) or given not in known:
-        raise SpecError(f"{what}={given!r} must be {' or '.join(map(repr, known))}")
 
 
 def _items(given: Any) -> list[Any] | None:

@@ -148,8 +148,6 @@ class Confidences:
         by: Sequence[str],
         thresholds: np.ndarray,
         apart: Sequence[Mapping[str, str]] = (),
-        each: int = 0,
-        told: str = "",
     ) -> Iterator[tuple[slice, np.ndarray]]:
         """The counts of a model's decisions at some points, a stretch of points after the other.
 
@@ -158,8 +156,6 @@ class Confidences:
             by: attributes whose groups are counted.
             thresholds: of each point; points × groups where groups have thresholds of their own.
             apart: these groups, as in `apart`.
-            each: how many numbers are to be held of a point, if more than its counts.
-            told: what they are.
 
         Yields:
             Which points, and `counts_at`.
@@ -168,8 +164,8 @@ class Confidences:
             SpecError: the counts of a single point are too many, or a row has no threshold.
         """
         groups, sure = self.groups(by), self.sure(model)
-        told = told or f"counts of {len(groups.names):,} groups"
-        steps = list(in_blocks(len(thresholds), max(each, len(groups.names) * len(CELLS)), told))
+        told = f"counts of {len(groups.names):,} groups"
+        steps = list(in_blocks(len(thresholds), len(groups.names) * len(CELLS), told))
         if not apart:
             yield from ((step, counts_at(sure, self.truth, groups, thresholds[step])) for step in steps)
             return

@@ -8,7 +8,7 @@ out one row of each cell gives the jackknife's interval in closed form.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Final, Literal, cast, get_args
@@ -16,23 +16,24 @@ from typing import Any, Final, Literal, cast, get_args
 import numpy as np
 
 from evaluand import registry
+from evaluand.apart import Ends, Kind, disparity, spread
 from evaluand.class_scores import CONFIDENCE, OfScores
-from evaluand.counts import PREDICTION, TRUTH, Confusion
-from evaluand.disparity import Kind
+from evaluand.counts import PREDICTION, TRUTH, Confusion, OfCounts, class_counts
+from evaluand.disparity import Compared
 from evaluand.errors import SpecError, kind_of
 from evaluand.fairness import CRITERIA, Criterion
 from evaluand.intervals import Spread, interval_within, wilson
-from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric, confidence_of
+from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric, Values, confidence_of
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.statistic import Statistic
 from evaluand.tradeoff.asked import listed
 from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
-from evaluand.tradeoff.ends import Ends, of_largest
 
 Undefined = Literal["nan", "zero"]
 """What a rate without rows is: undefined, and its group left out of a disparity; or 0. Then a ratio of zeros is 0 too,
-but for the false positive rates of equalized odds: where no group has any, the recall alone decides."""
+but for the false positive rates of equalized odds: where no group has any, the recall alone decides. What rests on such
+a rate has no interval."""
 
 COLUMNS: Final = ("system", "model", "threshold", "trivial")
 """What is told of a point besides its values."""
@@ -163,48 +164,62 @@ class Objective:
         values = _of_rows(self.parts[0], given, model, given.groups(self.by), None, undefined)
         return float(self._reduced([values.value], undefined))
 
-    def with_interval(self, counts: np.ndarray, confidence: float) -> Ends:
+    def with_interval(self, counts: np.ndarray, confidence: float, undefined: Undefined = "nan") -> Ends:
         """The values of decisions with their intervals, that of each point by itself; arguments as of `of_counts`."""
-        if not self.disparity:
-            return _with_ends(self.parts[0], counts[..., 0, :], confidence)
-        level = self._level(confidence, counts.shape[-2])
-        return self._apart([_with_ends(part, counts, level) for part in self.parts], confidence)
+        found = [_with_ends(part, counts, confidence) for part in self.parts]
+        return self._apart(found, self.of_counts(counts, undefined), confidence, undefined)
 
-    def of_model_with_interval(self, given: Confidences, model: str, confidence: float) -> Ends:
+    def of_model_with_interval(
+        self, given: Confidences, model: str, confidence: float, undefined: Undefined = "nan"
+    ) -> Ends:
         """The value of a model at all thresholds with its interval."""
-        groups = given.groups(self.by)
-        found = _of_rows(self.parts[0], given, model, groups, self._level(confidence, len(groups.names)), "nan")
-        return self._apart([found], confidence) if self.disparity else Ends(*(part[0] for part in found))
+        found = _of_rows(self.parts[0], given, model, given.groups(self.by), confidence, "nan")
+        value = np.array(self.of_model(given, model, undefined))
+        return self._apart([found], value, confidence, undefined)
 
-    def _level(self, confidence: float, groups: int) -> float:
-        """Of the groups' intervals: the least and the most of them are those of whichever group (Bonferroni)."""
-        return 1 - (1 - confidence) / max(groups, 1) if self.disparity in ("min", "max") else confidence
+    def compared(
+        self, given: Confidences, model: str, counts: np.ndarray, confidence: float, undefined: Undefined
+    ) -> Compared:
+        """The groups of a disparity at each threshold; of confidences, one entry for all of them.
+
+        Args:
+            given: with the attributes of `by`.
+            model: one of its models.
+            counts: thresholds × groups × `CELLS`.
+            confidence: of the intervals.
+            undefined: see `Undefined`.
+        """
+        groups, parts = given.groups(self.by), self.parts
+        if self.of_confidences:
+            found = _judged(parts[0], given, model, groups, confidence)
+            values = [Ends(found.value[None], found.low[None], found.high[None])]
+            rests_on = [np.array([[told.get("rests_on", told["n"]) for told in found.data]])]
+        else:
+            values = [_with_ends(part, counts, confidence) for part in parts]
+            rests_on = [_rests_on(part, counts) for part in parts]
+        return Compared(parts, groups.names, values, rests_on, None, confidence, undefined == "zero")
 
     def _reduced(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
         """One value of those of the groups, of the worse rate where there are two."""
         if not self.disparity:
             return values[0][..., 0]
-        if self.disparity in ("min", "max"):
-            return np.asarray(_least(values[0]) if self.disparity == "min" else -_least(-values[0]))
-        found = np.stack([_distance(one, self.disparity, undefined) for one in values])
+        kind, fewest = self.disparity, 2 if undefined == "nan" else 1
+        if kind in ("min", "max"):
+            return spread(values[0], kind, fewest)
+        found = np.stack([spread(one, kind, fewest) for one in values])
         if undefined == "zero" and not self.of_confidences:
             found[0] = np.nan_to_num(found[0])
             found = np.where(np.isnan(found), found[0], found)
         return np.asarray(found.max(axis=0) if self.disparity == "difference" else found.min(axis=0))
 
-    def _apart(self, found: Sequence[Ends], confidence: float) -> Ends:
-        """The interval that holds for whichever pair of groups is the worst."""
-        value = self._reduced([one.value for one in found], "nan")
-        if self.disparity in ("min", "max"):
-            ends = [_least(end) if self.disparity == "min" else -_least(-end) for end in found[0][1:]]
-        elif self.disparity == "difference":
-            ends = list(of_largest(_pairs(found), confidence))
+    def _apart(self, found: Sequence[Ends], value: np.ndarray, confidence: float, undefined: Undefined) -> Ends:
+        """The interval that holds for whichever groups are the worst; none where a rate without rows counts as 0."""
+        if self.disparity:
+            _, low, high = disparity(found, self.disparity, confidence, self.parts[0].range).ends
         else:
-            with np.errstate(divide="ignore"):
-                logs = [Ends(*(np.log(np.maximum(array, 0.0)) for array in one)) for one in found]
-            ends = [np.exp(-end) for end in reversed(of_largest(_pairs(logs), confidence))]
-        unknown = np.isnan(value)
-        return Ends(value, *(np.where(unknown, np.nan, end) for end in ends))
+            low, high = (end[..., 0] for end in found[0][1:])
+        lacks = np.any([np.isnan(one.value).any(axis=-1) for one in found], axis=0) & (undefined == "zero")
+        return Ends(value, *(np.where(lacks, np.nan, end) for end in (low, high)))
 
 
 def written(text: Any) -> dict[str, Any]:
@@ -278,11 +293,13 @@ def _of_cells(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.nd
 @cache
 def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
     """Which cells a rate counts, and of which; None for metrics that are no rate of cells."""
-    alone, tried = _of_weights(metric, np.eye(len(CELLS), dtype=np.int64)), np.array([2, 3, 5, 7])
-    counted, of = (alone == 1).astype(np.int64), (~np.isnan(alone)).astype(np.int64)
-    if not of.any() or not np.isin(alone[of > 0], (0, 1)).all():
+    if isinstance(metric, OfCounts):
+        each = class_counts(metric.arranged(metric.prepare(_ROWS)), np.eye(len(CELLS)))
+        found = metric.share_of(each)
+        return None if found is None else (found[0].astype(np.int64), found[1].astype(np.int64))
+    if isinstance(metric, Confusion):
         return None
-    return (counted, of) if _of_weights(metric, tried) == (tried @ counted) / (tried @ of) else None
+    return metric.prepare(_ROWS)[VALUE].astype(np.int64), np.ones(len(CELLS), np.int64)
 
 
 def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
@@ -314,29 +331,38 @@ def _left_out(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np
     without = np.stack(
         [_of_cells(metric, np.maximum(unique - one, 0), "nan") for one in np.eye(len(CELLS), dtype=np.int64)]
     )
-    n, often = unique.sum(axis=1), unique.T
+    n, often = unique.sum(axis=1).astype(np.float64), unique.T
     known = np.where(often > 0, without, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = (often * known).sum(axis=0) / n
         variance = (n - 1) / n * (often * np.square(np.where(often > 0, known - mean, 0.0))).sum(axis=0)
-    rests_on = n * np.array(list(_basis(metric, unique)))
-    return interval_within(value, Spread(variance, rests_on, rests_on), metric.range, confidence)
+    basis = _rests_on(metric, unique)
+    return interval_within(value, Spread(variance, n, basis), metric.range, confidence)
 
 
-def _basis(metric: Metric, counts: np.ndarray) -> Iterator[float]:
-    if not isinstance(metric, Confusion):
-        yield from np.ones(len(counts))
-        return
+def _rests_on(metric: Metric, counts: np.ndarray) -> np.ndarray:
+    """How many rows the value of each group is about: counts … × `CELLS` → …."""
+    rate, n = _rate(metric), counts.sum(axis=-1)
+    if rate:
+        return np.asarray(counts @ rate[1])
+    assert isinstance(metric, Confusion)
+    unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
     rows = metric.arranged(metric.prepare(_ROWS))
     with np.errstate(divide="ignore", invalid="ignore"):
-        for weight in counts.astype(np.float64):
-            yield metric.basis(rows, weight) if weight.sum() else 0.0
+        basis = [min(metric.basis(rows, each), 1.0) if each.sum() else 0.0 for each in unique.astype(np.float64)]
+    return np.asarray(n * np.array(basis)[place.ravel()].reshape(n.shape))
 
 
 def _of_rows(
     metric: Metric, given: Confidences, model: str, groups: Groups, confidence: float | None, undefined: Undefined
 ) -> Ends:
     """The value of each group of a metric of confidences."""
+    found = _judged(metric, given, model, groups, confidence)
+    value = np.nan_to_num(found.value) if undefined == "zero" and metric.kind == _A_RATE else found.value
+    return Ends(value, found.low, found.high)
+
+
+def _judged(metric: Metric, given: Confidences, model: str, groups: Groups, confidence: float | None) -> Values:
     there = groups.code >= 0
     columns = {
         TRUTH: given.truth[there].astype(np.int64),
@@ -347,46 +373,7 @@ def _of_rows(
     chosen = type(metric)(label=True, scored_by="positive", confidence=confidence)  # type: ignore[call-arg]
     prepared = {**chosen.prepare(columns), CLUSTER: columns[INDEX].astype(np.uint64)}
     state = chosen.state(prepared, groups.code[there], len(groups.names))
-    found = chosen.compute(state)
-    value = np.nan_to_num(found.value) if undefined == "zero" and metric.kind == _A_RATE else found.value
-    return Ends(value, found.low, found.high)
-
-
-def _distance(values: np.ndarray, kind: Kind, undefined: Undefined) -> np.ndarray:
-    """How far groups lie apart; undefined where fewer than two have a value."""
-    low, high = _least(values), -_least(-values)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = high - low if kind == "difference" else low / high
-    one = (~np.isnan(values)).sum(axis=-1) < 2
-    return np.where(one & (undefined == "nan"), np.nan, found)
-
-
-def _least(values: np.ndarray) -> np.ndarray:
-    """The least value of those that are defined."""
-    least = np.where(np.isnan(values), np.inf, values).min(axis=-1)
-    return np.where(np.isinf(least), np.nan, least)
-
-
-def _pairs(found: Sequence[Ends]) -> Ends:
-    """How far apart two groups lie by each rate, with the interval: … × pairs of all rates, NaN for pairs without one.
-
-    Source: G. Y. Zou & A. Donner, as in `disparity.py`.
-    """
-    return Ends(*(np.concatenate(part, axis=-1) for part in zip(*map(_pairs_of, found), strict=True)))
-
-
-def _pairs_of(ends: Ends) -> Ends:
-    i, j = np.triu_indices(ends.value.shape[-1], 1)
-    down = ends.value[..., i] < ends.value[..., j]
-    upper, lower = (Ends(*(np.where(swap, e[..., j], e[..., i]) for e in ends)) for swap in (down, ~down))
-    with np.errstate(invalid="ignore"):
-        apart = upper.value - lower.value
-        low = apart - np.hypot(upper.value - upper.low, lower.high - lower.value)
-        high = apart + np.hypot(upper.high - upper.value, lower.value - lower.low)
-        endless = ~np.isfinite(upper.value) | ~np.isfinite(lower.value)
-        low = np.where(endless, upper.low - lower.high, low)
-        high = np.where(endless, upper.high - lower.low, high)
-    return Ends(apart, low, high)
+    return chosen.compute(state)
 
 
 _ROWS: Final[Columns] = {

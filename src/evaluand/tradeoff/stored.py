@@ -30,6 +30,7 @@ from evaluand.aggregation import (
     measured,
     shards,
 )
+from evaluand.apart import Ends
 from evaluand.comparison import find_evaluations
 from evaluand.comparison.comparing import declared_of, labels_of
 from evaluand.errors import DataError, Doubt, Fault, SpecError
@@ -42,7 +43,6 @@ from evaluand.rows import INDEX
 from evaluand.store import Store
 from evaluand.tradeoff import Confidences, Tradeoff, solve
 from evaluand.tradeoff.confidences import Thresholds, label_of
-from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.objectives import DISPARITIES, Objective, objectives_of, written
 
 Label = str | int | bool

@@ -221,7 +221,7 @@ class Solutions:
     @property
     def n_solutions(self) -> int:
         """How many points there are."""
-        return len(self.tradeoff)
+        return len(self.metadata[OF_MODELS])
 
     @cached_property
     def tradeoff(self) -> Tradeoff:
@@ -236,7 +236,17 @@ class Solutions:
         model = np.array(self.metadata[OF_MODELS], np.int64)
         known = self.metadata.get(TRIVIAL)
         trivial = np.isinf(threshold) if known is None else np.isin(np.arange(n), known)
-        return Tradeoff(wanted, tuple(self.metadata[NAMES]), model, threshold, value, trivial, self.system)
+        return Tradeoff(
+            wanted,
+            tuple(self.metadata[NAMES]),
+            model,
+            threshold,
+            value,
+            trivial,
+            self.system,
+            undefined="zero",
+            as_zero=self._undefined(),
+        )
 
     def deduplicate(self, eps: float = 1e-6) -> Solutions:
         """The first of each points that are equal, defined and undefined ones apart."""
@@ -415,10 +425,7 @@ def _of_models(given: Any, faults: list[Fault]) -> list[int]:
 
 
 def _undefined_of(points: Tradeoff) -> dict[str, list[int]]:
-    """Which values rest on a rate without rows, metric → positions."""
-    if points.given is None:
-        return {}
-    plain = points.at(points.given)
-    differs = np.isnan(plain.value) | (plain.value != np.nan_to_num(points.value))
-    found = {one.name: np.flatnonzero(differs[:, i]).tolist() for i, one in enumerate(points.objectives)}
+    """Which values are undefined, or others, if rates without rows are left out: metric → positions."""
+    marks = np.isnan(points.value) if points.as_zero is None else np.isnan(points.value) | points.as_zero
+    found = {one.name: np.flatnonzero(marks[:, i]).tolist() for i, one in enumerate(points.objectives)}
     return {name: places for name, places in found.items() if places}
