@@ -222,7 +222,7 @@ def test_scores_of_one_file_of_solutions_may_have_another_name_but_not_other_val
     assert "the solutions a come to other values there" in told
     told = folder.refused("plot", file, "--scores", same, "--scores", other, "--out", out, code=1)
     assert "no solutions are called same; there are: a" in told
-    told = folder.refused("plot", file, "--scores", same, "--kind", "radar", "--out", out)
+    told = folder.refused("plot", file, "--scores", same, "--kind", "radar", "--out", out.replace("html", "svg"))
     assert "a radar chart has none" in told
 
 
@@ -311,7 +311,10 @@ def refusals(folder: Folder) -> Iterator[tuple[list[str], str]]:
     page, picture = str(folder.path / "x.html"), str(folder.path / "x.svg")
     yield ["plot", file, "--out", page, "--kind", "radar"], "--kind and --hide-dominated are about pictures"
     yield ["plot", file, "--out", page, "--hide-dominated"], "--kind and --hide-dominated are about pictures"
-    yield ["plot", file, "--out", picture, "--kind", "radar", "--hide-dominated"], "--hide-dominated is about points"
+    yield (
+        ["plot", file, "--out", picture, "--kind", "radar", "--hide-dominated"],
+        "--hide-dominated and --scores are about points",
+    )
     yield ["pick", file, "--best", "acc", "--rates", picture], "give them with --on or --on-stored"
     yield ["pick", "--best", "acc"], "give either a file of solutions or --stored"
     yield ["pick", file, "--best", "acc", "--label", "x"], "--label is about --stored"
@@ -597,7 +600,7 @@ def test_a_stored_variant_is_picked_on_some_examples_and_told_on_others(tmp_path
         (["solve", "--metric", "meen(fit)"], "no metric is called 'meen' (did you mean 'mean'?)", 1),
         (["solve"], "say which scorer of the kind prediction is meant; there are: none", 1),
         (["pick", "--best", FIT, "--where", "mean(fit) < 1"], "is no limit; write it as in 'mean(fit) <= 0.05'", 1),
-        (["pick", "--best", FIT, "--on-stored", "test/short", "--on-stored", "test/long"], "has no 'middle'", 1),
+        (["pick", "--best", FIT, "--on-stored", "test/middle", "--on-stored", "test/long"], "has no 'short'", 1),
     ],
 )
 def test_mistakes_about_stored_systems_are_told_in_a_sentence(

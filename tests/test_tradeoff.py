@@ -217,11 +217,12 @@ def test_groups_that_are_too_many_for_one_threshold_are_told_with_their_size(mon
     truth, sure, by = random_rows(4)
     given = Confidences.read(truth, sure, by)
     points = solve(given, ["recall difference by sex, race"], [0.5])
+    monkeypatch.setattr(confidences, "AT_ONCE", 24)
+    points.with_intervals()
     monkeypatch.setattr(confidences, "AT_ONCE", 23)
     with pytest.raises(SpecError, match="counts of 6 groups need 24 numbers at once, and 23 are the most"):
         solve(given, ["recall difference by sex, race"], [0.5])
-    monkeypatch.setattr(confidences, "AT_ONCE", 35)
-    with pytest.raises(SpecError, match="race of 6 groups need 36 numbers at once, and 35 are the most"):
+    with pytest.raises(SpecError, match="counts of 6 groups need 24 numbers at once, and 23 are the most"):
         points.with_intervals()
 
 
@@ -778,7 +779,10 @@ GIVEN_WRONG = {
     "objectives dict": (lambda: solve(small(), {"accuracy": 1}), "objectives must be a list and is an object"),
     "objective number": (lambda: solve(small(), [3]), r"objectives\[0\] is a number; write such as"),
     "solve rows": (lambda: solve(FRAME, FAIR), "given must be a Confidences and is a DataFrame; make them by"),
-    "undefined": (lambda: solve(small(), FAIR, undefined="x"), "undefined='x' must be 'nan' or 'zero'"),
+    "undefined": (
+        lambda: solve(small(), FAIR, undefined="x"),
+        "undefined='x' must be 'nan', which leaves such groups out, or 'zero'",
+    ),
     "thresholds dict": (lambda: solve(small(), FAIR, {"tree": [0.5]}), "thresholds must be 'every', 'roc', a number"),
     "thresholds text": (lambda: solve(small(), FAIR, ["a"]), "some of these are no numbers"),
     "thresholds one": (lambda: solve(small(), FAIR, 0.5), "thresholds must be 'every', 'roc', a number"),
@@ -902,7 +906,7 @@ def test_bands_of_very_many_points_are_as_wide_as_if_all_were_resampled(monkeypa
     points = solve(Confidences.read(truth, {"m": truth + rng.normal(size=1500)}), ["accuracy", "specificity"])
     found = []
     for most in (100, len(points)):
-        monkeypatch.setattr("evaluand.tradeoff._MOST_RESAMPLED", most)
+        monkeypatch.setattr("evaluand.tradeoff._MOST_BANDED", most)
         bands = points.bands(replicates=500)
         found.append((bands.high - bands.low)[750])
     assert (found[0] != found[1]).all()

@@ -176,8 +176,8 @@ def test_a_page_of_one_objective_lists_the_best_and_trades_nothing() -> None:
 
 
 def test_rates_of_groups_are_in_the_page_for_the_best_point_without_script_and_for_each_to_choose() -> None:
-    truth, sure = [0, 1, 1, 1, 1, 0, 0], [0.1, 0.7, 0.2, 0.9, 0.9, 0.3, 0.4]
-    given = Confidences.read(truth, {"m": sure}, {"g": ["<i>"] * 3 + ["b"] * 4})
+    truth, sure = [0, 1, 1, 1, 1, 0, 0, 0], [0.1, 0.7, 0.2, 0.9, 0.9, 0.12, 0.4, 0.45]
+    given = Confidences.read(truth, {"m": sure}, {"g": ["<i>"] * 3 + ["b"] * 5})
     points = solve(given, ["accuracy", "recall difference by g", "matthews_correlation min by g"], [0.5, 0.15])
     text = page_of({"s": points})
     assert 'Rates of groups: <bdi id="rates-of">s · m · 0.5</bdi>' in text
@@ -187,7 +187,7 @@ def test_rates_of_groups_are_in_the_page_for_the_best_point_without_script_and_f
     shown = re.findall(r'<tr><th scope="row"><bdi>(.*?)</bdi></th>.*?value">(.*?)</td><td>(.*?)</td><td>(.*?)<', text)
     assert shown[0] == ("&lt;i&gt;", "0.500", f"{low[0]:.3f} – {high[0]:.3f}", "1 of 2")
     assert shown[1][0::3] == ("b", "2 of 2")
-    assert shown[3][3] == "4"
+    assert shown[3][3] == "5"
     [best, other] = sorted(given_to_the_script(text)["points"], key=lambda point: -point[4][0])
     assert best[5][0][0][:3] == ["<i>", "1 of 2", "0.500"]
     assert best[5][0][0][4][:2] == [0.0, 50.0]
