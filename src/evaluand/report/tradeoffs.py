@@ -14,7 +14,7 @@ import numpy as np
 
 from evaluand.errors import SpecError
 from evaluand.tradeoff import RADAR, Confidences, Objective, Tradeoff, shared_objectives
-from evaluand.tradeoff.confidences import counts_at
+from evaluand.tradeoff.confidences import counts_at, crossed_at
 from evaluand.tradeoff.front import radar_area
 from evaluand.tradeoff.objectives import group_rates
 
@@ -91,16 +91,13 @@ def rates(point: Tradeoff, given: Confidences, confidence: float = 0.95) -> Figu
     if not apart:
         raise SpecError("none of the objectives is about groups, so there are no rates of groups to draw")
     sure = given.models[point.models[point.model[0]]]
-    shown = [
-        (
-            one,
-            kind,
-            *group_rates(one, counts_at(sure, given.truth, given.groups(one.by), point.threshold)[0], kind, confidence),
-            given.groups(one.by).names,
-        )
-        for one in apart
-        for kind in range(len(one.parts))
-    ]
+    shown = []
+    for one in apart:
+        rows = sure, given.truth, given.groups(one.by), point.threshold
+        counts, crossed = counts_at(*rows)[0], crossed_at(*rows)
+        for kind in range(len(one.parts)):
+            found = group_rates(one, counts, kind, confidence, None if crossed is None else crossed[0])
+            shown.append((one, kind, *found, given.groups(one.by).names))
     figure = _figure(1.5 + 2.6 * len(shown), 3.4)
     for place, (objective, kind, value, low, high, names) in enumerate(shown, start=1):
         ax = figure.add_subplot(1, len(shown), place)

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from evaluand.errors import Doubt, SpecError
 from evaluand.metric import confidence_of
-from evaluand.tradeoff.confidences import CELLS, Confidences, Thresholds, counts_at, in_blocks
+from evaluand.tradeoff.confidences import CELLS, Confidences, Thresholds, counts_at, crossed_at, in_blocks
 from evaluand.tradeoff.ends import Ends
 from evaluand.tradeoff.front import (
     additive_epsilon,
@@ -227,7 +227,7 @@ class Tradeoff:
         pairs = [self._volumes(*halves) for halves in halved(given, some._tried(), self.objectives, replicates, seed)]
         chosen, tried = np.concatenate(pairs, axis=-1)
         volume = hypervolume(self.front().loss)
-        ends = between_worths(volume, chosen, tried, len(given.truth), confidence)
+        ends = between_worths(volume, chosen, tried, given.effective, confidence)
         if math.isnan(ends[0]):
             told = "the hypervolume has no interval: rows are too few for two halves that both have a front"
             told = f"{told}, or it is the same in all halves"
@@ -325,14 +325,16 @@ class Tradeoff:
         given: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
     ) -> Ends:
         groups = given.groups(objective.by)
-        each = len(groups.names) * max(len(CELLS), len(groups.names) if objective.disparity in _OF_PAIRS else 1)
+        alone = groups.weight is None and groups.cluster is None
+        cells = len(CELLS) if alone else len(CELLS) ** 2
+        each = len(groups.names) * max(cells, len(groups.names) if objective.disparity in _OF_PAIRS else 1)
         steps = list(in_blocks(len(thresholds), each, f"{objective.name} of {len(groups.names):,} groups"))
         if objective.of_confidences:
             return objective.of_model_with_interval(given, model, confidence)
-        found = [
-            objective.with_interval(counts_at(given.models[model], given.truth, groups, thresholds[step]), confidence)
-            for step in steps
-        ]
+        found = []
+        for step in steps:
+            rows = given.models[model], given.truth, groups, thresholds[step]
+            found.append(objective.with_interval(counts_at(*rows), confidence, crossed_at(*rows)))
         return Ends(*map(np.concatenate, zip(*found, strict=True)))
 
     def _thinned(self, most: int) -> Tradeoff:
@@ -446,7 +448,7 @@ def _valued(
     for place, one in enumerate(objectives):
         if one.of_confidences:
             value[:, place] = one.of_model(given, model, undefined)
-    decided = np.empty((len(thresholds), 2), np.int64)
+    decided = np.empty((len(thresholds), 2))
     for by in {(): None, **{one.by: None for one in objectives if not one.of_confidences}}:
         groups = given.groups(by)
         told = f"counts of {len(groups.names):,} groups"

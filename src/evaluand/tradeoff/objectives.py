@@ -22,7 +22,7 @@ from evaluand.disparity import Kind
 from evaluand.errors import SpecError
 from evaluand.fairness import CRITERIA, Criterion
 from evaluand.intervals import Spread, interval_within, wilson
-from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric, confidence_of
+from evaluand.metric import CLUSTER, LABELS, VALUE, WEIGHT, Columns, Direction, Metric, confidence_of
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.statistic import Statistic
@@ -158,12 +158,19 @@ class Objective:
         values = _of_rows(self.parts[0], given, model, given.groups(self.by), None, undefined)
         return float(self._reduced([values.value], undefined))
 
-    def with_interval(self, counts: np.ndarray, confidence: float) -> Ends:
-        """The values of decisions with their intervals, that of each point by itself; arguments as of `of_counts`."""
+    def with_interval(self, counts: np.ndarray, confidence: float, crossed: np.ndarray | None = None) -> Ends:
+        """The values of decisions with their intervals, that of each point by itself; arguments as of `of_counts`.
+
+        Args:
+            counts: of decisions.
+            confidence: of the intervals.
+            crossed: the products of counts that `crossed_at` gives, of rows with weights or clusters.
+        """
         if not self.disparity:
-            return _with_ends(self.parts[0], counts[..., 0, :], confidence)
+            crossed = None if crossed is None else crossed[..., 0, :, :]
+            return _with_ends(self.parts[0], counts[..., 0, :], confidence, crossed)
         level = self._level(confidence, counts.shape[-2])
-        return self._apart([_with_ends(part, counts, level) for part in self.parts], confidence)
+        return self._apart([_with_ends(part, counts, level, crossed) for part in self.parts], confidence)
 
     def of_model_with_interval(self, given: Confidences, model: str, confidence: float) -> Ends:
         """The value of a model at all thresholds with its interval."""
@@ -231,9 +238,11 @@ def objectives_of(given: Sequence[str | Objective]) -> tuple[Objective, ...]:
     return found
 
 
-def group_rates(objective: Objective, counts: np.ndarray, part: int, confidence: float) -> Ends:
+def group_rates(
+    objective: Objective, counts: np.ndarray, part: int, confidence: float, crossed: np.ndarray | None = None
+) -> Ends:
     """What one of the metrics of an objective is in each group, with intervals; counts are groups × `CELLS`."""
-    return _with_ends(objective.parts[part], counts, confidence_of("rates", confidence))
+    return _with_ends(objective.parts[part], counts, confidence_of("rates", confidence), crossed)
 
 
 def _metric(name: str) -> Metric:
@@ -283,11 +292,13 @@ def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
     return np.asarray(found).reshape(counts.shape[:-1])
 
 
-def _with_ends(metric: Metric, counts: np.ndarray, confidence: float) -> Ends:
+def _with_ends(metric: Metric, counts: np.ndarray, confidence: float, crossed: np.ndarray | None = None) -> Ends:
     """The value of each group with its interval: of rates Wilson's, of others what leaving out single rows gives.
 
     The rows that a rate is about are taken as given; so it has no spread but that of the rate.
     """
+    if crossed is not None:
+        return _between_clusters(metric, counts, crossed, confidence)
     unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
     value = _of_cells(metric, unique, "nan")
     rate = _rate(metric)
@@ -295,6 +306,29 @@ def _with_ends(metric: Metric, counts: np.ndarray, confidence: float) -> Ends:
         wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else _left_out(metric, unique, confidence)
     )
     return Ends(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
+
+
+def _between_clusters(metric: Metric, counts: np.ndarray, crossed: np.ndarray, confidence: float) -> Ends:
+    """The value of each group with the interval that the spread between clusters gives, as metrics of rows have it.
+
+    A value is linearised about its counts, and so its variance is a sum of products of the counts of clusters: a rate
+    is a ratio of two sums over clusters (see `intervals.cluster_variance`), and of others the slopes are differences.
+    """
+    value, rate, sides = _of_cells(metric, counts, "nan"), _rate(metric), np.eye(len(CELLS))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if rate:
+            of = rate[1].astype(np.float64)
+            slope = (rate[0] - value[..., None] * of) / (counts @ of)[..., None]
+        else:
+            of, step = np.ones(len(CELLS)), _STEP * counts.sum(axis=-1)
+            more = [_of_cells(metric, counts + step[..., None] * side, "nan") for side in sides]
+            slope = np.stack([(each - value) / step for each in more], axis=-1)
+        effective = np.square(counts @ of) / np.einsum("i,...ij,j->...", of, crossed, of)
+        variance = np.einsum("...i,...ij,...j->...", slope, crossed, slope) * effective / (effective - 1)
+    several = effective > 1 + _STEP
+    variance = np.where(several, np.where(variance > _ALIKE, variance, 0.0), np.nan)
+    spread = Spread(variance, np.where(several, effective, 1.0), effective)
+    return Ends(value, *interval_within(value, spread, metric.range, confidence))
 
 
 def _left_out(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -332,8 +366,12 @@ def _of_rows(
         LABELS: np.array([False, True], np.object_),
         INDEX: np.flatnonzero(there),
     }
-    chosen = type(metric)(label=True, scored_by="positive", confidence=confidence)  # type: ignore[call-arg]
-    prepared = {**chosen.prepare(columns), CLUSTER: columns[INDEX].astype(np.uint64)}
+    weighted = groups.weight is not None
+    chosen = type(metric)(label=True, scored_by="positive", confidence=confidence, weighted=weighted)  # type: ignore[call-arg]
+    together = columns[INDEX] if groups.cluster is None else groups.cluster[there]
+    prepared = {**chosen.prepare(columns), CLUSTER: together.astype(np.uint64)}
+    if groups.weight is not None:
+        prepared[WEIGHT] = groups.weight[there]
     state = chosen.state(prepared, groups.code[there], len(groups.names))
     found = chosen.compute(state)
     value = np.nan_to_num(found.value) if undefined == "zero" and metric.kind == _A_RATE else found.value
@@ -384,6 +422,12 @@ _ROWS: Final[Columns] = {
     LABELS: np.array([False, True], np.object_),
     INDEX: np.arange(len(CELLS)),
 }
+
+_STEP: Final = 1e-6
+"""By which share of all rows a cell is made larger, for the slope of a value."""
+
+_ALIKE: Final = 1e-20
+"""A variance that is one of rounding."""
 
 _A_RATE: Final = "average_precision"
 """A mean of rates, which are 0 without rows; the area under the ROC curve is none, and stays undefined."""

@@ -19,6 +19,7 @@ from evaluand.aggregation import Aggregation, Measure, dataset_of, held_as, shar
 from evaluand.errors import DataError, Doubt, Fault, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.fairness import CRITERIA
+from evaluand.metric import CLUSTER, WEIGHT
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.tradeoff import Confidences, Tradeoff
@@ -67,7 +68,8 @@ def confidences_of(
 ) -> Confidences:
     """The confidences of models that were evaluated on the same examples, for `solve`.
 
-    Rows that a model gave no confidence for are left out for all models, and told as a `Doubt`.
+    Rows that a model gave no confidence for are left out for all models, and told as a `Doubt`. Rows count by the
+    weights of the dataset, and those of a cluster belong together; without clusters, replications of an example do.
 
     Args:
         evaluations: what each model is called → its evaluation.
@@ -97,7 +99,9 @@ def confidences_of(
     label = truth[int(np.argmax(positive))].as_py() if positive.any() else label
     sure = {name: _probability(name, table, label) for name, table in zip(tables, cut, strict=True)}
     named = {name: cut[0][held] for name, held in zip(by, held_as(by), strict=True)}
-    return Confidences.read(truth, sure, named, label=label, system=system)
+    weight, cluster = (cut[0][name] if name in cut[0].column_names else None for name in (WEIGHT, CLUSTER))
+    together = cut[0][INDEX] if cluster is None else cluster  # replications of an example belong together
+    return Confidences.read(truth, sure, named, label=label, system=system, weight=weight, cluster=together)
 
 
 def _confident(name: str, evaluation: Evaluation, by: Sequence[str], scorer: str | None) -> pa.Table:
