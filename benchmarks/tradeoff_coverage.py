@@ -38,6 +38,7 @@ FRONTS = {
     "recall, false positives": ("recall", "false_positive_rate"),
     "accuracy, recall, parity": ("accuracy", "recall", "demographic_parity difference by g"),
 }
+CLUSTERED = ("accuracy", "recall", "f_beta", "matthews_correlation", "equalized_odds difference by g", "roc_auc")
 SIZES, SHARES = (200, 2000), (0.1, 0.5)
 MANY = 2_000_000
 
@@ -141,6 +142,40 @@ def of_hypervolumes(
     return {name: float(np.mean(each)) for name, each in found.items()}
 
 
+def clustered(n: int, random: np.random.Generator, heeded: bool = True) -> Confidences:
+    """Clusters of five rows of one group, which are as hard to tell as each other; some rows count three times."""
+    cluster = np.arange(n) // 5
+    second, hard = (each[cluster] for each in (random.random(n) < 0.3, random.normal(size=n)))
+    truth, weight = random.random(n) < 0.4, np.where(random.random(n) < 0.2, 3.0, 1.0)
+    side = np.where(truth, 1.0, -1.0)
+    sure = side * (1.2 - 0.4 * second + 0.7 * hard - 0.2 * (weight > 1)) + random.normal(size=n)
+    together = {"weight": weight, "cluster": cluster} if heeded else {}
+    return Confidences.read(truth, {"m": sure}, {"g": np.where(second, "b", "a")}, **together)
+
+
+def of_clusters(n: int, simulations: int, heeded: bool = True, seed: int = 0) -> dict[str, float]:
+    """How often intervals hold of rows with weights that come in clusters, and if neither is `heeded`."""
+    thresholds = np.linspace(-1, 1, 9)
+    random = np.random.default_rng(seed)
+    whole = solve(clustered(MANY, random), CLUSTERED, thresholds)
+    truth = whole.value[4]
+    decided = solve(whole.given, CLUSTERED[:-1], thresholds)  # type: ignore[arg-type]
+    volume = solve(whole.given, FRONTS["accuracy, equalized odds"], thresholds).indicators()["hv"]  # type: ignore[arg-type]
+    names = (*CLUSTERED, "bands of accuracy", "hypervolume")
+    held: dict[str, list[bool]] = {name: [] for name in names}
+    for number in range(simulations):
+        given = clustered(n, random, heeded)
+        ends = solve(given, CLUSTERED, thresholds[4:5]).with_intervals().ends
+        inside = (ends.low <= truth) & (truth <= ends.high)  # type: ignore[union-attr]
+        bands = solve(given, CLUSTERED[:1], thresholds).bands(replicates=200, seed=number)
+        all_inside = (bands.low <= decided.value[:, :1]) & (decided.value[:, :1] <= bands.high)
+        points = solve(given, FRONTS["accuracy, equalized odds"], thresholds)
+        low, high = points.hypervolume_interval(replicates=100, seed=number)
+        for name, each in zip(names, [*inside[0], all_inside.all(), low <= volume <= high], strict=True):
+            held[name].append(bool(each))
+    return {name: float(np.mean(each)) for name, each in held.items()}
+
+
 def _only(given: Confidences, models: Sequence[str]) -> Confidences:
     return replace(given, models={name: given.models[name] for name in models})
 
@@ -160,6 +195,10 @@ def _lines(simulations: int) -> Iterator[str]:
         for share in SHARES:
             told = ", ".join(f"{name} {each:.1%}" for name, each in of_bands(n, share, some).items())
             yield f"n = {n}, second group {share:.0%}: {told}"
+    yield f"\nof rows with weights in clusters of five, {some} simulations\n"
+    for n in (400, 2000):
+        told = ", ".join(f"{name} {each:.1%}" for name, each in of_clusters(n, some).items())
+        yield f"n = {n}: {told}"
     yield f"\nof hypervolumes, {some} simulations: the most there is to have, what the front is worth, the width\n"
     yield "| n | second group | objectives | models | every threshold | 26 thresholds |\n|---|---|---|---|---|---|"
     for n, share, name, models in product(SIZES, SHARES, FRONTS, (1, 2)):

@@ -443,6 +443,27 @@ def test_rows_that_a_model_failed_on_are_left_out_for_all_and_told() -> None:
     assert [len(values) for values in given.models.values()] == [3, 3]
 
 
+@pytest.mark.parametrize("roles", [{"weight": "w"}, {"cluster": "who"}, {"weight": "w", "cluster": "who"}, {}])
+def test_stored_confidences_have_the_weights_and_clusters_of_the_dataset(roles: dict[str, str]) -> None:
+    rows = [{"input": i, "expected": i % 2 == 1, "w": 1.0 + i, "who": "ab"[i // 2]} for i in range(4)]
+    run = Runner().run(lambda i: {"prediction": True, "confidence": i / 4}, Dataset.from_rows(rows, **roles))
+    given = confidences_of({"m": Evaluator().evaluate(run, {"right": Prediction(type="boolean")})})
+    weight, cluster = (None if each is None else each.tolist() for each in (given.weight, given.cluster))
+    assert weight == ([1.0, 2.0, 3.0, 4.0] if "weight" in roles else None)
+    assert (None if cluster is None else [cluster.count(each) for each in cluster]) == (
+        [2, 2, 2, 2] if "cluster" in roles else None
+    )
+
+
+def test_replications_of_an_example_belong_together() -> None:
+    data = Dataset.from_rows([{"input": i, "expected": i % 2 == 1} for i in range(3)])
+    run = Runner().run(lambda i: {"prediction": True, "confidence": i / 4}, data, replications=2)
+    given = confidences_of({"m": Evaluator().evaluate(run, {"right": Prediction(type="boolean")})})
+    assert given.cluster is not None
+    assert given.cluster.tolist() == [0, 0, 1, 1, 2, 2]
+    assert given.effective == 3
+
+
 def test_an_attribute_that_the_dataset_lacks_is_told() -> None:
     with pytest.raises(SpecError, match=r"model 0: 'sites' is no attribute of the dataset .did you mean 'site'"):
         confidences_of(classifiers((0.1, 0.9, 0.6, 0.4)), ["sites"])

@@ -18,10 +18,11 @@ from sklearn import metrics
 
 from evaluand.apart import Ends, of_largest
 from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.intervals import cluster_sums, cluster_variance, clustered_wilson, merge_clusters
 from evaluand.report.tradeoff_page import tradeoff_section
 from evaluand.rows import DISPARITIES, METRICS
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
-from evaluand.tradeoff.confidences import counts_at
+from evaluand.tradeoff.confidences import counts_at, crossed_at
 from evaluand.tradeoff.front import additive_epsilon, igd_plus, non_dominated
 
 NAN = math.nan
@@ -625,6 +626,139 @@ def test_hypervolumes_of_many_objectives_have_intervals(more: list[str]) -> None
     points = solve(Confidences.read(truth, sure, by), [*FAIR, "recall", *more])
     low, high = points.hypervolume_interval(replicates=20)
     assert 0 < low < points.indicators()["hv"] < high < 1
+
+
+# Weights and clusters
+
+
+def weighted_rows(n: int = 120, clusters: int = 30) -> tuple[np.ndarray, dict[str, Any], dict[str, Any]]:
+    random = np.random.default_rng(3)
+    truth = random.random(n) < 0.4
+    sure = {"m": (truth + random.normal(size=n)).round(1)}
+    beside = {"weight": random.choice([0.5, 1.0, 2.5], n), "cluster": random.integers(0, clusters, n)}
+    return truth, sure, {"by": {"g": random.choice(["a", "b"], n)}, **beside}
+
+
+@pytest.mark.parametrize(
+    ("objective", "reference"), [("accuracy", metrics.accuracy_score), ("f_beta", metrics.f1_score)]
+)
+def test_rows_count_by_their_weights(objective: str, reference: Any) -> None:
+    truth, sure, beside = weighted_rows()
+    points = solve(Confidences.read(truth, sure, **beside), [objective, "roc_auc"], [-0.2, 0.5, 9.0])
+    weight = beside["weight"]
+    expected = [reference(truth, sure["m"] >= t, sample_weight=weight) for t in (-0.2, 0.5, 9.0)]
+    assert points[objective] == pytest.approx(expected)
+    assert points["roc_auc"] == pytest.approx([metrics.roc_auc_score(truth, sure["m"], sample_weight=weight)] * 3)
+    assert points.trivial.tolist() == [False, False, True]
+
+
+def test_a_rate_without_rows_is_undefined_with_weights_too() -> None:
+    weight = [0.1, 0.2, 0.3, 0.7, 0.1, 0.2]
+    given = Confidences.read([0, 1, 0, 1, 1, 1], {"m": [0.2, 0.8, 0.6, 0.4, 0.9, 0.3]}, weight=weight)
+    assert np.isnan(solve(given, ["precision"], [0.95])["precision"]).all()
+
+
+def test_products_of_counts_are_those_of_each_cluster() -> None:
+    truth, sure, beside = weighted_rows()
+    given, thresholds = Confidences.read(truth, sure, **beside), np.array([0.7, -0.3, 0.2, 9.0])
+    groups = given.groups(["g"])
+    found = crossed_at(sure["m"], given.truth, groups, thresholds)
+    assert found is not None
+    for t, g in np.ndindex(len(thresholds), 2):
+        cells = np.zeros((30, 4))
+        cell = 2 * truth + (sure["m"] >= thresholds[t])
+        mine = groups.code == g
+        np.add.at(cells, (beside["cluster"][mine], cell[mine]), beside["weight"][mine])
+        assert found[t, g] == pytest.approx(cells.T @ cells)
+
+
+def test_the_interval_by_clusters_is_that_of_a_mean_of_clusters() -> None:
+    truth, sure, beside = weighted_rows()
+    points = solve(Confidences.read(truth, sure, **beside), ["accuracy"], [0.5]).with_intervals()
+    right = ((sure["m"] >= 0.5) == truth).astype(float)
+    sums = cluster_sums(right, beside["weight"], beside["cluster"].astype(np.uint64), np.zeros(len(truth), np.int64))
+    spread = cluster_variance(merge_clusters([sums]), points["accuracy"])
+    low, high = clustered_wilson(points["accuracy"], spread, 0.95)
+    assert points.ends is not None
+    assert (points.ends.low[0, 0], points.ends.high[0, 0]) == (
+        pytest.approx(low[0], abs=2e-3),
+        pytest.approx(high[0], abs=2e-3),
+    )
+
+
+def test_the_interval_of_f1_by_clusters_is_about_as_wide_as_the_bootstraps() -> None:
+    truth, sure, beside = weighted_rows(2000, 200)
+    points = solve(Confidences.read(truth, sure, **beside), ["f_beta"], [0.5]).with_intervals()
+    random, decided, weight = np.random.default_rng(0), sure["m"] >= 0.5, beside["weight"]
+    part = {
+        name: np.bincount(beside["cluster"], weight * rows)
+        for name, rows in (("both", truth & decided), ("one", truth ^ decided))
+    }
+    drawn = random.multinomial(200, np.full(200, 1 / 200), 4000)
+    both, one = drawn @ part["both"], drawn @ part["one"]
+    assert points.ends is not None
+    ends = points.ends.low[0, 0], points.ends.high[0, 0]
+    assert ends == pytest.approx(np.quantile(2 * both / (2 * both + one), [0.025, 0.975]), abs=0.005)
+
+
+def test_copies_of_rows_in_clusters_make_nothing_surer() -> None:
+    truth, sure, by = random_rows(8)
+    once = Confidences.read(truth, sure, by)
+    four = Confidences.read(
+        np.tile(truth, 4),
+        {name: np.tile(each, 4) for name, each in sure.items()},
+        {name: np.tile(each, 4) for name, each in by.items()},
+        cluster=np.tile(np.arange(len(truth)), 4),
+    )
+    one, copied = (solve(given, [*FAIR, "f_beta", "roc_auc"], [0.4, 0.5]).with_intervals() for given in (once, four))
+    assert copied.value == pytest.approx(one.value)
+    assert one.ends is not None
+    assert copied.ends is not None
+    assert copied.ends.high - copied.ends.low == pytest.approx(one.ends.high - one.ends.low, rel=0.08)
+    band, copied_band = (solve(given, ["accuracy"], [0.4, 0.5]).bands(replicates=300) for given in (once, four))
+    assert copied_band.high - copied_band.low == pytest.approx(band.high - band.low, rel=0.1)
+    volumes = [solve(given, FAIR, 20).hypervolume_interval(replicates=300) for given in (once, four)]
+    assert volumes[1] == pytest.approx(volumes[0], abs=0.02)
+
+
+def test_weights_that_are_alike_and_clusters_of_one_row_change_nothing() -> None:
+    truth, sure, by = random_rows(8)
+    plain = Confidences.read(truth, sure, by)
+    alike = Confidences.read(truth, sure, by, weight=[0.3] * len(truth), cluster=[f"c{i}" for i in range(len(truth))])
+    one, other = (solve(given, FAIR, [0.5]).with_intervals() for given in (plain, alike))
+    assert one.ends is not None
+    assert other.ends is not None
+    for end, same in zip(one.ends, other.ends, strict=True):
+        np.testing.assert_array_equal(end, same)
+
+
+def test_rows_of_weight_0_are_left_out_and_those_without_a_cluster_stand_for_themselves() -> None:
+    given = Confidences.read(
+        [0, 1, 0, 1],
+        {"m": [0.1, 0.2, 0.3, 0.4]},
+        {"g": list("aabb")},
+        weight=[1, 0, 1, 2],
+        cluster=["x", "x", None, None],
+    )
+    assert given.truth.tolist() == [False, False, True]
+    assert given.models["m"].tolist() == [0.1, 0.3, 0.4]
+    assert given.cluster is None
+    assert given.effective == pytest.approx(16 / 6)
+
+
+@pytest.mark.parametrize(
+    ("columns", "told"),
+    [
+        ({"weight": [1, -1]}, r"weight\[1\]: is negative"),
+        ({"weight": [0, 0]}, "weight: is 0 for all rows"),
+        ({"weight": [1]}, "weight: has 1 weights and there are 2 truths"),
+        ({"weight": ["a", "b"]}, "weight: are no numbers; give a weight for each row"),
+        ({"cluster": ["a"]}, "cluster: has 1 values and there are 2 truths"),
+    ],
+)
+def test_weights_and_clusters_that_do_not_fit_are_told(columns: Any, told: str) -> None:
+    with pytest.raises(DataError, match=told):
+        Confidences.read([0, 1], {"m": [0.1, 0.2]}, **columns)
 
 
 # Tables

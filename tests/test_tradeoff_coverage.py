@@ -43,13 +43,30 @@ def test_bands_hold(simulated: ModuleType, share: float) -> None:
     assert all(0.9 <= each <= 0.99 for each in found.values()), found
 
 
-@pytest.mark.parametrize("name", ["accuracy, equalized odds", "recall, false positives", "accuracy, recall, parity"])
+EQUALIZED = "accuracy, equalized odds"
+
+
+@pytest.mark.parametrize(
+    ("name", "models", "given"),
+    [
+        (EQUALIZED, 1, False),
+        (EQUALIZED, 2, False),
+        (EQUALIZED, 2, True),
+        ("recall, false positives", 2, False),
+        ("accuracy, recall, parity", 2, False),
+    ],
+)
 @pytest.mark.parametrize("n", [200, 2000])
-@pytest.mark.parametrize("models", [1, 2])
-@pytest.mark.parametrize("given", [False, True])
 def test_intervals_of_hypervolumes_hold(simulated: ModuleType, name: str, n: int, models: int, given: bool) -> None:
-    """What the chosen front is worth as well as the most there is; of 100 simulations two standard errors are 4 %."""
+    """The most there is, and what the chosen front is worth; of 100 simulations two standard errors are 4 to 6 %."""
     found = simulated.of_hypervolumes(n, 0.1, models, simulated.FRONTS[name], given, 100)
     assert found["most"] >= 0.91
-    assert found["chosen"] >= 0.89
-    assert found["width"] < 0.2 if n == 200 else found["width"] < 0.07
+    assert found["chosen"] >= 0.87
+    assert found["width"] < (0.2 if n == 200 else 0.07)
+
+
+def test_intervals_of_rows_with_weights_in_clusters_hold(simulated: ModuleType) -> None:
+    found = simulated.of_clusters(400, 200)
+    assert all(each >= 0.9 for each in found.values()), found
+    without = simulated.of_clusters(400, 200, heeded=False)
+    assert without["accuracy"] < 0.87

@@ -17,7 +17,6 @@ from evaluand.apart import Ends
 from evaluand.errors import SpecError
 from evaluand.report.text import LABEL, safe
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
-from evaluand.tradeoff.confidences import counts_at
 from evaluand.tradeoff.front import non_dominated
 from evaluand.tradeoff.objectives import group_counts, group_rates
 
@@ -153,20 +152,26 @@ def rates_of(points: Tradeoff, given: Confidences, confidence: float = CONFIDENC
             raise SpecError(f"there are no confidences of the model {name!r}; there are: {', '.join(given.models)}")
     told: set[tuple[str, tuple[str, ...]]] = set()
     for one in apart:
-        groups = given.groups(one.by)
-        counts = np.zeros((len(points), len(groups.names), 4), np.int64)
+        groups = given.groups(one.by).names
+        counts = np.zeros((len(points), len(groups), 4))
+        crossed = None if given.weight is None and given.cluster is None else np.zeros((*counts.shape, 4))
         for number in used:
-            mine = points.model == number
-            sure = given.models[points.models[number]]
-            counts[mine] = counts_at(sure, given.truth, groups, points.threshold[mine])
-        names = tuple("×".join(name.values()) for name in groups.names)
+            mine = np.flatnonzero(points.model == number)
+            for step, *found in given.counted(
+                points.models[number], one.by, points.threshold[mine], points.apart, crossed=True
+            ):
+                counts[mine[step]], products = found
+                if crossed is not None:
+                    crossed[mine[step]] = products
+        names = tuple("×".join(name.values()) for name in groups)
         for part, metric in enumerate(one.parts):
             if (metric.signature, one.by) not in told:
                 told.add((metric.signature, one.by))
-                ends = group_rates(one, counts, part, confidence)
+                ends = group_rates(one, counts, part, confidence, crossed)
                 yield Rates(one, part, names, ends, *group_counts(one, counts, part))
 
 
 def counts_text(counted: Sequence[int] | None, of: Sequence[int]) -> list[str]:
     """What each rate rests on, such as `25 of 30`."""
-    return [f"{n:,}" for n in of] if counted is None else [f"{k:,} of {n:,}" for k, n in zip(counted, of, strict=True)]
+    rows = [f"{n:,.6g}" for n in of]
+    return rows if counted is None else [f"{k:,.6g} of {n}" for k, n in zip(counted, rows, strict=True)]

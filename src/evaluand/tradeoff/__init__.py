@@ -317,7 +317,7 @@ class Tradeoff:
         pairs = [self._volumes(*halves) for halves in halved(given, some._tried(), self.objectives, replicates, seed)]
         chosen, tried = np.concatenate(pairs, axis=-1)
         volume = hypervolume(self.front().loss)
-        ends = between_worths(volume, chosen, tried, len(given.truth), confidence)
+        ends = between_worths(volume, chosen, tried, given.effective, confidence)
         if math.isnan(ends[0]):
             told = "the hypervolume has no interval: rows are too few for two halves that both have a front"
             told = f"{told}, or it is the same in all halves"
@@ -350,9 +350,9 @@ class Tradeoff:
         found: list[Any] = [None] * len(self)
         for number in np.unique(self.model).tolist():
             name, mine = self.models[number], np.flatnonzero(self.model == number)
-            for step, counts in given.counted(name, one.by, self.threshold[mine], self.apart):
+            for step, counts, crossed in given.counted(name, one.by, self.threshold[mine], self.apart, crossed=True):
                 some = mine[step]
-                compared = one.compared(given, name, counts, confidence, self.undefined)
+                compared = one.compared(given, name, counts, confidence, self.undefined, crossed)
                 rows = compared.rows(one.disparity, one.by, one.metric)
                 for point, row in zip(some.tolist(), rows * (len(some) // len(rows)), strict=True):
                     found[point] = row._replace(value=float(self.value[point, place]))
@@ -500,8 +500,8 @@ class Tradeoff:
     ) -> Ends:
         if objective.of_confidences:
             return objective.of_model_with_interval(given, model, confidence, self.undefined)
-        counted = given.counted(model, objective.by, thresholds, self.apart)
-        found = [objective.with_interval(counts, confidence, self.undefined) for _, counts in counted]
+        counted = given.counted(model, objective.by, thresholds, self.apart, crossed=True)
+        found = [objective.with_interval(counts, confidence, self.undefined, crossed) for _, counts, crossed in counted]
         return Ends(*map(np.concatenate, zip(*found, strict=True)))
 
     def _thinned(self, most: int) -> Tradeoff:
@@ -682,9 +682,9 @@ def _valued(
     for place, one in enumerate(objectives):
         for way, found in ways if one.of_confidences else ():
             found[:, place] = one.of_model(given, model, way)
-    decided = np.empty((len(thresholds), 2), np.int64)
+    decided = np.empty((len(thresholds), 2))
     for by in {(): None, **{one.by: None for one in objectives if not one.of_confidences}}:
-        for step, counts in given.counted(model, by, thresholds, apart):
+        for step, counts, _ in given.counted(model, by, thresholds, apart):
             for place, one in enumerate(objectives):
                 if one.by == by and not one.of_confidences:
                     for way, found in ways:

@@ -7,9 +7,11 @@ thresholds cost as much as ten.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import combinations_with_replacement, product
 from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
@@ -31,10 +33,12 @@ CELLS: Final = ((False, False), (False, True), (True, False), (True, True))
 
 
 class Groups(NamedTuple):
-    """To which group each row belongs; -1 where that is not known."""
+    """To which group each row belongs; -1 where that is not known. With what rows count, and which belong together."""
 
     code: np.ndarray
     names: tuple[Mapping[str, str], ...]
+    weight: np.ndarray | None = None
+    cluster: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,12 +50,16 @@ class Confidences:
         models: of each model how sure it was that each row is positive.
         attributes: what rows are grouped by: codes into names, -1 for none.
         system: what the models belong to.
+        weight: how much each row counts; None where all count alike.
+        cluster: which rows belong together, for intervals; None where each stands for itself.
     """
 
     truth: np.ndarray
     models: Mapping[str, np.ndarray]
     attributes: Mapping[str, tuple[np.ndarray, tuple[str, ...]]]
     system: str = "system"
+    weight: np.ndarray | None = None
+    cluster: np.ndarray | None = None
 
     @classmethod
     def read(
@@ -62,6 +70,8 @@ class Confidences:
         *,
         label: str | int | bool | None = None,
         system: str = "system",
+        weight: Any = None,
+        cluster: Any = None,
     ) -> Confidences:
         """From columns: lists, NumPy arrays, pandas series or Arrow arrays.
 
@@ -71,9 +81,13 @@ class Confidences:
             by: attribute → n values, or a frame of these; None for rows of no group.
             label: the positive label; `True` of bools and 1 of integers if not given.
             system: what the models belong to.
+            weight: n numbers, 0 or more: how much each row counts in all values; rows of weight 0 are left out.
+            cluster: n values, equal for rows that belong together (of one person, replications of one example): whole
+                clusters tell how sure a value is. None for a row that belongs to no other.
 
         Raises:
-            DataError: columns of different lengths, missing truths, or confidences that are no finite numbers.
+            DataError: columns of different lengths, missing truths, confidences that are no finite numbers, or weights
+                that are negative or all 0.
             SpecError: there are not two labels, or it is not known which is positive.
 
         Example:
@@ -92,11 +106,20 @@ class Confidences:
         faults: list[Fault] = []
         sure = {name: _numbers(f"models[{name!r}]", values, len(positive), faults) for name, values in given.items()}
         attributes = {name: _codes(f"by[{name!r}]", values, len(positive), faults) for name, values in groups.items()}
+        weighing = None if weight is None else _weights(weight, len(positive), faults)
+        together = None if cluster is None else _clusters(cluster, len(positive), faults)
         if faults:
             raise DataError(faults)
         if not len(positive):
             raise DataError(Fault("truth", "has no rows, so there is nothing to decide"))
-        return cls(positive, sure, attributes, system)
+        return cls(positive, sure, attributes, system, weighing, together)._that_count()
+
+    @property
+    def effective(self) -> float:
+        """How many rows, or clusters, of equal weight would tell as much (Kish)."""
+        weight = np.ones(len(self.truth)) if self.weight is None else self.weight
+        each = weight if self.cluster is None else np.bincount(self.cluster, weight)
+        return float(np.square(each.sum()) / np.square(each).sum())
 
     def sure(self, model: str) -> np.ndarray:
         """How sure a model was that each row is positive.
@@ -120,7 +143,7 @@ class Confidences:
                 known = ", ".join(self.attributes) or "none"
                 raise SpecError(f"there is no attribute {name!r} to group by; there are: {known}")
         if not by:
-            return Groups(np.zeros(len(self.truth), np.int64), ({},))
+            return Groups(np.zeros(len(self.truth), np.int64), ({},), self.weight, self.cluster)
         codes = [self.attributes[name][0] for name in by]
         known = np.logical_and.reduce([code >= 0 for code in codes])
         names = [self.attributes[name][1] for name in by]
@@ -130,7 +153,7 @@ class Confidences:
         whole[known] = code
         places = np.unravel_index(found, [len(each) for each in names])
         told = zip(*([each[i] for i in place] for each, place in zip(names, places, strict=True)), strict=True)
-        return Groups(whole, tuple(dict(zip(by, each, strict=True)) for each in told))
+        return Groups(whole, tuple(dict(zip(by, each, strict=True)) for each in told), self.weight, self.cluster)
 
     def apart(self, by: Sequence[str]) -> tuple[Mapping[str, str], ...]:
         """The groups that may have thresholds of their own, to one of which every row belongs.
@@ -148,7 +171,9 @@ class Confidences:
         by: Sequence[str],
         thresholds: np.ndarray,
         apart: Sequence[Mapping[str, str]] = (),
-    ) -> Iterator[tuple[slice, np.ndarray]]:
+        *,
+        crossed: bool = False,
+    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
         """The counts of a model's decisions at some points, a stretch of points after the other.
 
         Args:
@@ -156,28 +181,47 @@ class Confidences:
             by: attributes whose groups are counted.
             thresholds: of each point; points × groups where groups have thresholds of their own.
             apart: these groups, as in `apart`.
+            crossed: whether the products of counts are asked for.
 
         Yields:
-            Which points, and `counts_at`.
+            Which points, `counts_at`, and `crossed_at` if it is asked for.
 
         Raises:
-            SpecError: the counts of a single point are too many, or a row has no threshold.
+            SpecError: the counts of a single point are too many, a row has no threshold, or products are asked for and
+                a cluster has rows of several thresholds.
         """
         groups, sure = self.groups(by), self.sure(model)
+        products = crossed and (self.weight is not None or self.cluster is not None)
+        each = len(groups.names) * len(CELLS) ** (2 if products else 1)
         told = f"counts of {len(groups.names):,} groups"
-        steps = list(in_blocks(len(thresholds), len(groups.names) * len(CELLS), told))
+        steps = list(in_blocks(len(thresholds), each, told))
         if not apart:
-            yield from ((step, counts_at(sure, self.truth, groups, thresholds[step])) for step in steps)
+            for step in steps:
+                rows = sure, self.truth, groups, thresholds[step]
+                yield step, counts_at(*rows), crossed_at(*rows) if products else None
             return
-        own, tables, places = self._own([*apart[0]], apart), [], []
+        own, parts, places = self._own([*apart[0]], apart), [], []
+        if products:
+            self._check_clusters_within(own)
         for number in range(len(apart)):
             tried, place = np.unique(thresholds[:, number], return_inverse=True)
-            next(in_blocks(1, len(tried) * len(groups.names) * len(CELLS), f"{told} at {len(tried):,} thresholds"))
-            mine = Groups(np.where(own == number, groups.code, -1), groups.names)
-            tables.append(counts_at(sure, self.truth, mine, tried))
+            next(in_blocks(1, len(tried) * each, f"{told} at {len(tried):,} thresholds"))
+            mine = groups._replace(code=np.where(own == number, groups.code, -1))
+            rows = sure, self.truth, mine, tried
+            parts.append((counts_at(*rows), crossed_at(*rows) if products else None))
             places.append(place.ravel())
+        counts, squares = zip(*parts, strict=True)
         for step in steps:
-            yield step, reduce(np.add, (table[place[step]] for table, place in zip(tables, places, strict=True)))
+            yield step, _summed(counts, places, step), _summed(squares, places, step) if products else None
+
+    def _check_clusters_within(self, own: np.ndarray) -> None:
+        """Stops at clusters whose rows are decided by several thresholds, whose products no group alone tells."""
+        if self.cluster is None:
+            return
+        pairs = np.unique(np.stack([self.cluster, own]), axis=1)
+        if pairs.shape[1] > len(np.unique(self.cluster)):
+            told = "some clusters have rows of several groups with thresholds of their own"
+            raise SpecError(f"{told}, so points have no intervals; have one threshold for all groups")
 
     def _own(self, by: Sequence[str], apart: Sequence[Mapping[str, str]]) -> np.ndarray:
         """Of each row the one of some groups whose threshold is its own."""
@@ -225,9 +269,29 @@ class Confidences:
             raise SpecError(f"thresholds must be {_THRESHOLDS}; some of these are no numbers")
         return given.astype(np.float64)
 
+    def _that_count(self) -> Confidences:
+        """Without rows of weight 0, weights that are all alike, and clusters of one row each."""
+        there = np.ones(len(self.truth), bool) if self.weight is None else self.weight > 0
+        weight, cluster = (None if each is None else each[there] for each in (self.weight, self.cluster))
+        if weight is not None and np.ptp(weight) == 0:
+            weight = None
+        if cluster is not None:
+            cluster = np.unique(cluster, return_inverse=True)[1]
+            cluster = None if cluster.max() == len(cluster) - 1 else cluster
+        return replace(
+            self,
+            truth=self.truth[there],
+            models={name: sure[there] for name, sure in self.models.items()},
+            attributes={name: (code[there], names) for name, (code, names) in self.attributes.items()},
+            weight=weight,
+            cluster=cluster,
+        )
+
 
 def counts_at(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thresholds: np.ndarray) -> np.ndarray:
     """How often each truth met each decision, thresholds × groups × `CELLS`; what reaches a threshold is positive.
+
+    Rows that have weights count by these.
 
     Example:
         >>> groups = Groups(np.array([0, 0, 1]), ({"g": "a"}, {"g": "b"}))
@@ -239,9 +303,73 @@ def counts_at(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thresho
         raise SpecError("groups have thresholds of their own, and these are counts at one threshold for all")
     order = np.argsort(thresholds)
     table = binned(confidence, truth, groups, thresholds[order])
-    counts = np.empty((len(thresholds), *table.shape[1:-1], 4), np.int64)
+    counts = np.empty((len(thresholds), *table.shape[1:-1], 4), table.dtype)
     counts[order] = cells_of(table)
     return counts
+
+
+def crossed_at(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thresholds: np.ndarray) -> np.ndarray | None:
+    """The products of the counts of each two cells, of each cluster and summed over them; None for rows that stand
+    for themselves and count alike, whose counts tell all.
+
+    They are what the variance of any function of counts by cluster is made of. A row that comes to reach a threshold
+    adds to the products what its cluster has so far, so one pass over the rows does for all thresholds.
+
+    Returns:
+        Thresholds × groups × `CELLS` × `CELLS`.
+    """
+    if groups.weight is None and groups.cluster is None:
+        return None
+    there = groups.code >= 0
+    group, n = groups.code[there], int(there.sum())
+    weight = np.ones(n) if groups.weight is None else groups.weight[there]
+    cluster = np.arange(n) if groups.cluster is None else groups.cluster[there]
+    ordered = np.argsort(thresholds)
+    reached = np.searchsorted(thresholds[ordered], confidence[there], side="right")
+    order = np.lexsort((-reached, cluster, group))
+    group, cluster, reached, weight = group[order], cluster[order], reached[order], weight[order]
+    positive = truth[there][order]
+    unit = np.cumsum((np.diff(group, prepend=-1) != 0) | (np.diff(cluster, prepend=-1) != 0)) - 1
+    mine = np.stack([weight * ~positive, weight * positive])  # of negative and of positive rows
+    whole = np.stack([np.bincount(unit, each) for each in mine])
+    start = np.cumsum(whole, axis=1) - whole
+    before = np.cumsum(mine, axis=1) - mine - start[:, unit]
+    place = reached * len(groups.names) + group
+    shape = len(thresholds) + 1, len(groups.names)
+
+    def reaching(added: np.ndarray) -> np.ndarray:
+        table = np.bincount(place, added, math.prod(shape)).reshape(shape)
+        return np.flip(np.cumsum(np.flip(table, 0), 0), 0)[1:]
+
+    fp, tp = mine
+    all_fp, all_tp = whole[:, unit]
+    had_fp, had_tp = before
+    fp_fp, tp_tp = reaching(fp * (2 * had_fp + fp)), reaching(tp * (2 * had_tp + tp))
+    fp_tp = reaching(fp * had_tp + tp * had_fp)
+    fp_p, fp_n, tp_p, tp_n = (reaching(a * b) for a, b in product((fp, tp), (all_tp, all_fp)))
+    of = group[np.flatnonzero(np.diff(unit, prepend=-1))]
+    nn, pn, pp = (np.bincount(of, a * b, shape[1]) for a, b in combinations_with_replacement(whole, 2))
+    upper = {
+        (0, 0): nn - 2 * fp_n + fp_fp,
+        (0, 1): fp_n - fp_fp,
+        (0, 2): pn - tp_n - fp_p + fp_tp,
+        (0, 3): tp_n - fp_tp,
+        (1, 1): fp_fp,
+        (1, 2): fp_p - fp_tp,
+        (1, 3): fp_tp,
+        (2, 2): pp - 2 * tp_p + tp_tp,
+        (2, 3): tp_p - tp_tp,
+        (3, 3): tp_tp,
+    }
+    found = np.empty((*fp_fp.shape, len(CELLS), len(CELLS)))
+    for (i, j), each in upper.items():
+        found[ordered, :, i, j] = found[ordered, :, j, i] = each
+    return found
+
+
+def _summed(tables: Sequence[Any], places: Sequence[np.ndarray], step: slice) -> np.ndarray:
+    """Of each point the sum of what the groups have at their thresholds."""
+    return reduce(np.add, (table[place[step]] for table, place in zip(tables, places, strict=True)))
 
 
 def group_text(name: Mapping[str, str]) -> str:
@@ -270,13 +398,16 @@ def binned(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thresholds
     reached = np.searchsorted(thresholds, confidence[there], side="right")
     place = (reached * len(groups.names) + groups.code[there]) * 2 + truth[there]
     shape = (len(thresholds) + 1, len(groups.names), 2)
-    return np.bincount(place, minlength=int(np.prod(shape))).reshape(shape)
+    weight = None if groups.weight is None else groups.weight[there]
+    return np.bincount(place, weight, int(np.prod(shape))).reshape(shape)
 
 
 def cells_of(table: np.ndarray) -> np.ndarray:
     """The counts at each threshold, of `binned` with any axes before: … × thresholds × groups × `CELLS`."""
     above = np.flip(np.cumsum(np.flip(table, -3), -3), -3)
-    positive, below = above[..., 1:, :, :], above[..., :1, :, :] - above[..., 1:, :, :]
+    positive = above[..., 1:, :, :]
+    whole = table.dtype.kind in "iu"  # differences of sums of weights would leave traces where there is nothing
+    below = above[..., :1, :, :] - positive if whole else np.cumsum(table, -3)[..., :-1, :, :]
     return np.stack([below[..., 0], positive[..., 0], below[..., 1], positive[..., 1]], axis=-1)
 
 
@@ -330,14 +461,34 @@ def _numbers(name: str, values: Any, n: int, faults: list[Fault]) -> np.ndarray:
     try:
         found = _array(name, values).cast(pa.float64()).to_numpy(zero_copy_only=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, DataError):
-        faults.append(Fault(name, "are no numbers; give a confidence for each row"))
+        faults.append(
+            Fault(name, f"are no numbers; give a {'weight' if name == 'weight' else 'confidence'} for each row")
+        )
         return np.zeros(n)
     if len(found) != n:
-        faults.append(Fault(name, f"has {len(found)} confidences and there are {n} truths"))
+        faults.append(
+            Fault(name, f"has {len(found)} {'weights' if name == 'weight' else 'confidences'} and there are {n} truths")
+        )
     elif not np.isfinite(found).all():
         row = int(np.flatnonzero(~np.isfinite(found))[0])
-        faults.append(Fault(f"{name}[{row}]", "is no finite number; a model without a confidence has no decision"))
+        faults.append(Fault(f"{name}[{row}]", "is no finite number; leave out the row, or give one"))
     return np.asarray(found)
+
+
+def _weights(values: Any, n: int, faults: list[Fault]) -> np.ndarray:
+    found = _numbers("weight", values, n, faults)
+    if (found < 0).any():
+        faults.append(Fault(f"weight[{int(np.argmax(found < 0))}]", "is negative; a row counts 0 or more"))
+    elif n and not found.any() and not faults:
+        faults.append(Fault("weight", "is 0 for all rows, so there is nothing to decide"))
+    return found
+
+
+def _clusters(values: Any, n: int, faults: list[Fault]) -> np.ndarray:
+    [codes], _ = coded([_array("cluster", values)])
+    if len(codes) != n:
+        faults.append(Fault("cluster", f"has {len(codes)} values and there are {n} truths"))
+    return np.where(codes < 0, len(codes) + np.arange(len(codes)), codes)
 
 
 def _codes(name: str, values: Any, n: int, faults: list[Fault]) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -23,7 +23,7 @@ from evaluand.disparity import Compared
 from evaluand.errors import SpecError, kind_of
 from evaluand.fairness import CRITERIA, Criterion
 from evaluand.intervals import Spread, interval_within, wilson
-from evaluand.metric import CLUSTER, LABELS, VALUE, Columns, Direction, Metric, Values, confidence_of
+from evaluand.metric import CLUSTER, LABELS, VALUE, WEIGHT, Columns, Direction, Metric, Values, confidence_of
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.statistic import Statistic
@@ -164,9 +164,22 @@ class Objective:
         values = _of_rows(self.parts[0], given, model, given.groups(self.by), None, undefined)
         return float(self._reduced([values.value], undefined))
 
-    def with_interval(self, counts: np.ndarray, confidence: float, undefined: Undefined = "nan") -> Ends:
-        """The values of decisions with their intervals, that of each point by itself; arguments as of `of_counts`."""
-        found = [_with_ends(part, counts, confidence) for part in self.parts]
+    def with_interval(
+        self,
+        counts: np.ndarray,
+        confidence: float,
+        undefined: Undefined = "nan",
+        crossed: np.ndarray | None = None,
+    ) -> Ends:
+        """The values of decisions with their intervals, that of each point by itself; arguments as of `of_counts`.
+
+        Args:
+            counts: of decisions.
+            confidence: of the intervals.
+            undefined: see `Undefined`.
+            crossed: the products of counts that `crossed_at` gives, of rows with weights or clusters.
+        """
+        found = [_with_ends(part, counts, confidence, crossed) for part in self.parts]
         return self._apart(found, self.of_counts(counts, undefined), confidence, undefined)
 
     def of_model_with_interval(
@@ -178,7 +191,13 @@ class Objective:
         return self._apart([found], value, confidence, undefined)
 
     def compared(
-        self, given: Confidences, model: str, counts: np.ndarray, confidence: float, undefined: Undefined
+        self,
+        given: Confidences,
+        model: str,
+        counts: np.ndarray,
+        confidence: float,
+        undefined: Undefined,
+        crossed: np.ndarray | None = None,
     ) -> Compared:
         """The groups of a disparity at each threshold; of confidences, one entry for all of them.
 
@@ -188,6 +207,7 @@ class Objective:
             counts: thresholds × groups × `CELLS`.
             confidence: of the intervals.
             undefined: see `Undefined`.
+            crossed: see `with_interval`.
         """
         groups, parts = given.groups(self.by), self.parts
         if self.of_confidences:
@@ -195,7 +215,7 @@ class Objective:
             values = [Ends(found.value[None], found.low[None], found.high[None])]
             rests_on = [np.array([[told.get("rests_on", told["n"]) for told in found.data]])]
         else:
-            values = [_with_ends(part, counts, confidence) for part in parts]
+            values = [_with_ends(part, counts, confidence, crossed) for part in parts]
             rests_on = [_rests_on(part, counts) for part in parts]
         return Compared(parts, groups.names, values, rests_on, None, confidence, undefined == "zero")
 
@@ -252,9 +272,11 @@ def objectives_of(given: str | Objective | Sequence[str | Objective]) -> tuple[O
     return found
 
 
-def group_rates(objective: Objective, counts: np.ndarray, part: int, confidence: float) -> Ends:
+def group_rates(
+    objective: Objective, counts: np.ndarray, part: int, confidence: float, crossed: np.ndarray | None = None
+) -> Ends:
     """What one of the metrics of an objective is in each group, with intervals; counts are groups × `CELLS`."""
-    return _with_ends(objective.parts[part], counts, confidence_of("rates", confidence))
+    return _with_ends(objective.parts[part], counts, confidence_of("rates", confidence), crossed)
 
 
 def group_counts(objective: Objective, counts: np.ndarray, part: int) -> tuple[np.ndarray | None, np.ndarray]:
@@ -312,11 +334,13 @@ def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
     return np.asarray(found).reshape(counts.shape[:-1])
 
 
-def _with_ends(metric: Metric, counts: np.ndarray, confidence: float) -> Ends:
+def _with_ends(metric: Metric, counts: np.ndarray, confidence: float, crossed: np.ndarray | None = None) -> Ends:
     """The value of each group with its interval: of rates Wilson's, of others what leaving out single rows gives.
 
     The rows that a rate is about are taken as given; so it has no spread but that of the rate.
     """
+    if crossed is not None:
+        return _between_clusters(metric, counts, crossed, confidence)
     unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
     value = _of_cells(metric, unique, "nan")
     rate = _rate(metric)
@@ -324,6 +348,29 @@ def _with_ends(metric: Metric, counts: np.ndarray, confidence: float) -> Ends:
         wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else _left_out(metric, unique, confidence)
     )
     return Ends(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
+
+
+def _between_clusters(metric: Metric, counts: np.ndarray, crossed: np.ndarray, confidence: float) -> Ends:
+    """The value of each group with the interval that the spread between clusters gives, as metrics of rows have it.
+
+    A value is linearised about its counts, and so its variance is a sum of products of the counts of clusters: a rate
+    is a ratio of two sums over clusters (see `intervals.cluster_variance`), and of others the slopes are differences.
+    """
+    value, rate, sides = _of_cells(metric, counts, "nan"), _rate(metric), np.eye(len(CELLS))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if rate:
+            of = rate[1].astype(np.float64)
+            slope = (rate[0] - value[..., None] * of) / (counts @ of)[..., None]
+        else:
+            of, step = np.ones(len(CELLS)), _STEP * counts.sum(axis=-1)
+            more = [_of_cells(metric, counts + step[..., None] * side, "nan") for side in sides]
+            slope = np.stack([(each - value) / step for each in more], axis=-1)
+        effective = np.square(counts @ of) / np.einsum("i,...ij,j->...", of, crossed, of)
+        variance = np.einsum("...i,...ij,...j->...", slope, crossed, slope) * effective / (effective - 1)
+    several = effective > 1 + _STEP
+    variance = np.where(several, np.where(variance > _ALIKE, variance, 0.0), np.nan)
+    spread = Spread(variance, np.where(several, effective, 1.0), effective)
+    return Ends(value, *interval_within(value, spread, metric.range, confidence))
 
 
 def _left_out(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
@@ -370,8 +417,12 @@ def _judged(metric: Metric, given: Confidences, model: str, groups: Groups, conf
         LABELS: np.array([False, True], np.object_),
         INDEX: np.flatnonzero(there),
     }
-    chosen = type(metric)(label=True, scored_by="positive", confidence=confidence)  # type: ignore[call-arg]
-    prepared = {**chosen.prepare(columns), CLUSTER: columns[INDEX].astype(np.uint64)}
+    weighted = groups.weight is not None
+    chosen = type(metric)(label=True, scored_by="positive", confidence=confidence, weighted=weighted)  # type: ignore[call-arg]
+    together = columns[INDEX] if groups.cluster is None else groups.cluster[there]
+    prepared = {**chosen.prepare(columns), CLUSTER: together.astype(np.uint64)}
+    if groups.weight is not None:
+        prepared[WEIGHT] = groups.weight[there]
     state = chosen.state(prepared, groups.code[there], len(groups.names))
     return chosen.compute(state)
 
@@ -385,6 +436,12 @@ _ROWS: Final[Columns] = {
 }
 
 _EXAMPLE: Final = "['accuracy', 'equalized_odds difference by sex']"
+
+_STEP: Final = 1e-6
+"""By which share of all rows a cell is made larger, for the slope of a value."""
+
+_ALIKE: Final = 1e-20
+"""A variance that is one of rounding."""
 
 _A_RATE: Final = "average_precision"
 """A mean of rates, which are 0 without rows; the area under the ROC curve is none, and stays undefined."""

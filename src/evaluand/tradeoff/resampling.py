@@ -2,7 +2,8 @@
 
 The rows are counts in a table of groups, truths and, for each model, the stretch between thresholds that its confidence
 lies in. Another sample is another draw of that table, so a thousand of them cost as much as drawing some numbers for
-each cell, and models stay as alike as they are. Rows are taken as independent of each other.
+each cell, and models stay as alike as they are. Rows that belong together are drawn together, and each counts by its
+weight.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def halved(
 
 
 def between_worths(
-    volume: float, chosen: np.ndarray, tried: np.ndarray, rows: int, confidence: float
+    volume: float, chosen: np.ndarray, tried: np.ndarray, rows: float, confidence: float
 ) -> tuple[float, float]:
     """The interval of what a front is worth that was chosen on rows, and of the most that there was to choose from.
 
@@ -94,7 +95,7 @@ def between_worths(
         volume: of the front, on all rows.
         chosen: the hypervolumes of the fronts of halves of the rows; NaN where there is none.
         tried: those of the same points on the other halves.
-        rows: how many there are, or how many clusters of them.
+        rows: how many there are, or clusters of them; of equal weight.
         confidence: of the interval.
 
     Returns:
@@ -137,7 +138,11 @@ def simultaneous(drawn: np.ndarray, value: np.ndarray, confidence: float) -> lis
 
 
 class _Cells:
-    """The different kinds of rows there are, and how many rows are of each."""
+    """The different kinds of rows there are, and what is drawn of them: kinds, or clusters with rows of several kinds.
+
+    Attributes:
+        often: how often each of what is drawn is there.
+    """
 
     def __init__(self, given: Confidences, thresholds: Mapping[str, np.ndarray], by: Sequence[str]) -> None:
         self.groups = given.groups(by)
@@ -146,16 +151,26 @@ class _Cells:
         reached = [
             np.searchsorted(np.sort(each), given.models[model], side="right") for model, each in thresholds.items()
         ]
-        kinds, self.often = np.unique(np.stack([group * 2 + given.truth, *reached]), axis=1, return_counts=True)
-        self._place = kinds[0]
-        self._reached = kinds[1:]
+        columns = [group * 2 + given.truth, *reached]
+        columns += [] if given.cluster is None else [given.cluster]
+        weights = np.empty(0)
+        if given.weight is not None:
+            weights, weight = np.unique(given.weight, return_inverse=True)
+            columns.append(weight)
+        kinds, often = np.unique(np.stack(columns), axis=1, return_counts=True)
+        self._place, self._reached = kinds[0], kinds[1 : len(reached) + 1]
+        self._counts = weights[kinds[-1]] if len(weights) else None
+        self._drawn, self.often = np.arange(len(often)), often
+        if given.cluster is not None:
+            self._drawn, self.often = kinds[len(reached) + 1], np.ones(int(given.cluster.max()) + 1, np.int64)
+            self._counts = often if self._counts is None else often * self._counts
         points = sum(map(len, thresholds.values()))
         _check_size(f"{len(self.groups.names):,} groups at {points:,} thresholds", self.widest)
 
     @property
     def widest(self) -> int:
         """How many numbers there are of a draw at most."""
-        return max(len(self.often), max(self._sizes) * self._kinds)
+        return max(len(self._drawn), len(self.often), max(self._sizes) * self._kinds)
 
     @property
     def _kinds(self) -> int:
@@ -166,9 +181,11 @@ class _Cells:
         place = self._reached[model] * self._kinds + self._place
         order = np.argsort(place, kind="stable")
         starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-        size = self._sizes[model]
-        table = np.zeros((len(drawn), size * self._kinds), np.int64)
-        table[:, place[order][starts]] = np.add.reduceat(drawn[:, order], starts, axis=1)
+        size, rows = self._sizes[model], drawn[:, self._drawn[order]]
+        if self._counts is not None:
+            rows = rows * self._counts[order]
+        table = np.zeros((len(drawn), size * self._kinds), rows.dtype)
+        table[:, place[order][starts]] = np.add.reduceat(rows, starts, axis=1)
         return table.reshape(len(drawn), size, self._kinds // 2, 2)
 
 

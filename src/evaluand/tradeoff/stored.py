@@ -37,7 +37,7 @@ from evaluand.errors import DataError, Doubt, Fault, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.fairness import CRITERIA, Criterion, measures_of
 from evaluand.ids import encode
-from evaluand.metric import Metric
+from evaluand.metric import CLUSTER, WEIGHT, Metric
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
 from evaluand.store import Store
@@ -273,7 +273,8 @@ def confidences_of(
 ) -> Confidences:
     """The confidences of models that were evaluated on the same examples, for `solve`.
 
-    Rows that a model gave no confidence for are left out for all models, and told as a `Doubt`.
+    Rows that a model gave no confidence for are left out for all models, and told as a `Doubt`. Rows count by the
+    weights of the dataset, and those of a cluster belong together; without clusters, replications of an example do.
 
     Args:
         evaluations: what each model is called → its evaluation.
@@ -305,7 +306,9 @@ def confidences_of(
     positive = pa.array([one == label for one in first["truth"].to_pylist()], pa.bool_())
     models = {name: table[_SURE] for name, table in kept.items()}
     named = {name: first[held] for name, held in zip(by, held_as(by), strict=True)}
-    return Confidences.read(positive, models, named, label=True, system=system)
+    weight, cluster = (first[held] if held in first.column_names else None for held in (WEIGHT, CLUSTER))
+    together = first[INDEX] if cluster is None else cluster  # replications of an example belong together
+    return Confidences.read(positive, models, named, label=True, system=system, weight=weight, cluster=together)
 
 
 def _judged(name: str, evaluation: Evaluation, by: Sequence[str], scorer: str | None) -> pa.Table:
