@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
+from evaluand.apart import Ends, of_largest
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at
-from evaluand.apart import Ends, of_largest
 
 NAN = math.nan
 FAIR = ("accuracy", "equalized_odds difference by sex")
