@@ -551,6 +551,16 @@ def test_the_bound_of_a_disparity_is_an_end_of_its_interval_at_twice_the_rarity(
     assert found.facts["values"][0]["high"] == row["high"]
 
 
+def test_the_bound_of_a_disparity_towards_none_leaves_out_that_its_end_errs_more_often(base: Evaluation) -> None:
+    """Of what an interval errs, that end may make three quarters alone."""
+    measure = Measure("score", Accuracy(confidence=1 - 0.05 / 0.75), "topic", ("difference", "ratio"))
+    rows = Aggregator(base.store).aggregate([base], [measure]).disparities().to_pylist()
+    asked = [("difference by topic >= 0.1", "low"), ("ratio by topic <= 0.9", "high")]
+    for row, (gate, end) in zip(rows, asked, strict=True):
+        found = one(base, f"accuracy {gate} at 95%")
+        assert found.facts["values"][0][end] == row[end]
+
+
 @pytest.mark.parametrize(
     ("gate", "message"),
     [

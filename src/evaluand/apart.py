@@ -152,7 +152,7 @@ def of_largest(apart: Ends, confidence: float, *, signed: bool = False) -> tuple
         if not signed:
             as_small = np.where(first, middle, np.maximum(np.minimum(seen, middle) - _SLACK * up, 0.0))
             above = np.where(finite, _within(middle - z * up, as_small, up), 1.0).prod(axis=-1, keepdims=True)
-            share = np.minimum(_AT_MOST, 1 - above / (1 - confidence))
+            share = np.minimum(AT_MOST, 1 - above / (1 - confidence))
         refuted = 1 - below < (1 - confidence) * share
         low, most = np.where(refuted, middle, low), np.where(refuted, most, middle)
     found = np.where(finite.any(axis=-1), low[..., 0], np.nan)
@@ -393,8 +393,9 @@ _PAIRED: Final = 128
 _SLACK: Final = 1.0
 """By how many of its standard errors a distance may be larger than seen."""
 
-_AT_MOST: Final = 0.75
-"""The share of the errors that the lower end may make alone: of few rows, tails are only roughly normal."""
+AT_MOST: Final = 0.75
+"""The share of the errors that the lower end of a distance may make alone, and the upper end of a ratio: of few rows,
+tails are only roughly normal."""
 
 _TINY: Final = 1e-12
 _FAR: Final = 10.0

@@ -399,13 +399,15 @@ class Statistic(Metric):
             least: see `least_variance`.
             often: how many blocks each value is without; one if not given.
         """
-        often = np.ones(len(without)) if often is None else often
-        n = int(often.sum())
+        n = len(without) if often is None else int(often.sum())
         if n < 2 or not np.isfinite(without).all():
             return math.nan, n
         with np.errstate(over="ignore", invalid="ignore"):
-            off = without - (often * without).sum() / n
-            variance = (n - 1) / n * float((often * np.square(off)).sum())
+            if often is None:
+                variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
+            else:  # kinds of rows have no order that other groups do not change
+                off = without - math.fsum(often * without) / n
+                variance = (n - 1) / n * math.fsum(often * np.square(off))
         if not math.isfinite(variance):
             return math.nan, n
         variance = self._unless_rounding(variance, value, n)

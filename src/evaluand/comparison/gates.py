@@ -32,10 +32,10 @@ from typing import Any, Final, NamedTuple, NoReturn, get_args
 import numpy as np
 
 from evaluand.aggregation import Measure, dataset_of, held_as, is_repeated, measured, shards
+from evaluand.apart import AT_MOST, Kind
 from evaluand.comparison.comparing import declared_of, find_evaluations, metric_of
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.pairing import Rows, paired, unpairable
-from evaluand.disparity import Kind
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import MetricRow, summarise
@@ -283,8 +283,9 @@ def _disparities(gate: Gate, evaluation: Evaluation, scorer: str, metrics: Seque
     """How far groups lie apart against a threshold, by target."""
     dataset = dataset_of(evaluation)
     _check_attributes(gate, dataset.roles.attributes)
-    chosen = metrics if gate.level is None else [_at(gate, metric) for metric in metrics]
     kind: Kind = gate.disparity  # type: ignore[assignment]
+    nearer = kind.startswith("difference" if gate.relation in (">=", ">") else "ratio")  # the end that errs more often
+    chosen = metrics if gate.level is None else [_at(gate, one, AT_MOST if nearer else 0.5) for one in metrics]
     measures = [Measure(scorer, metric, (gate.by,), (kind,), gate.metric) for metric in chosen]
     found = measured(measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation), drawn=False)
     overall = {row.target: row for _, row in found.values if not row.by}
@@ -519,11 +520,16 @@ def _with(metric: Metric, missing: Missing | None) -> Metric:
     return metric if missing is None else dataclasses.replace(metric, missing=missing)
 
 
-def _at(gate: Gate, metric: Metric) -> Metric:
-    """The metric with the interval whose ends are one-sided bounds of the level."""
+def _at(gate: Gate, metric: Metric, share: float = 0.5) -> Metric:
+    """The metric with the interval whose ends are one-sided bounds of the level.
+
+    Args:
+        share: of an interval's errors, that its end makes.
+    """
     if gate.level is None or not hasattr(metric, "confidence"):
         raise SpecError(f"gate {gate.text!r}: {metric.kind} has no interval; leave out `at …`")
-    return dataclasses.replace(metric, confidence=2 * gate.level - 1)  # type: ignore[call-arg]
+    confidence = 2 * gate.level - 1 if share == 0.5 else 1 - (1 - gate.level) / share
+    return dataclasses.replace(metric, confidence=confidence)  # type: ignore[call-arg]
 
 
 def _is_exact(row: MetricRow) -> bool:

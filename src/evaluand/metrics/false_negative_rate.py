@@ -27,7 +27,7 @@ class FalseNegativeRate(ClassRatio):
 
     Example:
         >>> FalseNegativeRate(label="yes").signature
-        'false_negative_rate v2 missing=leave_out reduce=first label=yes interval=jackknife 95%'
+        'false_negative_rate v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
     """
 
     kind = "false_negative_rate"

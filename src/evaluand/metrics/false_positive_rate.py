@@ -27,7 +27,7 @@ class FalsePositiveRate(ClassRatio):
 
     Example:
         >>> FalsePositiveRate(label="yes").signature
-        'false_positive_rate v2 missing=leave_out reduce=first label=yes interval=jackknife 95%'
+        'false_positive_rate v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
     """
 
     kind = "false_positive_rate"

@@ -28,7 +28,7 @@ class Jaccard(ClassRatio):
 
     Example:
         >>> Jaccard(label="yes").signature
-        'jaccard v2 missing=leave_out reduce=first label=yes interval=jackknife 95%'
+        'jaccard v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
     """
 
     kind = "jaccard"

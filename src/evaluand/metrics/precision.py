@@ -31,7 +31,7 @@ class Precision(Counting):
 
     Example:
         >>> Precision(label="PER").signature
-        'precision v2 missing=leave_out reduce=first label=PER interval=jackknife 95%'
+        'precision v2 missing=leave_out reduce=first label=PER interval=wilson 95%'
     """
 
     kind = "precision"

@@ -28,7 +28,7 @@ class Specificity(ClassRatio):
 
     Example:
         >>> Specificity(label="yes").signature
-        'specificity v2 missing=leave_out reduce=first label=yes interval=jackknife 95%'
+        'specificity v2 missing=leave_out reduce=first label=yes interval=wilson 95%'
     """
 
     kind = "specificity"

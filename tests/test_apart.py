@@ -1,0 +1,227 @@
+"""Disparities are the same by every door, and cost little where groups are many."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluand import evaluate
+from evaluand.apart import FEW, Ends, disparity
+from evaluand.disparity import DisparityRow
+from evaluand.errors import SpecError
+from evaluand.intervals import wilson
+from evaluand.tradeoff import Confidences, Tradeoff, solve
+
+METRICS = (
+    "accuracy",
+    "selection_rate",
+    "recall",
+    "precision",
+    "false_positive_rate",
+    "jaccard",
+    "f_beta",
+    "balanced_accuracy",
+    "cohen_kappa",
+)
+
+
+def rows(groups: int, n: int = 600, seed: int = 5) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    truth = random.random(n) < 0.4
+    sure = np.clip(random.normal(0.35 + 0.3 * truth, 0.2), 0, 1)
+    return {"truth": truth, "sure": sure, "group": np.array([*"abcdefghijklmnopqrst"])[random.integers(0, groups, n)]}
+
+
+def by_evaluate(given: dict[str, Any], metric: str, kind: Any) -> DisparityRow:
+    asked: dict[str, Any] = {"metrics": [metric], "disparities": kind}
+    if metric == "equalized_odds":
+        asked = {"fairness": metric}
+    found = evaluate(given["truth"], given["sure"] >= 0.5, by={"g": given["group"]}, **asked)
+    [row] = [each for each in found.disparities if (each.metric, each.disparity) == (metric, kind)]
+    return row
+
+
+def by_solve(given: dict[str, Any], metric: str, kind: str, undefined: Any = "nan") -> Tradeoff:
+    confidences = Confidences.read(given["truth"], {"m": given["sure"]}, {"g": given["group"]})
+    return solve(confidences, [f"{metric} {kind} by g"], [0.5], undefined).with_intervals()
+
+
+def check_alike(given: dict[str, Any], metric: str, kind: str) -> DisparityRow:
+    """The value, the interval, and what else there is to tell."""
+    expected, points = by_evaluate(given, metric, kind), by_solve(given, metric, kind)
+    [told] = points.facts(points.objectives[0].name)
+    assert points.ends is not None
+    ends = [float(end[0, 0]) for end in points.ends]
+    assert ends == pytest.approx([expected.value, expected.low, expected.high], rel=1e-9, abs=1e-12, nan_ok=True)
+    numbers = ("value", "low", "high")
+    assert [getattr(told, name) for name in numbers] == pytest.approx(ends, rel=1e-9, abs=1e-12, nan_ok=True)
+    nothing = dict.fromkeys(numbers, 0.0)
+    assert told._replace(**nothing) == expected._replace(**nothing)
+    return told
+
+
+@pytest.mark.parametrize("groups", [2, 6])
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", ["difference", "ratio", "min", "max"])
+def test_a_disparity_of_the_same_rows_is_the_same_by_every_door(metric: str, kind: str, groups: int) -> None:
+    if (metric, kind) == ("cohen_kappa", "ratio") or (kind in ("min", "max") and metric == "selection_rate"):
+        with pytest.raises(SpecError):
+            by_solve(rows(groups), metric, kind)
+        return
+    check_alike(rows(groups), metric, kind)
+
+
+@pytest.mark.parametrize("groups", [2, 6, 20])
+@pytest.mark.parametrize("kind", ["difference", "ratio"])
+def test_criteria_of_several_rates_are_the_same_by_every_door(kind: str, groups: int) -> None:
+    told = check_alike(rows(groups), "equalized_odds", kind)
+    assert told.decided_by in ("recall", "false_positive_rate")
+
+
+def no_negatives() -> dict[str, Any]:
+    """The third group has no negative row, the fourth a single one."""
+    given = rows(4, 200)
+    given["truth"] = given["truth"] | (given["group"] == "c")
+    given["truth"][given["group"] == "d"] = True
+    given["truth"][np.flatnonzero(given["group"] == "d")[0]] = False
+    return given
+
+
+@pytest.mark.parametrize("metric", ["false_positive_rate", "equalized_odds", "cohen_kappa"])
+def test_groups_without_a_value_or_an_interval_are_told_alike(metric: str) -> None:
+    told = check_alike(no_negatives(), metric, "difference")
+    if metric != "cohen_kappa":
+        assert told.undefined == ({"g": "c"},)
+        assert {"g": "d"} in told.small
+
+
+def test_ratios_of_zeros_are_told_alike() -> None:
+    given = rows(3)
+    given["sure"] = np.where(given["group"] == "a", given["sure"] * 0.4, given["sure"])
+    told = check_alike(given, "selection_rate", "ratio")
+    assert (told.value, told.low, told.lowest) == (0.0, 0.0, {"g": "a"})
+    given["sure"] = given["sure"] * 0.4
+    told = check_alike(given, "selection_rate", "ratio")
+    assert math.isnan(told.value)
+    assert told.reason == "a ratio of zeros: all groups have the value 0"
+
+
+def test_one_group_is_no_disparity_of_points_either() -> None:
+    for kind in ("difference", "min"):
+        assert check_alike(rows(1), "recall", kind).reason == (
+            "only one group has a value; a disparity is one of two groups"
+        )
+
+
+def test_facts_are_those_of_each_point_in_its_place() -> None:
+    given = rows(3)
+    sure = {"m": given["sure"], "other": 1 - given["sure"]}
+    confidences = Confidences.read(given["truth"], sure, {"g": given["group"]})
+    points = solve(confidences, ["recall difference by g", "roc_auc difference by g"], [0.3, 0.5])
+    for name in ("recall difference by g", "roc_auc difference by g"):
+        whole = points.facts(name)
+        assert [each.value for each in whole] == points[name].tolist()
+        assert points.taken(np.array([3, 0])).facts(name) == [whole[3], whole[0]]
+
+
+def test_facts_of_what_has_none_are_refused() -> None:
+    given = rows(2)
+    points = solve(Confidences.read(given["truth"], {"m": given["sure"]}), ["accuracy"], [0.5])
+    with pytest.raises(SpecError, match="accuracy is about no groups; ask for an objective such as"):
+        points.facts("accuracy")
+    with pytest.raises(SpecError, match="there is no objective 'recall'"):
+        points.facts("recall")
+
+
+# What is undefined counts as 0
+
+
+def test_what_rests_on_a_rate_without_rows_that_counts_as_0_has_no_interval() -> None:
+    given = no_negatives()
+    points = by_solve(given, "false_positive_rate", "difference", "zero")
+    native = by_solve(given, "false_positive_rate", "difference")
+    assert points.ends is not None
+    assert native.ends is not None
+    assert points.value[0, 0] > native.value[0, 0]
+    assert np.isnan(points.ends.low[0, 0])
+    assert native.ends.low[0, 0] >= 0
+    [told] = points.facts(points.objectives[0].name)
+    assert (told.lowest, told.undefined, told.n_groups) == ({"g": "c"}, ({"g": "c"},), 4)
+    assert told.reason == "no interval: g=c has none"
+    assert np.isnan(points.bands(replicates=20).low[0, 0])
+
+
+def test_points_keep_what_is_undefined_as_it_was_asked_for() -> None:
+    given = no_negatives()
+    points = by_solve(given, "false_positive_rate", "difference", "zero")
+    assert points.given is not None
+    again, native = points.at(points.given), points.at(points.given, "nan")
+    assert (again.undefined, native.undefined) == ("zero", "nan")
+    assert again.value.tolist() == points.value.tolist() != native.value.tolist()
+    assert points.pick("false_positive_rate difference by g").undefined == "zero"
+
+
+def test_no_other_way_to_take_what_is_undefined_is_known() -> None:
+    given = rows(2)
+    confidences = Confidences.read(given["truth"], {"m": given["sure"]})
+    with pytest.raises(SpecError, match="undefined='foo' must be 'nan', which leaves such groups out, or 'zero'"):
+        solve(confidences, ["accuracy"], [0.5], undefined="foo")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="undefined='foo'"):
+        solve(confidences, ["accuracy"], [0.5]).at(confidences, "foo")  # type: ignore[arg-type]
+
+
+def test_values_that_are_others_for_counting_0_are_marked_and_no_more() -> None:
+    """A group without negatives counts as 0: that changes nothing where another group's rate is 0."""
+    given = {"truth": [1, 1, 0, 0, 0, 0], "sure": [0.9, 0.2, 0.1, 0.2, 0.1, 0.8], "group": list("aabbcc")}
+    points = by_solve(given, "false_positive_rate", "difference", "zero")
+    assert (points.value[0, 0], points.as_zero) == (0.5, np.array([[False]]))
+    given["sure"] = [0.9, 0.2, 0.6, 0.2, 0.9, 0.8]
+    points = by_solve(given, "false_positive_rate", "difference", "zero")
+    assert (points.value[0, 0], points.as_zero) == (1.0, np.array([[True]]))
+
+
+# Many groups
+
+
+def of_groups(shape: tuple[int, ...], least: float, most: float, seed: int = 0, n: int = 200) -> Ends:
+    random = np.random.default_rng(seed)
+    right = random.binomial(n, np.broadcast_to(np.linspace(least, most, shape[-1]), shape))
+    return Ends(right / n, *wilson(right, np.full(shape, n), 0.95))
+
+
+@pytest.mark.parametrize(("points", "groups"), [(300, 100), (2, 4000)])
+def test_many_groups_are_compared_without_holding_their_pairs(points: int, groups: int) -> None:
+    of = of_groups((points, groups), 0.3, 0.6)
+    tracemalloc.start()
+    try:
+        found = disparity([of], "difference", 0.95, (0.0, 1.0))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 250e6
+    assert (found.ends.low > 0).all()
+    assert (found.ends.low <= 0.3).mean() > 0.95
+
+
+@pytest.mark.parametrize("kind", ["difference", "ratio", "min", "max"])
+@pytest.mark.parametrize("groups", [2, 6, 30])
+@pytest.mark.parametrize(("least", "most"), [(0.5, 0.5), (0.45, 0.55), (0.3, 0.7)])
+def test_intervals_hold_for_few_and_for_many_groups(kind: Any, groups: int, least: float, most: float) -> None:
+    """Thirty groups have more pairs than the lower end is found for one by one."""
+    assert 30 * 29 / 2 > FEW >= 6 * 5 / 2
+    found = disparity([of_groups((1000, groups), least, most, n=100)], kind, 0.95, (0.0, 1.0)).ends
+    truth = {"difference": most - least, "ratio": least / most, "min": least, "max": most}[kind]
+    assert ((found.low <= truth + 1e-9) & (truth - 1e-9 <= found.high)).mean() >= 0.93
+
+
+def test_in_parts_and_at_once_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = of_groups((50, 6), 0.4, 0.6)
+    whole = disparity([of, of_groups((50, 6), 0.2, 0.3, 1)], "difference", 0.95, (0.0, 1.0))
+    monkeypatch.setattr("evaluand.apart._AT_ONCE", 100)
+    parts = disparity([of, of_groups((50, 6), 0.2, 0.3, 1)], "difference", 0.95, (0.0, 1.0))
+    assert all(np.array_equal(a, b) for a, b in zip(whole.ends, parts.ends, strict=True))
+    assert np.array_equal(whole.of, parts.of)
