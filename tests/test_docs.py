@@ -93,7 +93,7 @@ def test_the_experiment_of_the_how_to_on_trade_offs_has_its_front_in_report_and_
     document = "docs/howto/tradeoffs.md"
     for name, language in (("experiment.yaml", "yaml"), ("questions.jsonl", "json")):
         (tmp_path / name).write_text("".join(blocks(document, language)))
-    (tmp_path / "bots.py").write_text(blocks(document, "python")[1])
+    (tmp_path / "bots.py").write_text(blocks(document, "python")[-1])
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     environment["COLUMNS"] = "160"
     [command] = blocks(document, "sh")
