@@ -145,8 +145,10 @@ class _Lines(Watcher):
             self._lock, self._process = threading.Lock(), os.getpid()
         try:
             with self._lock:
-                self._open += opens
                 self._write(text)
+                self._open += opens
+                if self._open <= 0:
+                    self._close()
         except OSError as error:
             raise TracerLogEntryFailed(f"{self._path}: {error.strerror}", str(span._trace.id)) from None
 
@@ -156,13 +158,13 @@ class _Lines(Watcher):
         written = os.write(self._file, text)
         while written < len(text):
             written += os.write(self._file, text[written:])
-        if self._open <= 0:
+
+    def _close(self) -> None:
+        if self._file is not None:
             os.close(self._file)
             self._file = None
 
-    def __del__(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
+    __del__ = _close
 
 
 def _appended(path: Path) -> int:

@@ -168,7 +168,10 @@ def _id(text: str) -> int:
     try:
         return int(text, 16)
     except ValueError:  # protobuf's own JSON writes bytes in base64
-        return int.from_bytes(base64.b64decode(text, validate=True), "big")
+        raw = base64.b64decode(text, validate=True)
+        if len(raw) not in (8, 16):
+            raise ValueError(f"{text!r} is no id") from None
+        return int.from_bytes(raw, "big")
 
 
 def _time(text: str) -> int:
