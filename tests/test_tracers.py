@@ -373,7 +373,7 @@ def test_the_file_is_closed_when_no_span_is_open(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(TracerLogEntryFailed, match="could not be written: .*File exists"):
+    with pytest.raises(TracerLogEntryFailed, match=r"could not be written: .*File exists"):
         FileTracer(tmp_path / "file" / "trace.jsonl").span("step")
 
 
