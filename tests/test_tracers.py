@@ -25,7 +25,7 @@ from rich.console import Console
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.interop import pharia
 from evaluand.task import Task
-from evaluand.trace import OpenSpanError, Span, TaskSpan, Trace, Tracer, current_span, span
+from evaluand.trace import OpenSpanError, TaskSpan, Trace, Tracer, current_span, span
 from evaluand.tracers.composite import CompositeTracer
 from evaluand.tracers.file import FileTracer, TracerLogEntryFailed, read_traces
 from evaluand.tracers.in_memory import InMemorySpan, InMemoryTaskSpan, InMemoryTracer
@@ -553,8 +553,65 @@ def test_library_code_finds_the_span_of_the_tracer() -> None:
 
 def test_the_names_of_the_sdk_are_there() -> None:
     assert set(pharia.tracers.__all__) <= set(dir(pharia))
-    assert pharia.Span is Span
     assert pharia.utc_now().tzinfo is UTC
+    with InMemoryTracer().task_span("a", 1) as task_span, task_span.span("b") as step:
+        assert isinstance(task_span, pharia.TaskSpan)
+        assert isinstance(step, pharia.Span)
+        assert not isinstance(step, pharia.TaskSpan)
+
+
+def test_a_task_may_call_an_attribute_of_its_own_name() -> None:
+    class Named(pharia.Task[int, int]):
+        def __init__(self) -> None:
+            self.name = "named"
+
+        def do_run(self, input: int, task_span: TaskSpan) -> int:
+            return input
+
+    tracer = InMemoryTracer()
+    Named().run(1, tracer)
+    assert tracer.entries[0].name == Named().name == "named"
+
+
+class Printed(pharia.TaskSpan):
+    """A tracer and its spans for a backend of a user's own, derived as the SDK has it."""
+
+    def __init__(self, told: list[Any], context: pharia.Context | None = None) -> None:
+        super().__init__(context)
+        self.told = told
+
+    def span(self, name: str, timestamp: datetime | None = None) -> Any:  # type: ignore[override]
+        self.told.append(name)
+        return Printed(self.told, self.context)
+
+    def task_span(self, task_name: str, input: Any, timestamp: datetime | None = None) -> Any:
+        return self.span(f"{task_name}({input})")
+
+    def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
+        self.told.append((message, value))
+
+    def record_output(self, output: Any) -> None:
+        self.told.append(output)
+
+    def end(self, timestamp: datetime | None = None) -> None:
+        super().end(timestamp)
+        self.told.append(self.status_code.value)
+
+
+def test_spans_for_another_backend_are_derived_from_those_of_the_sdk() -> None:
+    told: list[Any] = []
+    tracer = Printed(told)
+    assert Answer().run(Question(q=1), tracer) == "done"
+    assert told == ["Answer(q=1)", "step", ("note", [1, "two", None]), "OK", "done", "OK"]
+    told.clear()
+    fail(tracer)
+    assert told[-2:] == [("bad <b>", ErrorValue(error_type="ValueError", message="bad <b>", stack_trace="")), "ERROR"]
+    below = tracer.span("a")
+    assert below.context.trace_id == tracer.context.trace_id
+    assert isinstance(below, pharia.Span)
+    below.end()
+    with pytest.raises(SpecError, match="closed"), below:
+        pass
 
 
 # --- OpenTelemetry ---

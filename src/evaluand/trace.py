@@ -111,6 +111,11 @@ class Tracer(ABC):
         """
         return cast(TaskSpan, self.span(task_name, timestamp, kind="task", input=input))
 
+    @property
+    def context(self) -> Context | None:
+        """The ids of the span it is; None for a tracer that is none."""
+        return None
+
     def export_for_viewing(self) -> Sequence[ExportedSpan]:
         """The spans as viewers and other programs read them: children before their parents.
 

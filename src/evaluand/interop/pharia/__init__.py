@@ -1,5 +1,6 @@
 """The names of the Pharia SDKs over the core: tasks, traces, and the steps run, evaluate, aggregate."""
 
+from evaluand.interop.pharia.tasks import Task
 from evaluand.interop.pharia.tracers import (
     CompositeTracer,
     Context,
@@ -25,7 +26,7 @@ from evaluand.interop.pharia.tracers import (
     TracerLogEntryFailed,
     utc_now,
 )
-from evaluand.task import MAX_CONCURRENCY, Input, Output, Task
+from evaluand.task import MAX_CONCURRENCY, Input, Output
 
 __all__ = [
     "MAX_CONCURRENCY",
