@@ -6,7 +6,7 @@ import datetime as dt
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 from uuid import UUID
 
 import pytest
@@ -48,14 +48,14 @@ class QA(Task[Question, Answer]):
         return Answer(text=input.text.upper(), n=len(input.hints))
 
 
-class Annotated(Task):  # type: ignore[type-arg]
+class ByHints(Task):  # type: ignore[type-arg]
     """Its parameters of type are not given."""
 
     def do_run(self, input: Question, task_span: TaskSpan) -> list[Answer]:
         return []
 
 
-class Partly(Annotated):
+class Partly(ByHints):
     pass
 
 
@@ -99,7 +99,7 @@ def shout(text: str) -> str:
     ("form", "types"),
     [
         (QA(), (Question, Answer)),
-        (Annotated(), (Question, list[Answer])),
+        (ByHints(), (Question, list[Answer])),
         (Partly(), (Question, list[Answer])),
         (Concrete(), (list[Question], int)),
         (Forward(), (Later, list[Later])),
@@ -112,6 +112,19 @@ def shout(text: str) -> str:
 )
 def test_types_are_read_from_where_they_are_declared(form: Any, types: tuple[Any, Any]) -> None:
     assert types_of(as_task(form)) == types
+
+
+def test_a_callable_without_a_hash_is_a_task() -> None:
+    @dataclass
+    class Loud:
+        mark: str
+
+        def __call__(self, text: Annotated[str, ["no hash"]]) -> str:
+            return text + self.mark
+
+    assert [r.responses for r in Runner().run(Loud("!"), Dataset.from_rows([{"input": "a"}]))] == [["a!"]]
+    with pytest.raises(DataError, match="input should be a valid string"):
+        Runner().run(Loud("!"), Dataset.from_rows([{"input": 1}]))
 
 
 def test_types_of_a_local_class_are_read_where_it_names_them() -> None:

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
 from typing import Any, ClassVar, ForwardRef, Generic, Protocol, TypeVar, final, overload
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
@@ -248,7 +249,9 @@ def types_of(task: Task[Any, Any]) -> tuple[Any, Any]:
         (<class 'str'>, <class 'str'>)
     """
     if isinstance(task, FunctionTask):
-        return (None, None) if task.spread else _types_of_function(task.function)
+        if task not in _types_of_functions:
+            _types_of_functions[task] = (None, None) if task.spread else _annotated(task.function, skipped=0)
+        return _types_of_functions[task]
     cls: Any = type(task.inner if isinstance(task, _DuckTask) else task)
     return _types_of_class(cls)
 
@@ -542,11 +545,6 @@ def _annotated(function: Callable[..., Any], skipped: int, owner: type | None = 
 
 
 @functools.lru_cache(256)
-def _types_of_function(function: Callable[..., Any]) -> tuple[Any, Any]:
-    return _annotated(function, skipped=0)
-
-
-@functools.lru_cache(256)
 def _types_of_class(cls: Any) -> tuple[Any, Any]:
     given = arguments(cls, Task) if issubclass(cls, Task) else (Input, Output)
     owner = next((each for each in cls.__mro__ if "do_run" in vars(each)), cls)
@@ -556,6 +554,7 @@ def _types_of_class(cls: Any) -> tuple[Any, Any]:
     return input, output
 
 
+_types_of_functions: WeakKeyDictionary[FunctionTask, tuple[Any, Any]] = WeakKeyDictionary()
 _helpers = threading.BoundedSemaphore(512)  # threads beside the callers', however deep calls are nested
 
 _PLAIN: Mapping[Any, tuple[Callable[[pa.DataType], bool], ...]] = {

@@ -71,9 +71,16 @@ class Typed:
         return None
 
 
-@functools.lru_cache(256)
 def typed(type: Any) -> Typed | None:
     """The `Typed` of a type; None where it admits anything, or is none that pydantic knows."""
+    try:
+        return _typed(type)
+    except TypeError:  # annotated with something that has no hash
+        return _typed.__wrapped__(type)
+
+
+@functools.lru_cache(256)
+def _typed(type: Any) -> Typed | None:
     if type in (None, Any, object) or isinstance(type, str | TypeVar | typing.ForwardRef):
         return None
     try:
@@ -113,7 +120,11 @@ def hints(function: Callable[..., Any], owner: type | None = None) -> dict[str, 
         function: whose.
         owner: the class it was defined in.
     """
+    while isinstance(function, functools.partial):
+        function = function.func
     function = inspect.unwrap(function)
+    if not inspect.isroutine(function) and not inspect.isclass(function):  # an object that is called
+        function = type(function).__call__
     told = getattr(function, "__annotations__", {})
     names = getattr(function, "__globals__", {})
     read: dict[str, Any] = {}

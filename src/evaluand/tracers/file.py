@@ -220,13 +220,13 @@ class _Reader:
         above = self.spans.get(entry["parent"])
         if above is None:
             trace = Trace(kinds=self.tracer.kinds, watchers=self.tracer.watchers)
-            trace._id = UUID(trace_id).int
+            trace._id = UUID(trace_id)
         else:
             trace = above._trace
         kind = "task" if is_task else entry.get("kind", "span")
         attributes, started = entry.get("attributes") or {}, _time(entry["start"])
         span = trace.kinds[is_task](trace, above, entry["name"], kind, entry.get("input"), attributes, started)
-        span._id = UUID(entry["uuid"]).int
+        span._id = UUID(entry["uuid"])
         if above is None:
             trace.root = cast(TaskSpan, span)
         self.spans[entry["uuid"]] = cast(InMemorySpan, span)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
+from uuid import UUID
 
 import orjson
 
@@ -208,7 +209,7 @@ def _trace(trace_id: int, spans: list[_Told], stack_traces: bool, where: str) ->
         below.setdefault(told.parent if told.parent in known else 0, []).append(told)
     tops = below.get(0, [])
     trace = Trace()
-    trace._id = trace_id
+    trace._id = UUID(int=trace_id)
     made: dict[int, Span] = {}
     if len(tops) > 1:
         made[0] = _gathering(trace, spans)
@@ -246,7 +247,7 @@ def _span(trace: Trace, above: Span | None, told: _Told, stack_traces: bool) -> 
         event = _exception(body, stack_traces) if name == "exception" else _body(body)
         span._events.append((name, time, span._kept(event, "events", name)))
     if above is not None:
-        span._id = (trace.id.int >> 64 << 64) | told.id
+        span._id = UUID(int=(trace.id.int >> 64 << 64) | told.id)
     span.start_ns, span.end_ns, span._status = told.start, told.end, 0 if told.end is None else told.status
     return span
 
