@@ -527,7 +527,9 @@ def _misfits(dataset: Dataset, type: Typed, what: str, name: str) -> list[Fault]
 
 def _is_plainly(type: Any, dataset: Dataset, role: Any) -> bool:
     """Whether a whole column is of a type, by the column's own type and without looking at each value."""
-    if dataset.view_spec is not None or not isinstance(role, str) or type not in _PLAIN:
+    if dataset.view_spec is not None or not isinstance(role, str):
+        return False
+    if not inspect.isclass(type) or type not in _PLAIN:
         return False
     if not any(of(dataset.schema.field(role).type) for of in _PLAIN[type]):
         return False
