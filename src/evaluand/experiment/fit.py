@@ -21,7 +21,7 @@ from evaluand.labels import contents
 from evaluand.metric import Metric
 from evaluand.registry import nearest
 from evaluand.scorer import Scorer
-from evaluand.task import FunctionTask, Task, as_task, may_give_several
+from evaluand.task import FunctionTask, Task, as_task, may_give_several, prepare
 from evaluand.tradeoff.confidences import label_of
 from evaluand.tradeoff.stored import Trade
 
@@ -48,7 +48,7 @@ def check_fit(
         with document.at("tasks", name):
             task.identify()
             if seen is not None and (isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask)):
-                task.prepare(seen)
+                prepare(task, seen)
                 prepared[name] = task
     for name, scorer in scorers.items():
         with document.at("scorers", name):
