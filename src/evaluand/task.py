@@ -10,20 +10,26 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import asyncio
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, overload
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, final, overload
 
 from evaluand.dataset import Dataset
 from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import digest, seed_of
 from evaluand.pace import Pace
-from evaluand.trace import TaskSpan
+from evaluand.trace import TaskSpan, Tracer
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
+
+MAX_CONCURRENCY = 20
+"""How many calls `Task.run_concurrently` makes at a time where nobody says."""
 
 
 @dataclass(slots=True)
@@ -91,6 +97,70 @@ class Task(ABC, Generic[Input, Output]):
             input: the example's input.
             task_span: for tracing what happens inside.
         """
+
+    @final
+    def run(self, input: Input, tracer: Tracer) -> Output:
+        """Runs the task in a span of its own; a task calls its subtasks by it, with its `task_span` as the tracer.
+
+        Args:
+            input: what to run it with.
+            tracer: where the span is opened.
+
+        Returns:
+            The output; of an async task, an awaitable of it.
+
+        Example:
+            >>> from evaluand.tracers.in_memory import InMemoryTracer
+            >>> tracer = InMemoryTracer()
+            >>> task(str.upper).run("hello", tracer), tracer.entries[0].output
+            ('HELLO', 'HELLO')
+        """
+        if self.is_async:
+            return self._run_async(input, tracer)  # type: ignore[return-value]
+        with tracer.task_span(self.name, input) as task_span:
+            output = self.do_run(input, task_span)
+            task_span.record_output(output)
+        return output  # type: ignore[return-value]
+
+    @final
+    def run_concurrently(
+        self, inputs: Iterable[Input], tracer: Tracer, concurrency_limit: int = MAX_CONCURRENCY
+    ) -> Sequence[Output]:
+        """Runs the task with several inputs at a time, in one span; a task may do so within another that does.
+
+        Plain tasks run in threads, of which the caller's is one, so that calls within calls always get on: where many
+        such calls are nested, they share the threads that there are. Async tasks run in the caller's loop.
+
+        Args:
+            inputs: what to run it with.
+            tracer: where the span is opened that holds those of the calls.
+            concurrency_limit: how many calls are made at a time, at most.
+
+        Returns:
+            The outputs in the order of the inputs; of an async task, an awaitable of them.
+
+        Raises:
+            SpecError: the limit is below 1.
+            Exception: what a call raised, of several the one of the earliest input; calls not yet begun are not made.
+        """
+        if concurrency_limit < 1:
+            raise SpecError(f"concurrency_limit must be at least 1, not {concurrency_limit}")
+        inputs = list(inputs)
+        name = f"Concurrent {self.name} tasks"
+        if self.is_async:
+            return self._run_all_async(name, inputs, tracer, concurrency_limit)  # type: ignore[return-value]
+        with tracer.span(name) as span:
+            return _in_threads(lambda input: self.run(input, span), inputs, concurrency_limit)
+
+    async def _run_async(self, input: Input, tracer: Tracer) -> Output:
+        with tracer.task_span(self.name, input) as task_span:
+            output: Output = await self.do_run(input, task_span)  # type: ignore[misc]
+            task_span.record_output(output)
+        return output
+
+    async def _run_all_async(self, name: str, inputs: Sequence[Input], tracer: Tracer, limit: int) -> list[Output]:
+        with tracer.span(name) as span:
+            return await _in_coroutines(lambda input: self._run_async(input, span), inputs, limit)
 
     @property
     def name(self) -> str:
@@ -323,6 +393,80 @@ class _DuckTask(Task[Any, Any]):
     def identify(self) -> Identity:
         return code_identity("task", self.inner, self.name, version=self.version, files=self.files, items=self.items)
 
+
+def _in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: int) -> list[Any]:
+    """The outputs of calls made by this thread and helpers of it, as many as there may be."""
+    work = _Work(len(inputs))
+
+    def help() -> None:
+        while (at := work.next()) is not None:
+            try:
+                work.outputs[at] = call(inputs[at])
+            except BaseException as error:
+                work.failed(at, error)
+
+    def help_and_leave() -> None:
+        try:
+            help()
+        finally:
+            _helpers.release()
+
+    threads = []
+    while len(threads) + 1 < min(limit, len(inputs)) and _helpers.acquire(blocking=False):
+        threads.append(threading.Thread(target=copy_context().run, args=(help_and_leave,)))
+        threads[-1].start()
+    help()
+    for thread in threads:
+        thread.join()
+    return work.finished()
+
+
+async def _in_coroutines(call: Callable[[Any], Awaitable[Any]], inputs: Sequence[Any], limit: int) -> list[Any]:
+    work = _Work(len(inputs))
+
+    async def help() -> None:
+        while (at := work.next()) is not None:
+            try:
+                work.outputs[at] = await call(inputs[at])
+            except Exception as error:
+                work.failed(at, error)
+
+    helpers = [asyncio.ensure_future(help()) for _ in range(min(limit, len(inputs)))]
+    try:
+        await asyncio.gather(*helpers)
+    finally:  # where this is cancelled, so are the calls, and none outlives their span
+        for helper in helpers:
+            helper.cancel()
+        await asyncio.gather(*helpers, return_exceptions=True)
+    return work.finished()
+
+
+class _Work:
+    """Which of several calls are still to be made, and what became of those that were."""
+
+    def __init__(self, size: int) -> None:
+        self.outputs: list[Any] = [None] * size
+        self._waiting = iter(range(size))
+        self._failure: tuple[int, BaseException] | None = None
+        self._lock = threading.Lock()
+
+    def next(self) -> int | None:
+        """The place of a call to make; None where there is none, or one has failed."""
+        with self._lock:
+            return next(self._waiting, None) if self._failure is None else None
+
+    def failed(self, at: int, error: BaseException) -> None:
+        with self._lock:
+            if self._failure is None or at < self._failure[0]:
+                self._failure = at, error
+
+    def finished(self) -> list[Any]:
+        if self._failure is not None:
+            raise self._failure[1]
+        return self.outputs
+
+
+_helpers = threading.BoundedSemaphore(512)  # threads beside the callers', however deep calls are nested
 
 _EXTRAS = frozenset(("task_span", "seed", "index", "id", "replication"))
 

@@ -21,26 +21,37 @@ Why it is so:
 - The input and output of the root are the example's input and the response; these stand in their own tables, so the
   root keeps them by reference and `Trace.rows` leaves them out.
 
+- What a run keeps is the `Trace` alone. A tracer of `evaluand.tracers` opens the same spans and is told of each step as
+  it is taken (`Watcher`), so that it can write it to a file or to a backend at once.
+
 The current span is a context variable: asyncio tasks and `asyncio.to_thread` inherit it, plain threads do not. Give
 those the span to open theirs from: `parent.span(…)` is safe from any number of threads.
 """
 
 from __future__ import annotations
 
+import html
 import itertools
+import threading
+import traceback as tracebacks
+import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from operator import attrgetter
 from time import perf_counter_ns, time_ns
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, cast
 
 import orjson
 from orjson import Fragment
 
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.ids import decode, encode
+
+if TYPE_CHECKING:
+    from evaluand.viewing import Context, ExportedSpan, SpanStatus
 
 STATUSES = ("unset", "ok", "error")
 # fmt: off
@@ -70,15 +81,75 @@ class Tracer(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def span(self, name: str, /, *, kind: str = "span", input: Any = None, **attributes: Any) -> Span:
+    def span(
+        self,
+        name: str = "",
+        /,
+        timestamp: datetime | None = None,
+        *,
+        kind: str = "span",
+        input: Any = None,
+        **attributes: Any,
+    ) -> Span:
         """Opens a span; a `with` block closes it and makes it the current span meanwhile.
 
         Args:
             name: what this step is called in the trace.
+            timestamp: when it began, where that is not now.
             kind: what sort of step it is: `span`, `task`, `llm`, `retriever`, `tool`, or a word of your own.
             input: what the step works on.
             attributes: anything else known beforehand.
         """
+
+    def task_span(self, task_name: str, input: Any, timestamp: datetime | None = None) -> TaskSpan:
+        """Opens the span of a task call, as `span` does; `Task.run` calls it.
+
+        Args:
+            task_name: what the task is called.
+            input: what it is called with.
+            timestamp: when it began, where that is not now.
+        """
+        return cast(TaskSpan, self.span(task_name, timestamp, kind="task", input=input))
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        """The spans as viewers and other programs read them: children before their parents.
+
+        Raises:
+            OpenSpanError: a span is still open.
+            SpecError: the tracer keeps no spans.
+        """
+        raise SpecError(f"{type(self).__name__} keeps no spans; look at them where it sends them")
+
+
+class OpenSpanError(SpecError, RuntimeError):
+    """A span was to be exported before it was closed."""
+
+
+class Watcher:
+    """Whoever wants to be told of the steps of a trace as they are taken; see `evaluand.tracers`."""
+
+    __slots__ = ()
+
+    def opened(self, span: Span) -> None:
+        """A span was opened; its input and first attributes are there."""
+
+    def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
+        """Something was logged: its name, time in nanoseconds, and value as the span keeps it."""
+
+    def failed(self, span: Span, time_ns: int, error: BaseException) -> None:
+        """An exception passed through; `closed` follows."""
+
+    def changed(self, span: Span, attributes: Mapping[str, Any]) -> None:
+        """Attributes were set."""
+
+    def closed(self, span: Span) -> None:
+        """A span was closed; its output and status are final."""
+
+    def entered(self, span: Span) -> None:
+        """A span became the current one of this context."""
+
+    def left(self, span: Span) -> None:
+        """A span is the current one of this context no longer."""
 
 
 class Span(Tracer):
@@ -103,9 +174,11 @@ class Span(Tracer):
     """
 
     __slots__ = (
+        "_above",
         "_attributes",
         "_entered",
         "_events",
+        "_id",
         "_input",
         "_outer",
         "_output",
@@ -119,11 +192,23 @@ class Span(Tracer):
         "start_ns",
     )
 
+    _by_reference: ClassVar[bool] = True
+    """Whether the root's input and output are kept as they are, since they are stored elsewhere."""
+
     def __init__(
-        self, trace: Trace, parent: int | None, name: str, kind: str, input: Any, attributes: dict[str, Any]
+        self,
+        trace: Trace,
+        above: Span | None,
+        name: str,
+        kind: str,
+        input: Any,
+        attributes: Mapping[str, Any],
+        timestamp: datetime | None = None,
     ) -> None:
         self._trace = trace
-        self.parent = parent
+        self._above = above
+        self._id = 0
+        self.parent = None if above is None else above.number
         self.name = name if type(name) is str and name.isascii() else _text(name)
         self.kind = kind if type(kind) is str and kind.isascii() else _text(kind)
         self.end_ns: int | None = None
@@ -133,23 +218,45 @@ class Span(Tracer):
         self._events: list[tuple[str, int, Any]] = []
         self._entered = False
         self._outer: Span | None = None
-        self._input = input if input is None or parent is None else self._kept(input, "input")
+        self._input = input if input is None or (above is None and self._by_reference) else self._kept(input, "input")
         if attributes:
             self._put(attributes)
         # A number is taken and a span appended in one step each, so threads lose nothing; `Trace.spans` sorts.
         self.number = trace._next_number()
-        self.start_ns = perf_counter_ns() + trace._clock_offset
-        trace._spans.append(self)
+        self.start_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else _nanoseconds(timestamp)
+        trace._keep(self)
+        for watcher in trace._watchers:
+            watcher.opened(self)
+
+    @property
+    def id(self) -> uuid.UUID:
+        """What the span is called outside its trace; the root's is that of the trace."""
+        if self._above is None:
+            return self._trace.id
+        if self._id == 0:
+            trace_id = self._trace.id.int
+            self._id = trace_id & ~_LOW | (trace_id + self.number * _ODD) & _LOW
+        return uuid.UUID(int=self._id)
+
+    @property
+    def context(self) -> Context:
+        """The ids of the trace and of the span."""
+        return _viewing().Context(trace_id=self._trace.id, span_id=self.id)
+
+    @property
+    def parent_id(self) -> uuid.UUID | None:
+        """The id of the span it was opened from; None for the root."""
+        return None if self._above is None else self._above.id
 
     @property
     def input(self) -> Any:
         """What the step works on, as it was when the span was opened."""
-        return self._input if self.number == 0 else _value(self._input)
+        return _value(self._input)
 
     @property
     def output(self) -> Any:
         """What the step gave, as it was when it was set; None until then."""
-        return self._output if self.number == 0 else _value(self._output)
+        return _value(self._output)
 
     @output.setter
     def output(self, value: Any) -> None:
@@ -183,20 +290,50 @@ class Span(Tracer):
         self._require_open("set the status of")
         self._status = _status_code(status)
 
-    def span(self, name: str, /, *, kind: str = "span", input: Any = None, **attributes: Any) -> Span:
-        return (TaskSpan if kind == "task" else Span)(self._trace, self.number, name, kind, input, attributes)
+    @property
+    def status_code(self) -> SpanStatus:
+        """`status` in two words: `ERROR`, or `OK` for all that did not fail."""
+        return _viewing().SpanStatus("ERROR" if self._status == 2 else "OK")
 
-    def log(self, name: str, value: Any) -> None:
+    @status_code.setter
+    def status_code(self, code: SpanStatus) -> None:
+        self.status = code.value.lower()
+
+    def span(
+        self,
+        name: str = "",
+        /,
+        timestamp: datetime | None = None,
+        *,
+        kind: str = "span",
+        input: Any = None,
+        **attributes: Any,
+    ) -> Span:
+        if not name and "name" in attributes:
+            name = attributes.pop("name")
+        trace = self._trace
+        return trace.kinds[kind == "task"](trace, self, name, kind, input, attributes, timestamp)
+
+    def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
         """Adds an event.
+
+        Args:
+            message: what it is called.
+            value: what is to be kept of it.
+            timestamp: when it happened, where that is not now.
 
         Raises:
             SpecError: the span is closed.
         """
         if self.end_ns is not None:
-            self._require_open(f"log {name!r} on")
-        time = perf_counter_ns() + self._trace._clock_offset
-        name = name if type(name) is str and name.isascii() else _text(name)
-        self._events.append((name, time, self._kept(value, "events", name)))
+            self._require_open(f"log {message!r} on")
+        trace = self._trace
+        time = perf_counter_ns() + trace._clock_offset if timestamp is None else _nanoseconds(timestamp)
+        message = message if type(message) is str and message.isascii() else _text(message)
+        event = message, time, self._kept(value, "events", message)
+        self._events.append(event)
+        for watcher in trace._watchers:
+            watcher.logged(self, event)
 
     def set(self, /, **attributes: Any) -> None:
         """Sets attributes; the last value of a name counts.
@@ -206,21 +343,28 @@ class Span(Tracer):
         """
         self._require_open("set attributes on")
         self._put(attributes)
+        for watcher in self._trace._watchers:
+            watcher.changed(self, attributes)
 
-    def record_output(self, value: Any) -> None:
+    def record_output(self, output: Any) -> None:
         """Sets `output`.
 
         Raises:
             SpecError: the span is closed.
         """
         self._require_open("record the output of")
-        self._output = value if self.number == 0 else self._kept(value, "output")
+        self._output = output if self._above is None and self._by_reference else self._kept(output, "output")
 
-    def close(self) -> None:
-        """Ends the span now; for spans opened without `with`. Closing it again changes nothing."""
+    def end(self, timestamp: datetime | None = None) -> None:
+        """Ends the span now, or as of `timestamp`; for spans opened without `with`. Again, it changes nothing."""
         if self.end_ns is None:
             self._status = self._status or 1
-            self.end_ns = perf_counter_ns() + self._trace._clock_offset
+            self._close(timestamp)
+
+    close = end
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        return _exported(self._trace, self)
 
     def __enter__(self) -> Self:
         if self._entered or self.end_ns is not None:
@@ -228,34 +372,52 @@ class Span(Tracer):
         self._entered = True
         self._outer = _current.get()
         _current.set(self)
+        for watcher in self._trace._watchers:
+            watcher.entered(self)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        # Not by token: a generator may be left in another context or order than it was entered in.
+        if _current.get() is self:
+            _current.set(self._outer)
+        for watcher in self._trace._watchers:
+            watcher.left(self)
         if self.end_ns is None:
             if error is not None:
                 self._fail(error)
             elif self._status == 0:
                 self._status = 1
-            self.end_ns = perf_counter_ns() + self._trace._clock_offset
-        # Not by token: a generator may be left in another context or order than it was entered in.
-        if _current.get() is self:
-            _current.set(self._outer)
+            self._close(None)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.number} {_label(self)}>"
+
+    def _close(self, timestamp: datetime | None) -> None:
+        trace = self._trace
+        self.end_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else _nanoseconds(timestamp)
+        for watcher in trace._watchers:
+            watcher.closed(self)
 
     def _require_open(self, what: str) -> None:
         if self.end_ns is not None:
             raise SpecError(f"cannot {what} the span {self.name!r}: it is closed; do so inside its `with` block")
 
     def _fail(self, error: BaseException) -> None:
-        if not isinstance(error, GeneratorExit):  # that is: dropped by its reader, neither done nor wrong
-            self.log("exception", {"type": type(error).__qualname__, "message": _text(error)})
-            self._status = 2
+        if isinstance(error, GeneratorExit):  # that is: dropped by its reader, neither done nor wrong
+            return
+        trace = self._trace
+        time = perf_counter_ns() + trace._clock_offset
+        told = {"type": type(error).__qualname__, "message": _text(error)}
+        if trace._stack_traces:
+            told["stack_trace"] = stack_trace(error)
+        self._events.append(("exception", time, self._kept(told, "events", "exception")))
+        self._status = 2
+        for watcher in trace._watchers:
+            watcher.failed(self, time, error)
 
-    def _put(self, attributes: dict[str, Any]) -> None:
+    def _put(self, attributes: Mapping[str, Any]) -> None:
         for key, value in attributes.items():
             self._attributes[key] = self._kept(value, "attributes", key)
 
@@ -294,16 +456,25 @@ class Untraced(TaskSpan):
     def __init__(self) -> None:
         super().__init__(Trace(), None, "untraced", "task", None, {})
 
-    def span(self, name: str, /, *, kind: str = "span", input: Any = None, **attributes: Any) -> Span:
+    def span(
+        self,
+        name: str = "",
+        /,
+        timestamp: datetime | None = None,
+        *,
+        kind: str = "span",
+        input: Any = None,
+        **attributes: Any,
+    ) -> Untraced:
         return self
 
-    def log(self, name: str, value: Any) -> None:
+    def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
         pass
 
     def set(self, /, **attributes: Any) -> None:
         pass
 
-    def record_output(self, value: Any) -> None:
+    def record_output(self, output: Any) -> None:
         pass
 
     @property
@@ -314,8 +485,13 @@ class Untraced(TaskSpan):
     def status(self, status: str) -> None:
         pass
 
-    def close(self) -> None:
+    def end(self, timestamp: datetime | None = None) -> None:
         pass
+
+    close = end
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        return ()
 
     def __enter__(self) -> Self:
         return self
@@ -341,12 +517,44 @@ class Trace:
         [(0, None, 'answer', 'ok'), (1, 0, 'retrieve', 'ok')]
     """
 
-    __slots__ = ("_clock_offset", "_next_number", "_spans", "root")
+    __slots__ = (
+        "_clock_offset",
+        "_id",
+        "_keep",
+        "_next_number",
+        "_spans",
+        "_stack_traces",
+        "_watchers",
+        "is_kept",
+        "kinds",
+        "root",
+    )
 
     root: TaskSpan
 
-    def __init__(self) -> None:
+    def __init__(
+        self,
+        *,
+        kinds: tuple[type[Span], type[TaskSpan]] | None = None,
+        watchers: Sequence[Watcher] = (),
+        kept: bool = True,
+        stack_traces: bool = False,
+    ) -> None:
+        """An empty trace, for tracers; see `start`.
+
+        Args:
+            kinds: the classes of its spans and task spans.
+            watchers: who is told of each step.
+            kept: whether the trace holds its spans; else its watchers have all there is.
+            stack_traces: whether events of exceptions hold where they came from.
+        """
+        self._id = 0
+        self.kinds = kinds or (Span, TaskSpan)
+        self._watchers = tuple(watchers)
+        self._stack_traces = stack_traces
+        self.is_kept = kept
         self._spans: list[Span] = []
+        self._keep: Callable[[Span], None] = self._spans.append if kept else _forget
         self._next_number: Callable[[], int] = itertools.count().__next__
         self._clock_offset = time_ns() - perf_counter_ns()
 
@@ -397,9 +605,9 @@ class Trace:
             └─ ask (llm) 1.2 ms
         """
         trace = cls.start(name, input)
-        root = trace.root
+        root: Span = trace.root
         root._output, root._status, root.start_ns, root.end_ns = output, _status_code(status), start_ns, end_ns
-        numbers = {0}
+        numbers = {0: root}
         for place, row in enumerate(rows):
             try:
                 _restore(trace, row, numbers)
@@ -407,6 +615,14 @@ class Trace:
                 raise DataError(Fault(f"spans[{place}]", f"not the row of a span: {error}")) from None
         trace._next_number = itertools.count(max(numbers) + 1).__next__
         return trace
+
+    @property
+    def id(self) -> uuid.UUID:
+        """What the trace is called outside; made when it is first asked for."""
+        if self._id == 0:
+            with _making_ids:
+                self._id = self._id or uuid.uuid4().int
+        return uuid.UUID(int=self._id)
 
     @property
     def spans(self) -> list[Span]:
@@ -434,6 +650,10 @@ class Trace:
         origin = self.root.start_ns
         return [_row(s, origin) for s in self.spans if s.parent is not None or s._attributes or s._events]
 
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        """The spans as viewers and other programs read them; see `Tracer.export_for_viewing`."""
+        return _exported(self, self.root)
+
     def tree(self) -> str:
         """The spans as an indented text with their durations, for people."""
         children: dict[int | None, list[Span]] = {}
@@ -452,6 +672,9 @@ class Trace:
 
     def __str__(self) -> str:
         return self.tree()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.tree())}</pre>"
 
     def __repr__(self) -> str:
         return f"<Trace {_label(self.root)}, {len(self._spans)} spans>"
@@ -487,6 +710,53 @@ def span(name: str, /, *, kind: str = "span", input: Any = None, **attributes: A
 
 _current: ContextVar[Span | None] = ContextVar("evaluand.span", default=None)
 _LARGE = 2**63
+_LOW = 2**64 - 1
+_ODD = (
+    0x9E3779B97F4A7C15  # odd, so that spans of one trace differ in the lower half, which OpenTelemetry takes for an id
+)
+_making_ids = threading.Lock()
+
+
+def stack_trace(error: BaseException) -> str:
+    """Where an exception came from, as Python tells it."""
+    return "".join(tracebacks.format_exception(error))
+
+
+def _forget(span: Span) -> None:
+    """Keeps nothing."""
+
+
+def _nanoseconds(time: datetime) -> int:
+    """Since 1970; a time without a zone is taken for UTC."""
+    zoned = time if time.tzinfo else time.replace(tzinfo=UTC)
+    since = zoned - _EPOCH
+    return (since.days * 86_400 + since.seconds) * 10**9 + since.microseconds * 1000
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _viewing() -> Any:
+    from evaluand import viewing  # pydantic, which only those load who look
+
+    return viewing
+
+
+def _exported(trace: Trace, top: Span) -> list[ExportedSpan]:
+    children: dict[int, list[Span]] = {}
+    for each in trace.spans:
+        if each.parent is not None:
+            children.setdefault(each.parent, []).append(each)
+    forms = _viewing()
+    exported: list[ExportedSpan] = []
+    waiting = [top]
+    while waiting:  # parents before their children, later ones first; turned round at the end
+        each = waiting.pop()
+        if each.end_ns is None:
+            raise OpenSpanError(f"the span {each.name!r} is still open; close it before the trace is exported")
+        exported.append(forms.exported(each))
+        waiting += children.get(each.number, ())
+    return exported[::-1]
 
 
 def _status_code(status: str) -> int:
@@ -538,7 +808,7 @@ def _object(kept: Mapping[str, Any]) -> Fragment:
     return Fragment(text.decode())
 
 
-def _restore(trace: Trace, row: Sequence[Any], numbers: set[int]) -> None:
+def _restore(trace: Trace, row: Sequence[Any], numbers: dict[int, Span]) -> None:
     if isinstance(row, str) or len(row) != len(ROW_FIELDS):
         raise ValueError(f"it needs the {len(ROW_FIELDS)} values {', '.join(ROW_FIELDS)}")
     number, parent, name, kind, start, duration, status, input, output, attributes, events = row
@@ -553,7 +823,7 @@ def _restore(trace: Trace, row: Sequence[Any], numbers: set[int]) -> None:
     if parent is not None:
         if number <= trace._spans[-1].number or parent not in numbers:
             raise ValueError(f"its number {number} must be above those before it, and its parent {parent} one of them")
-        span = (TaskSpan if kind == "task" else Span)(trace, parent, name, kind, None, {})
+        span = (TaskSpan if kind == "task" else Span)(trace, numbers[parent], name, kind, None, {})
         span.start_ns = trace.root.start_ns + start * 1000
         span._input, span._output = _stored(input), _stored(output)
     elif number != 0:
@@ -562,7 +832,7 @@ def _restore(trace: Trace, row: Sequence[Any], numbers: set[int]) -> None:
     span.end_ns = None if duration is None else span.start_ns + duration * 1000
     span._attributes = _restored_object(attributes)
     span._events = [_restored_event(trace, *event) for event in _plain(events) or ()]
-    numbers.add(number)
+    numbers[number] = span
 
 
 def _restored_event(trace: Trace, name: Any, time: Any, body: Any) -> tuple[str, int, Any]:

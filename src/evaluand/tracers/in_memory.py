@@ -1,0 +1,160 @@
+"""Traces kept in memory, to be looked at in a terminal, a notebook or a test."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.tree import Tree
+
+from evaluand.trace import Span, TaskSpan, Trace, Watcher
+from evaluand.tracers.recording import RecordedSpan, RecordedTaskSpan, RecordingTracer
+from evaluand.viewing import ExportedSpan, LogEntry, at, one_line, panel, told
+
+HTML = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
+
+
+class InMemoryTracer(RecordingTracer):
+    """Keeps every trace that is opened on it.
+
+    Attributes:
+        entries: the spans opened on the tracer itself, each of which began a trace.
+        stack_traces: whether stack traces are kept with exceptions.
+
+    Example:
+        >>> tracer = InMemoryTracer()
+        >>> with tracer.task_span("answer", "Who wrote Emma?") as task_span:
+        ...     task_span.log("hits", 3)
+        ...     task_span.record_output("Jane Austen")
+        >>> tracer.entries[0].output, tracer.entries[0].entries[0].value
+        ('Jane Austen', 3)
+    """
+
+    def __init__(self, *, stack_traces: bool = False) -> None:
+        self.entries: list[InMemorySpan] = []
+        self.stack_traces = stack_traces
+
+    @property
+    def watchers(self) -> Sequence[Watcher]:
+        return ENTRIES, _Roots(self.entries)
+
+    @property
+    def kinds(self) -> tuple[type[InMemorySpan], type[InMemoryTaskSpan]]:
+        return InMemorySpan, InMemoryTaskSpan
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        return [exported for entry in self.entries for exported in entry.export_for_viewing()]
+
+    def _rich_render_(self) -> Tree:
+        tree = Tree("Trace")
+        for entry in self.entries:
+            tree.add(entry._rich_render_())
+        return tree
+
+    def __rich__(self) -> Tree:
+        return self._rich_render_()
+
+    def _repr_html_(self) -> str:
+        return _html(self._rich_render_())
+
+
+class InMemorySpan(RecordedSpan):
+    """A span in memory, with what happened in it in order."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(
+        self,
+        trace: Trace,
+        above: Span | None,
+        name: str,
+        kind: str,
+        input: Any,
+        attributes: Mapping[str, Any],
+        timestamp: datetime | None = None,
+    ) -> None:
+        self._entries: list[InMemorySpan | tuple[str, int, Any]] = []
+        super().__init__(trace, above, name, kind, input, attributes, timestamp)
+
+    @property
+    def entries(self) -> list[LogEntry | InMemorySpan]:
+        """What was logged and which spans were opened, in order."""
+        trace_id = self._trace.id
+        return [_log_entry(entry, trace_id) if type(entry) is tuple else entry for entry in self._entries]  # type: ignore[misc]
+
+    @property
+    def start_timestamp(self) -> datetime:
+        """When it was opened."""
+        return at(self.start_ns)
+
+    @property
+    def end_timestamp(self) -> datetime | None:
+        """When it was closed; None while it is open."""
+        return None if self.end_ns is None else at(self.end_ns)
+
+    def _rich_render_(self) -> Tree:
+        return _tree(self)
+
+    def __rich__(self) -> Tree:
+        return self._rich_render_()
+
+    def _repr_html_(self) -> str:
+        return _html(self._rich_render_())
+
+
+class InMemoryTaskSpan(InMemorySpan, RecordedTaskSpan):
+    """The span of a task call in memory."""
+
+    __slots__ = ()
+
+
+class _Entries(Watcher):
+    """Puts what happens in a span among its entries."""
+
+    __slots__ = ()
+
+    def opened(self, span: Span) -> None:
+        if isinstance(span._above, InMemorySpan) and isinstance(span, InMemorySpan):
+            span._above._entries.append(span)
+
+    def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
+        if isinstance(span, InMemorySpan):
+            span._entries.append(event)
+
+    def failed(self, span: Span, time_ns: int, error: BaseException) -> None:
+        self.logged(span, span._events[-1])
+
+
+class _Roots(Watcher):
+    """Puts the root of each trace among the entries of the tracer."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: list[InMemorySpan]) -> None:
+        self.entries = entries
+
+    def opened(self, span: Span) -> None:
+        if span._above is None and isinstance(span, InMemorySpan):
+            self.entries.append(span)
+
+
+ENTRIES = _Entries()
+
+
+def _log_entry(event: tuple[str, int, Any], trace_id: Any) -> LogEntry:
+    message, time_ns, value = told(event)
+    return LogEntry(message=message, value=value, timestamp=at(time_ns), trace_id=trace_id)
+
+
+def _tree(top: InMemorySpan) -> Tree:
+    tree = Tree(one_line(top.name))
+    return tree
+
+
+def _html(tree: Tree) -> str:
+    console = Console(record=True, file=io.StringIO(), width=100)
+    console.print(tree)
+    return console.export_html(inline_styles=True, code_format=HTML)

@@ -1,0 +1,227 @@
+"""The forms in which traces are told to viewers and other programs: ids, times and values as JSON has them.
+
+They are those of the Pharia SDKs, so that files, viewers and code made for these read what evaluand traces. A trace
+itself knows nothing of them; see `evaluand.trace`.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence, Set
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+import orjson
+from orjson import Fragment
+from pydantic import BaseModel, PlainSerializer, RootModel
+from rich.json import JSON
+from rich.panel import Panel
+from rich.text import Text
+
+EXCEPTION = frozenset(("type", "message"))
+
+
+def utc_now() -> datetime:
+    """The time of day, with its zone."""
+    return datetime.now(UTC)
+
+
+def json_text(value: Any) -> bytes:
+    """A value as plain JSON, for readers that know no other: sets are lists, numbers that are none null.
+
+    Never fails: what is not data stands as `{"$unstorable":"<type>"}`.
+
+    Example:
+        >>> json_text({"a": (1, float("nan"))}), json_text(object())
+        (b'{"a":[1,null]}', b'{"$unstorable":"object"}')
+    """
+    try:
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+    except Exception:  # integers beyond 64 bits, keys other than text, lone surrogates, code of the value's own
+        return json.dumps(_spelled(value, 0), ensure_ascii=False).encode("utf-8", "replace")
+
+
+PydanticSerializable = Annotated[Any, PlainSerializer(lambda value: json.loads(json_text(value)), when_used="json")]
+"""Any value that can be written as JSON: text, numbers, pydantic models, lists, sets and dictionaries of them."""
+
+
+class SpanType(str, Enum):
+    """Whether a span is that of a task call."""
+
+    SPAN = "SPAN"
+    TASK_SPAN = "TASK_SPAN"
+
+
+class SpanStatus(Enum):
+    """How a span ended."""
+
+    OK = "OK"
+    ERROR = "ERROR"
+
+
+class Context(BaseModel):
+    """Which span, of which trace."""
+
+    trace_id: UUID
+    span_id: UUID
+
+
+class ErrorValue(BaseModel):
+    """An exception; its stack trace is empty where nobody asked for it."""
+
+    error_type: str
+    message: str
+    stack_trace: str
+
+
+class Event(BaseModel):
+    """Something logged on a span: `name` is always `log`, `message` says what."""
+
+    name: str
+    message: str
+    body: PydanticSerializable
+    timestamp: datetime
+
+
+class SpanAttributes(BaseModel):
+    """What is known of a span."""
+
+    type: Literal[SpanType.SPAN] = SpanType.SPAN
+
+
+class TaskSpanAttributes(BaseModel):
+    """What is known of the span of a task call."""
+
+    type: Literal[SpanType.TASK_SPAN] = SpanType.TASK_SPAN
+    input: PydanticSerializable
+    output: PydanticSerializable
+
+
+class ExportedSpan(BaseModel):
+    """A span on its own, with all it holds."""
+
+    context: Context
+    name: str | None
+    parent_id: UUID | None
+    start_time: datetime
+    end_time: datetime
+    attributes: SpanAttributes | TaskSpanAttributes
+    events: Sequence[Event]
+    status: SpanStatus
+
+
+class ExportedSpanList(RootModel[Sequence[ExportedSpan]]):
+    """The spans of a trace or several."""
+
+
+class LogEntry(BaseModel):
+    """Something logged, as it stands among the entries of a span in memory."""
+
+    message: str
+    value: PydanticSerializable
+    timestamp: datetime
+    trace_id: UUID
+
+    def _rich_render_(self) -> Panel:
+        return panel(self.message, self.value)
+
+
+def exported(span: Any) -> ExportedSpan:
+    """The form of a closed `evaluand.trace.Span`."""
+    is_task = span.kind == "task"
+    return ExportedSpan(
+        context=span.context,
+        name=span.name,
+        parent_id=span.parent_id,
+        start_time=at(span.start_ns),
+        end_time=at(span.end_ns),
+        attributes=TaskSpanAttributes(input=span.input, output=span.output) if is_task else SpanAttributes(),
+        events=[
+            Event(name="log", message=message, body=body, timestamp=at(time))
+            for message, time, body in map(told, span.events)
+        ],
+        status=span.status_code,
+    )
+
+
+def told(event: Any) -> tuple[str, int, Any]:
+    """Message, time and value of an event; those of an exception are its message and an `ErrorValue`."""
+    name, time_ns, body = event
+    if name == "exception" and isinstance(body, Mapping) and body.keys() - {"stack_trace"} == EXCEPTION:
+        message = body["message"]
+        error = ErrorValue(error_type=body["type"], message=message, stack_trace=body.get("stack_trace", ""))
+        return message, time_ns, error
+    return name, time_ns, body
+
+
+def at(time_ns: int) -> datetime:
+    """A time of day from nanoseconds since 1970, rounded down to microseconds."""
+    return _EPOCH + timedelta(microseconds=time_ns // 1000)
+
+
+def panel(title: str, value: Any) -> Panel:
+    """A value in a frame, for people: nothing in it is taken for markup or a control code."""
+    text = JSON(json_text(value).decode(), indent=2).text
+    text.no_wrap, text.overflow = False, "fold"
+    return Panel(text, title=Text(one_line(title)))
+
+
+def one_line(text: str) -> str:
+    """Some text without line breaks and control codes; names come from anywhere."""
+    return text if text.isprintable() else repr(text)[1:-1]
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_DEEPEST = 200
+
+
+def _plain(value: Any) -> Any:
+    """What stands for a value that orjson does not write."""
+    if isinstance(value, BaseModel):
+        return value.model_dump()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, bytes | bytearray):
+        try:
+            return bytes(value).decode()
+        except UnicodeDecodeError:
+            return base64.b64encode(value).decode()
+    if isinstance(value, Set | Sequence):
+        return list(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if type(value).__module__ == "decimal":
+        return str(value)
+    if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
+        return value.tolist()
+    return {"$unstorable": type(value).__qualname__}
+
+
+def _spelled(value: Any, depth: int) -> Any:
+    """The same for the writer of the standard library, which takes integers of any size."""
+    if depth > _DEEPEST:
+        return {"$unstorable": "nested too deeply"}
+    if value is None or isinstance(value, str | bool | int):
+        return value.value if isinstance(value, Enum) else value
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, Enum):
+        return _spelled(value.value, depth + 1)
+    if isinstance(value, Fragment):
+        return json.loads(orjson.dumps(value))
+    if isinstance(value, datetime | UUID):
+        return json.loads(orjson.dumps(value))
+    if isinstance(value, Mapping):
+        return {str(key): _spelled(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple | Set):
+        return [_spelled(item, depth + 1) for item in value]
+    try:
+        return _spelled(_plain(value), depth + 1)
+    except Exception:  # a model_dump that fails
+        return {"$unstorable": type(value).__qualname__}
