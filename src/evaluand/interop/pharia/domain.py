@@ -11,10 +11,9 @@ import datetime as dt
 import traceback
 import uuid
 from collections.abc import Iterable
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field, JsonValue
-from typing_extensions import TypeVar
 
 from evaluand.errors import NotFound, SpecError
 from evaluand.task import Input, Output
