@@ -7,10 +7,10 @@ leaves the task unpinned: it runs and is stored, but its results are never reuse
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import os
 import sys
-import asyncio
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -411,7 +411,7 @@ def _in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: int) -
         finally:
             _helpers.release()
 
-    threads = []
+    threads: list[threading.Thread] = []
     while len(threads) + 1 < min(limit, len(inputs)) and _helpers.acquire(blocking=False):
         threads.append(threading.Thread(target=copy_context().run, args=(help_and_leave,)))
         threads[-1].start()

@@ -41,7 +41,7 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from operator import attrgetter
 from time import perf_counter_ns, time_ns
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, cast
 
 import orjson
@@ -126,9 +126,14 @@ class OpenSpanError(SpecError, RuntimeError):
 
 
 class Watcher:
-    """Whoever wants to be told of the steps of a trace as they are taken; see `evaluand.tracers`."""
+    """Whoever wants to be told of the steps of a trace as they are taken; see `evaluand.tracers`.
+
+    Attributes:
+        gives_ids: whether spans take their ids from it; then it is to be told before all others.
+    """
 
     __slots__ = ()
+    gives_ids: ClassVar[bool] = False
 
     def opened(self, span: Span) -> None:
         """A span was opened; its input and first attributes are there."""
@@ -205,6 +210,7 @@ class Span(Tracer):
         attributes: Mapping[str, Any],
         timestamp: datetime | None = None,
     ) -> None:
+        self.number: int
         self._trace = trace
         self._above = above
         self._id = 0
@@ -223,7 +229,7 @@ class Span(Tracer):
             self._put(attributes)
         # A number is taken and a span appended in one step each, so threads lose nothing; `Trace.spans` sorts.
         self.number = trace._next_number()
-        self.start_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else _nanoseconds(timestamp)
+        self.start_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
         trace._keep(self)
         for watcher in trace._watchers:
             watcher.opened(self)
@@ -231,9 +237,9 @@ class Span(Tracer):
     @property
     def id(self) -> uuid.UUID:
         """What the span is called outside its trace; the root's is that of the trace."""
-        if self._above is None:
-            return self._trace.id
         if self._id == 0:
+            if self._above is None:
+                return self._trace.id
             trace_id = self._trace.id.int
             self._id = trace_id & ~_LOW | (trace_id + self.number * _ODD) & _LOW
         return uuid.UUID(int=self._id)
@@ -241,7 +247,8 @@ class Span(Tracer):
     @property
     def context(self) -> Context:
         """The ids of the trace and of the span."""
-        return _viewing().Context(trace_id=self._trace.id, span_id=self.id)
+        context: Context = _viewing().Context(trace_id=self._trace.id, span_id=self.id)
+        return context
 
     @property
     def parent_id(self) -> uuid.UUID | None:
@@ -293,7 +300,8 @@ class Span(Tracer):
     @property
     def status_code(self) -> SpanStatus:
         """`status` in two words: `ERROR`, or `OK` for all that did not fail."""
-        return _viewing().SpanStatus("ERROR" if self._status == 2 else "OK")
+        code: SpanStatus = _viewing().SpanStatus("ERROR" if self._status == 2 else "OK")
+        return code
 
     @status_code.setter
     def status_code(self, code: SpanStatus) -> None:
@@ -328,7 +336,7 @@ class Span(Tracer):
         if self.end_ns is not None:
             self._require_open(f"log {message!r} on")
         trace = self._trace
-        time = perf_counter_ns() + trace._clock_offset if timestamp is None else _nanoseconds(timestamp)
+        time = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
         message = message if type(message) is str and message.isascii() else _text(message)
         event = message, time, self._kept(value, "events", message)
         self._events.append(event)
@@ -396,7 +404,7 @@ class Span(Tracer):
 
     def _close(self, timestamp: datetime | None) -> None:
         trace = self._trace
-        self.end_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else _nanoseconds(timestamp)
+        self.end_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
         for watcher in trace._watchers:
             watcher.closed(self)
 
@@ -726,7 +734,7 @@ def _forget(span: Span) -> None:
     """Keeps nothing."""
 
 
-def _nanoseconds(time: datetime) -> int:
+def nanoseconds(time: datetime) -> int:
     """Since 1970; a time without a zone is taken for UTC."""
     zoned = time if time.tzinfo else time.replace(tzinfo=UTC)
     since = zoned - _EPOCH
@@ -736,7 +744,7 @@ def _nanoseconds(time: datetime) -> int:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _viewing() -> Any:
+def _viewing() -> ModuleType:
     from evaluand import viewing  # pydantic, which only those load who look
 
     return viewing

@@ -11,7 +11,7 @@ import dataclasses
 import json
 from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -49,7 +49,7 @@ PydanticSerializable = Annotated[Any, PlainSerializer(lambda value: json.loads(j
 """Any value that can be written as JSON: text, numbers, pydantic models, lists, sets and dictionaries of them."""
 
 
-class SpanType(str, Enum):
+class SpanType(StrEnum):
     """Whether a span is that of a task call."""
 
     SPAN = "SPAN"
@@ -183,7 +183,7 @@ def _plain(value: Any) -> Any:
     """What stands for a value that orjson does not write."""
     if isinstance(value, BaseModel):
         return value.model_dump()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if dataclasses.is_dataclass(type(value)):
         return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return dict(value)

@@ -8,9 +8,10 @@ from datetime import datetime
 from typing import Any
 
 from rich.console import Console
+from rich.text import Text
 from rich.tree import Tree
 
-from evaluand.trace import Span, TaskSpan, Trace, Watcher
+from evaluand.trace import Event, Span, Trace, Watcher
 from evaluand.tracers.recording import RecordedSpan, RecordedTaskSpan, RecordingTracer
 from evaluand.viewing import ExportedSpan, LogEntry, at, one_line, panel, told
 
@@ -145,13 +146,37 @@ ENTRIES = _Entries()
 
 
 def _log_entry(event: tuple[str, int, Any], trace_id: Any) -> LogEntry:
-    message, time_ns, value = told(event)
+    message, time_ns, value = told(Event(*event))
     return LogEntry(message=message, value=value, timestamp=at(time_ns), trace_id=trace_id)
 
 
 def _tree(top: InMemorySpan) -> Tree:
-    tree = Tree(one_line(top.name))
+    """What happened in a span, as branches; not recursive, since agents nest deeply."""
+    tree = _branch(top)
+    waiting = [(top, tree)]
+    while waiting:
+        span, branch = waiting.pop()
+        if span.kind == "task":
+            branch.add(panel("Input", span.input))
+        for entry in span._entries:
+            if isinstance(entry, InMemorySpan):
+                waiting.append((entry, _grown(branch, entry)))
+            else:
+                message, _, value = told(Event(*entry))
+                branch.add(panel(message, value))
+        if span.kind == "task" and span.end_ns is not None:
+            branch.add(panel("Output", span.output))
     return tree
+
+
+def _grown(branch: Tree, span: InMemorySpan) -> Tree:
+    below = _branch(span)
+    branch.children.append(below)
+    return below
+
+
+def _branch(span: InMemorySpan) -> Tree:
+    return Tree(Text(one_line(span.name) + (" (open)" if span.end_ns is None else "")))
 
 
 def _html(tree: Tree) -> str:

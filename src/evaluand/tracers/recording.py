@@ -18,7 +18,7 @@ class RecordedSpan(Span):
     _by_reference: ClassVar[bool] = False
 
     def _kept(self, value: Any, where: str, name: str = "") -> Any:
-        """The value as its watchers are told of it: a copy where the trace is kept, since a task may change it later."""
+        """The value; where the trace is kept a copy, since a task may change it later."""
         if type(value) in _ATOMS or not self._trace.is_kept:
             return value
         try:

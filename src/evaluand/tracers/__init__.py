@@ -1,0 +1,1 @@
+"""Tracers: where spans are told to, one kind per file."""

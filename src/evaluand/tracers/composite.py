@@ -1,0 +1,104 @@
+"""Several tracers as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+from typing import Any, Generic, TypeVar
+
+from evaluand.errors import SpecError
+from evaluand.trace import Span, TaskSpan, Tracer, Untraced, Watcher, stack_trace
+from evaluand.tracers.recording import RecordingTracer
+from evaluand.viewing import ErrorValue, ExportedSpan, SpanStatus, at
+
+TracerVar = TypeVar("TracerVar", bound=Tracer)
+
+
+class CompositeTracer(RecordingTracer, Generic[TracerVar]):
+    """Traces to several tracers at once; a span has the same ids in all that are evaluand's.
+
+    Attributes:
+        tracers: those tracers; open spans may be among them, and tracers of your own.
+
+    Example:
+        >>> from evaluand.tracers.in_memory import InMemoryTracer
+        >>> here, there = InMemoryTracer(), InMemoryTracer()
+        >>> with CompositeTracer([here, there]).span("step"):
+        ...     pass
+        >>> here.entries[0].id == there.entries[0].id
+        True
+    """
+
+    def __init__(self, tracers: Sequence[TracerVar]) -> None:
+        if not tracers:
+            raise SpecError("a CompositeTracer needs at least one tracer")
+        self.tracers = tracers
+        self._recording: list[RecordingTracer] = [tracer for tracer in tracers if isinstance(tracer, RecordingTracer)]
+        self.stack_traces = any(tracer.stack_traces for tracer in self._recording if tracer.kinds)
+
+    @property
+    def watchers(self) -> Sequence[Watcher]:
+        told = chain.from_iterable(_watchers(tracer) for tracer in self.tracers)
+        return sorted(dict.fromkeys(told), key=lambda watcher: not watcher.gives_ids)
+
+    @property
+    def kinds(self) -> tuple[type[Span], type[TaskSpan]] | None:
+        return next((tracer.kinds for tracer in self._recording if tracer.kinds), None)
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        """The spans as the first tracer has them."""
+        return self.tracers[0].export_for_viewing()
+
+
+def _watchers(tracer: Tracer) -> Sequence[Watcher]:
+    if isinstance(tracer, RecordingTracer):
+        return tracer.watchers
+    return () if isinstance(tracer, Untraced) else (_Forwarding(tracer),)
+
+
+class _Forwarding(Watcher):
+    """Takes each step with a tracer that is not watched: an open span, or a tracer of the user's own."""
+
+    __slots__ = ("_spans", "_tracer")
+
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
+        self._spans: dict[int, Span] = {}
+
+    def opened(self, span: Span) -> None:
+        tracer = self._tracer if span.parent is None else self._spans[span.parent]
+        started = at(span.start_ns)
+        if isinstance(tracer, Span):
+            told = tracer.span(span.name, started, kind=span.kind, input=span.input, **span.attributes)
+        elif span.kind == "task":
+            told = tracer.task_span(span.name, span.input, started)
+        else:
+            told = tracer.span(span.name, started)
+        self._spans[span.number] = told
+
+    def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
+        message, time_ns, value = event
+        self._spans[span.number].log(message, value, at(time_ns))
+
+    def failed(self, span: Span, time_ns: int, error: BaseException) -> None:
+        told = self._spans[span.number]
+        if isinstance(told, Span):
+            told._fail(error)
+            return
+        message = span._events[-1][2]["message"]
+        where = stack_trace(error) if span._trace._stack_traces else ""
+        value = ErrorValue(error_type=type(error).__qualname__, message=message, stack_trace=where)
+        told.log(message, value, at(time_ns))
+
+    def changed(self, span: Span, attributes: Mapping[str, Any]) -> None:
+        told = self._spans[span.number]
+        if isinstance(told, Span):
+            told.set(**attributes)
+
+    def closed(self, span: Span) -> None:
+        told = self._spans[span.number]
+        if span.kind == "task" and span.status != "error":
+            told.record_output(span.output)
+        if span.status == "error":
+            told.status_code = SpanStatus.ERROR
+        told.end(at(span.end_ns or 0))
