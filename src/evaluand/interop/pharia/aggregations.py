@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evaluand.interop.pharia.domain import AggregatedEvaluation, AggregationOverview
-from evaluand.interop.pharia.files import file_name, heads, place, read_json, replace
+from evaluand.interop.pharia.files import file_name, heads, json_text, place, read_text, replace
 
 
 class AggregationRepository(ABC):
@@ -74,12 +74,12 @@ class FileAggregationRepository(AggregationRepository):
 
     def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
         path = self._folder / f"{file_name(aggregation_overview.id)}.json"
-        replace(path, aggregation_overview.model_dump_json(indent=2).encode())
+        replace(path, json_text(aggregation_overview, indent=2))
 
     def aggregation_overview(
         self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
     ) -> AggregationOverview[AggregatedEvaluation] | None:
-        text = read_json(place(self._folder, aggregation_id, ".json"))
+        text = read_text(place(self._folder, aggregation_id, ".json"))
         if text is None:
             return None
         return AggregationOverview[aggregation_type].model_validate_json(text)  # type: ignore[valid-type]

@@ -13,7 +13,7 @@ from pydantic_core import from_json
 
 from evaluand.errors import DataError, Fault
 from evaluand.interop.pharia.domain import Dataset, Example, ExpectedOutput, Refused, SerializableDict, Unknown, new_id
-from evaluand.interop.pharia.files import file_name, heads, place, read_json, replace
+from evaluand.interop.pharia.files import file_name, heads, json_text, place, read_text, replace
 from evaluand.interop.pharia.typed import reader
 from evaluand.task import Input
 
@@ -100,7 +100,7 @@ class DatasetRepository(ABC):
             Unknown: there is no such dataset.
             Misfit: it is not of these types.
         """
-        for example in self.examples(dataset_id, Any, Any):  # type: ignore[arg-type]
+        for example in self.examples(dataset_id, Any, Any):
             if example.id == example_id:
                 return next(_typed([example], dataset_id, input_type, expected_output_type))
         return None
@@ -174,9 +174,9 @@ class FileDatasetRepository(DatasetRepository):
         if self.dataset(dataset.id) is not None:
             raise _exists(dataset.id)
         name = file_name(dataset.id)
-        lines = (example.model_dump_json().encode() + b"\n" for example in _distinct(examples))
+        lines = (json_text(example) + b"\n" for example in _distinct(examples))
         replace(self._folder / name / f"{name}.jsonl", b"".join(lines))
-        replace(self._folder / name / f"{name}.json", dataset.model_dump_json().encode())
+        replace(self._folder / name / f"{name}.json", json_text(dataset))
         return dataset
 
     def delete_dataset(self, dataset_id: str) -> None:
@@ -186,7 +186,7 @@ class FileDatasetRepository(DatasetRepository):
 
     def dataset(self, dataset_id: str) -> Dataset | None:
         folder = place(self._folder, dataset_id)
-        text = read_json(folder / f"{folder.name}.json")
+        text = read_text(folder / f"{folder.name}.json")
         return None if text is None else Dataset.model_validate_json(text)
 
     def dataset_ids(self) -> Iterable[str]:
@@ -200,7 +200,7 @@ class FileDatasetRepository(DatasetRepository):
         examples_to_skip: frozenset[str] | None = None,
     ) -> Iterable[Example[Input, ExpectedOutput]]:
         folder = place(self._folder, dataset_id)
-        text = read_json(folder / f"{folder.name}.jsonl")
+        text = read_text(folder / f"{folder.name}.jsonl")
         if text is None:
             raise _unknown(dataset_id)
         skipped = examples_to_skip or frozenset()
@@ -209,9 +209,7 @@ class FileDatasetRepository(DatasetRepository):
         return _typed(kept, dataset_id, input_type, expected_output_type)
 
 
-def _head(
-    name: str, id: str | None, labels: set[str] | None, metadata: SerializableDict | None
-) -> Dataset:
+def _head(name: str, id: str | None, labels: set[str] | None, metadata: SerializableDict | None) -> Dataset:
     given = new_id() if id is None else id
     return Dataset(id=given, name=name, labels=labels or set(), metadata=metadata or {})
 

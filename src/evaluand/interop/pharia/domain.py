@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field, JsonValue
 
 from evaluand.errors import NotFound, SpecError
 from evaluand.task import Input, Output
+from evaluand.viewing import utc_now as utc_now
 
 ExpectedOutput = TypeVar("ExpectedOutput")
 Evaluation = TypeVar("Evaluation", covariant=True)
@@ -39,11 +40,6 @@ class EvaluationFailed(Exception):
 
     def __init__(self, evaluation_id: str, failed_count: int) -> None:
         super().__init__(f"Evaluation {evaluation_id} failed with {failed_count} failed examples.")
-
-
-def utc_now() -> dt.datetime:
-    """The present moment in UTC."""
-    return dt.datetime.now(dt.UTC)
 
 
 def new_id() -> str:

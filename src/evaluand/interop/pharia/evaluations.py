@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from evaluand.interop.pharia.domain import (
     Evaluation,
@@ -20,7 +20,7 @@ from evaluand.interop.pharia.domain import (
     Unknown,
     new_id,
 )
-from evaluand.interop.pharia.files import Rows, SdkRows, file_name, heads, place, read_json, replace
+from evaluand.interop.pharia.files import Rows, SdkRows, file_name, heads, json_text, place, read_text, replace
 from evaluand.interop.pharia.typed import reader
 
 
@@ -179,10 +179,10 @@ class FileEvaluationRepository(EvaluationRepository):
 
     def store_evaluation_overview(self, evaluation_overview: EvaluationOverview) -> None:
         path = self._folder / f"{file_name(evaluation_overview.id)}.json"
-        replace(path, evaluation_overview.model_dump_json(indent=2).encode())
+        replace(path, json_text(evaluation_overview, indent=2))
 
     def evaluation_overview(self, evaluation_id: str) -> EvaluationOverview | None:
-        text = read_json(place(self._folder, evaluation_id, ".json"))
+        text = read_text(place(self._folder, evaluation_id, ".json"))
         return None if text is None else EvaluationOverview.model_validate_json(text)
 
     def evaluation_overview_ids(self) -> Sequence[str]:
@@ -191,7 +191,9 @@ class FileEvaluationRepository(EvaluationRepository):
     def store_example_evaluation(self, example_evaluation: ExampleEvaluation[Evaluation]) -> None:
         result = example_evaluation.result
         rows = self._own_rows(example_evaluation.evaluation_id)
-        rows.append(example_evaluation.example_id, to_json(result), failed=isinstance(result, FailedExampleEvaluation))
+        rows.append(
+            example_evaluation.example_id, json_text(result), failed=isinstance(result, FailedExampleEvaluation)
+        )
 
     def example_evaluation(
         self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
@@ -227,10 +229,10 @@ class AsyncFileEvaluationRepository(FileEvaluationRepository, AsyncEvaluationRep
 
     def store_partial_evaluation_overview(self, partial_evaluation_overview: PartialEvaluationOverview) -> None:
         path = self._folder / f"{file_name(partial_evaluation_overview.id)}.partial_json"
-        replace(path, partial_evaluation_overview.model_dump_json(indent=2).encode())
+        replace(path, json_text(partial_evaluation_overview, indent=2))
 
     def partial_evaluation_overview(self, partial_evaluation_id: str) -> PartialEvaluationOverview | None:
-        text = read_json(place(self._folder, partial_evaluation_id, ".partial_json"))
+        text = read_text(place(self._folder, partial_evaluation_id, ".partial_json"))
         return None if text is None else PartialEvaluationOverview.model_validate_json(text)
 
     def partial_evaluation_overview_ids(self) -> Sequence[str]:

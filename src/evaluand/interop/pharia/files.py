@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import orjson
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json, to_json, to_jsonable_python
 
 from evaluand.errors import EngineError
 
@@ -67,7 +67,12 @@ def place(folder: Path, id: str, suffix: str = "") -> Path:
     return folder / (id + suffix) if id + suffix in os.listdir(folder) else path
 
 
-def read_json(path: Path) -> bytes | None:
+def json_text(value: Any, indent: int | None = None) -> bytes:
+    """A value as JSON, in which a number that is undefined stays so: `NaN`, not `null`."""
+    return to_json(to_jsonable_python(value), indent=indent)
+
+
+def read_text(path: Path) -> bytes | None:
     """A file's content, or None where there is none."""
     try:
         return path.read_bytes()

@@ -15,9 +15,9 @@ from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     AggregationOverview,
     Evaluation,
+    Example,
     ExampleEvaluation,
     ExampleOutput,
-    Example,
     ExpectedOutput,
     Refused,
     RunOverview,
@@ -246,7 +246,8 @@ def aggregation_overviews_to_pandas(
             metadata = dict(_leaves(row.pop("metadata"), ""))
             row |= {f"metadata.{name}" if name in row else name: value for name, value in metadata.items()}
         rows.append(row)
-    return _pandas().DataFrame(rows)
+    frame: pd.DataFrame = _pandas().DataFrame(rows)
+    return frame
 
 
 def _of_example(lineage: Any) -> dict[str, Any]:
@@ -274,7 +275,8 @@ def _leaves(value: Any, name: str) -> Iterable[tuple[str, Any]]:
 def _frame(rows: list[dict[str, Any]], index: list[str], columns: list[str]) -> pd.DataFrame:
     pandas = _pandas()
     data = {name: pandas.Series([row[name] for row in rows], dtype=object) for name in (*index, *columns)}
-    return pandas.DataFrame(data).set_index(index)
+    frame: pd.DataFrame = pandas.DataFrame(data).set_index(index)
+    return frame
 
 
 def _pandas() -> Any:

@@ -30,7 +30,7 @@ from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
 from evaluand.interop.pharia.typed import annotations_of, first_known, require_type, type_arguments
-from evaluand.task import Input, Output, Runnable, Task, as_task
+from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task
 from evaluand.trace import Tracer
 from evaluand.tracers.composite import CompositeTracer
 from evaluand.tracers.no_op import NoOpTracer
@@ -72,11 +72,11 @@ class Runner(Generic[Input, Output]):
 
     def input_type(self) -> type[Input]:
         """What the task takes, as its class tells; overwrite this where it does not."""
-        return self._type(0, "input")
+        return self._type(0, "input")  # type: ignore[no-any-return]
 
     def output_type(self) -> type[Output]:
         """What the task gives, as its class tells; overwrite this where it does not."""
-        return self._type(1, "output")
+        return self._type(1, "output")  # type: ignore[no-any-return]
 
     def run_dataset(
         self,
@@ -121,28 +121,30 @@ class Runner(Generic[Input, Output]):
         if self._datasets.dataset(dataset_id) is None:
             raise Unknown(f"this repository has no dataset {dataset_id!r}")
         start = utc_now()
-        examples = list(self._datasets.examples(dataset_id, self.input_type(), Any))[:num_examples]  # type: ignore[arg-type]
+        examples = list(self._datasets.examples(dataset_id, self.input_type(), Any))[:num_examples]
         full = self.description if description is None else f"{self.description} : {description}"
         note = self._note(dataset_id, full, metadata)
         begun = self._begun(note, resume_from_recovery_data)
         done = set(begun.finished_examples)
 
-        def run(example: Example[Input, Any]) -> None:
+        def run(example: Example[Input, Any]) -> bool:
             span_tracer = self._tracer(tracer, begun.run_id, example.id, trace_examples_individually)
             output = self._output(example, span_tracer, abort_on_error)
-            kept = ExampleOutput(run_id=begun.run_id, example_id=example.id, output=output)
+            kept: ExampleOutput[Any] = ExampleOutput(run_id=begun.run_id, example_id=example.id, output=output)
             self._runs.store_example_output_parallel(note, kept)
+            return isinstance(output, FailedExampleRun)
 
-        each_in_threads(run, (each for each in examples if each.id not in done), max_workers)
-        failed = {each.example_id for each in self._runs.failed_example_outputs(begun.run_id, Any)}
+        failed = sum(1 for _ in self._runs.failed_example_outputs(begun.run_id, Any)) if done else 0
+        missing = [each for each in examples if each.id not in done]
+        failed += sum(each_in_threads(run, missing, max_workers))
         configuration = {"num_examples": num_examples, "max_workers": max_workers, "abort_on_error": abort_on_error}
         overview = RunOverview(
             dataset_id=dataset_id,
             id=begun.run_id,
             start=start,
             end=utc_now(),
-            failed_example_count=len(failed),
-            successful_example_count=len(self._runs.example_output_ids(begun.run_id)) - len(failed),
+            failed_example_count=failed,
+            successful_example_count=len(done) + len(missing) - failed,
             description=full,
             labels=labels or set(),
             metadata=metadata or {},
@@ -178,13 +180,14 @@ class Runner(Generic[Input, Output]):
         return self._navigator.run_lineage(run_id, example_id, *types)
 
     def _type(self, place: int, what: str) -> Any:
-        cls = type(self._given)
-        if not hasattr(cls, "do_run") or type(self._task).do_run is not cls.do_run and isinstance(self._given, Task):
-            return Any
+        cls: Any = type(self._given)
+        if isinstance(self._given, FunctionTask) or not hasattr(cls, "do_run"):
+            return Any  # a function may take anything
+        placeholder: Any = (Input, Output)[place]  # type: ignore[misc]
         brackets = type_arguments(cls, Task)
         names = [name for name in inspect.signature(cls.do_run).parameters if name != "self"]
-        annotated = annotations_of(cls.do_run).get(names[0] if place == 0 else "return", (Input, Output)[place])
-        given = brackets[place] if brackets else (Input, Output)[place]
+        annotated = annotations_of(cls.do_run).get(names[0] if place == 0 else "return", placeholder)
+        given = brackets[place] if brackets else placeholder
         return require_type(first_known(given, annotated), self._given, what, "do_run")
 
     def _note(self, dataset_id: str, description: str, metadata: SerializableDict | None) -> str:

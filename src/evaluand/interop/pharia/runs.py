@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import from_json
 
 from evaluand.interop.pharia.domain import (
     ExampleOutput,
@@ -20,7 +20,7 @@ from evaluand.interop.pharia.domain import (
     RunOverview,
     as_failure,
 )
-from evaluand.interop.pharia.files import Rows, SdkRows, file_name, heads, place, read_json, replace
+from evaluand.interop.pharia.files import Rows, SdkRows, file_name, heads, json_text, place, read_text, replace
 from evaluand.interop.pharia.kept_traces import ExampleTracer, tracer_of
 from evaluand.interop.pharia.typed import reader
 from evaluand.task import Output
@@ -83,7 +83,7 @@ class RunRepository(ABC):
     def finished_examples(self, tmp_hash: str) -> RecoveryData | None:
         """The run that began under this note, with the examples that are done; None where there is no note."""
 
-    def temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:
+    def temp_store_finished_example(self, tmp_hash: str, example_id: str) -> None:  # noqa: B027 - see its words
         """Notes that an example is done; nothing is to be done for it, since its output says so."""
 
     def store_example_output_parallel(self, tmp_hash: str, example_output: ExampleOutput[Output]) -> None:
@@ -184,10 +184,10 @@ class FileRunRepository(RunRepository):
         self._rows: dict[tuple[str, str], Rows] = {}
 
     def store_run_overview(self, overview: RunOverview) -> None:
-        replace(self._folder / f"{file_name(overview.id)}.json", overview.model_dump_json(indent=2).encode())
+        replace(self._folder / f"{file_name(overview.id)}.json", json_text(overview, indent=2))
 
     def run_overview(self, run_id: str) -> RunOverview | None:
-        text = read_json(place(self._folder, run_id, ".json"))
+        text = read_text(place(self._folder, run_id, ".json"))
         return None if text is None else RunOverview.model_validate_json(text)
 
     def run_overview_ids(self) -> Sequence[str]:
@@ -196,7 +196,7 @@ class FileRunRepository(RunRepository):
     def store_example_output(self, example_output: ExampleOutput[Output]) -> None:
         failed = isinstance(example_output.output, FailedExampleRun)
         rows = self._own_rows(example_output.run_id, "outputs")
-        rows.append(example_output.example_id, to_json(example_output.output), failed=failed)
+        rows.append(example_output.example_id, json_text(example_output.output), failed=failed)
 
     def example_output(
         self, run_id: str, example_id: str, output_type: type[Output]
@@ -225,13 +225,13 @@ class FileRunRepository(RunRepository):
         return FileTracer(theirs).traces() if theirs.is_file() else None
 
     def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
-        replace(self._note(tmp_hash), RecoveryData(run_id=run_id).model_dump_json(include={"run_id"}).encode())
+        replace(self._note(tmp_hash), json_text({"run_id": run_id}))
 
     def delete_temporary_run_data(self, tmp_hash: str) -> None:
         self._note(tmp_hash).unlink(missing_ok=True)
 
     def finished_examples(self, tmp_hash: str) -> RecoveryData | None:
-        text = read_json(self._note(tmp_hash))
+        text = read_text(self._note(tmp_hash))
         if text is None:
             return None
         run_id = from_json(text)["run_id"]
