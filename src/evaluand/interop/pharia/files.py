@@ -62,7 +62,7 @@ def id_of(name: str) -> str | None:
 def place(folder: Path, id: str, suffix: str = "") -> Path:
     """Where an id's file or folder is to be read: under its name, or under the id itself where the SDKs wrote it so."""
     path = folder / (file_name(id) + suffix)
-    if path.name == id + suffix or path.exists() or not folder.is_dir():
+    if path.exists() or id_of(id) != id or not folder.is_dir():
         return path
     return folder / (id + suffix) if id + suffix in os.listdir(folder) else path
 
