@@ -33,6 +33,7 @@ from evaluand.interop.pharia import (
     PartialEvaluationOverview,
     RepositoryNavigator,
     RunOverview,
+    TaskSpan,
 )
 from evaluand.interop.pharia.files import Rows, file_name, id_of
 
@@ -420,13 +421,19 @@ def test_a_kept_trace_comes_back_as_it_was(tmp_path: Path) -> None:
     runs = FileRunRepository(tmp_path)
     tracer = runs.create_tracer_for_example("r", "e")
     given = {"q": [1]}
-    with pytest.raises(ValueError, match="no"), tracer.task_span("root", given) as root:
-        given["q"].append(2)
-        root.log("first", {"a": 1})
-        with root.span("child", temperature=0.5) as child:
-            child.log("inner", "x")
-        root.log("last", None)
-        raise ValueError("no")
+
+    def traced(root: TaskSpan) -> None:
+        with root:
+            given["q"].append(2)
+            root.log("first", {"a": 1})
+            with root.span("child", temperature=0.5) as child:
+                child.log("inner", "x")
+            root.log("last", None)
+            raise ValueError("no")
+
+    root = tracer.task_span("root", given)
+    with pytest.raises(ValueError, match="no"):
+        traced(root)
     with tracer.span("another"):
         pass
     back = runs.example_tracer("r", "e")

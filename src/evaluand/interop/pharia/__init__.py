@@ -217,7 +217,6 @@ _PLACES = {
 }
 
 __all__ = [
-    "MAX_CONCURRENCY",
     "AggregatedEvaluation",
     "AggregationLogic",
     "AggregationOverview",
@@ -265,6 +264,7 @@ __all__ = [
     "Input",
     "LabellingLogic",
     "LogEntry",
+    "MAX_CONCURRENCY",
     "MeanAccumulator",
     "NoOpTracer",
     "OpenTelemetryTracer",

@@ -124,6 +124,7 @@ def native_evaluation(
     *,
     store: Store | None = None,
     scorer: str = "evaluation",
+    name: str | None = None,
 ) -> NativeEvaluation:
     """An evaluation of one run as the native path has it, without anything being run or evaluated again.
 
@@ -135,8 +136,10 @@ def native_evaluation(
         run_repository: where the outputs are.
         evaluation_repository: where the results are.
         evaluation_id: which evaluation.
-        store: where run and evaluation are to be kept; in memory if not given.
+        store: where run and evaluation are to be kept; in memory if not given. Those that are to
+            be compared share one.
         scorer: what the scorer is called whose table has the results.
+        name: a name for the evaluation.
 
     Raises:
         Unknown: there is no such evaluation.
@@ -158,7 +161,7 @@ def native_evaluation(
     native_run = NativeRunner(store=store or MemoryStore()).run(
         _KeptOutputs(run.description, run_repository, run.id), dataset
     )
-    return NativeEvaluator().evaluate(native_run, {scorer: _KeptResults(results)})
+    return NativeEvaluator().evaluate(native_run, {scorer: _KeptResults(results)}, name=name)
 
 
 class _LogicScorer(Scorer):
