@@ -1,0 +1,1 @@
+"""The names and files of the Pharia SDKs."""
