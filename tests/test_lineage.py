@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from commands import Folder
 
 from evaluand import (
     Accuracy,
@@ -316,3 +317,68 @@ def test_large_tables_in_many_batches_are_joined_as_small_ones_are(tmp_path: Any
     worst = found.lowest(5).table()
     assert worst["input"].to_pylist() == [0, 97, 194, 291, 388]
     assert worst["response"].to_pylist() == ["0", "194", "388", "582", "776"]
+
+
+# ---------------------------------------------------------------- evaluand show
+
+
+@pytest.fixture
+def folder(tmp_path: Any) -> Folder:
+    made = Folder(tmp_path)
+    path = made.experiment()
+    path.write_text(path.read_text().replace("scorers:", "  other: {function: app.py:whole}\nscorers:"))
+    made.call("run", str(path))
+    return made
+
+
+def keys(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(row["_index_"], row["status"], row["value"]) for row in rows]
+
+
+def test_the_lowest_scores_are_shown_first(folder: Folder) -> None:
+    rows = folder.json("show", "doubling/other", "--lowest", "--scorer", "number", "--examples", "2")["rows"]["number"]
+    assert keys(rows) == [(1, "scored", 0), (2, "scored", 0)]
+    assert (rows[0]["input"], rows[0]["expected"], rows[0]["responses"]) == ("1", "2", [1])
+
+
+def test_what_two_runs_are_graded_differently_for_is_shown_side_by_side(folder: Folder) -> None:
+    shown = ("show", "doubling/mine", "--against", "doubling/other", "--scorer", "number")
+    rows = folder.json(*shown, "--examples", "1")["rows"]["number"]
+    assert keys(rows) == [(1, "scored", 1), (1, "scored", 0)]
+    assert [row["evaluation"] for row in rows] == ["doubling/mine", "doubling/other"]
+    assert [row["responses"] for row in rows] == [["about 2"], [1]]
+    out = folder.call(*shown).stdout
+    assert "_index_ 1, in doubling/mine: scored 1.000" in out
+    assert "_index_ 1, in doubling/other: scored 0.000" in out
+    alike = folder.call("show", "doubling/mine", "--against", "doubling/mine", "--scorer", "number").stdout
+    assert "number: graded alike by doubling/mine" in alike
+
+
+def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
+    shown = ("show", "doubling", "--metric", "accuracy", "--group", "parity=odd", "--examples", "9")
+    rows = folder.json(*shown)["rows"]
+    assert {value: keys(found) for value, found in rows.items()} == {
+        "mine · number": [(1, "scored", 1), (3, "failed", None), (5, "scored", 1)],
+        "other · number": [(1, "scored", 0), (3, "scored", 0), (5, "scored", 0)],
+    }
+    failed = folder.json(*shown, "--failed")["rows"]
+    assert [len(found) for found in failed.values()] == [1, 0]
+    assert "other · number: no such rows" in folder.call(*shown, "--failed").stdout
+    assert "_index_ 3" in folder.call(*shown, "--lowest").stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (("doubling", "--metric", "acuracy"), 1, "no metric is called 'acuracy' (did you mean 'accuracy'?)"),
+        (("doubling", "--metric", "accuracy", "--group", "parity=none"), 1, "there are all rows, parity=even, parity="),
+        (("doubling", "--metric", "accuracy", "--group", "parity"), 2, "give an attribute and its value"),
+        (("doubling", "--group", "parity=odd"), 2, "--metric goes with --group"),
+        (("doubling/mine", "--lowest", "--below", "1"), 2, "give one of --failed, --below, --lowest and --against"),
+        (("doubling/mine", "--lowest", "--index", "1"), 2, "give it without any other choice of rows"),
+    ],
+)
+def test_choices_that_cannot_be_are_told(folder: Folder, arguments: tuple[str, ...], code: int, told: str) -> None:
+    result = folder.call("show", *arguments)
+    assert result.exit_code == code
+    assert told in " ".join(result.output.split())
