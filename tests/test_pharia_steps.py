@@ -92,7 +92,7 @@ class Accuracy(AggregationLogic[Verdict, Share]):
         mean = MeanAccumulator()
         for each in evaluations:
             mean.add(each.correct)
-        return Share(accuracy=mean.extract(), n=mean.n)
+        return Share(accuracy=mean.extract(), n=len(list(evaluations)))
 
 
 class Repositories(NamedTuple):

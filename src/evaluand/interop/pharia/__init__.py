@@ -12,9 +12,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evaluand.interop.pharia.accumulators import (
-        MeanAccumulator,
-    )
     from evaluand.interop.pharia.aggregations import (
         AggregationRepository,
         FileAggregationRepository,
@@ -58,6 +55,14 @@ if TYPE_CHECKING:
     from evaluand.interop.pharia.evaluator import (
         Evaluator,
         EvaluatorBase,
+    )
+    from evaluand.interop.pharia.graders import (
+        BleuGrader,
+        FScores,
+        HighlightCoverageGrader,
+        LanguageMatchesGrader,
+        MeanAccumulator,
+        RougeGrader,
     )
     from evaluand.interop.pharia.labelling import (
         AsyncEvaluator,
@@ -140,6 +145,7 @@ _PLACES = {
     "AsyncEvaluator": "evaluand.interop.pharia.labelling",
     "AsyncFileEvaluationRepository": "evaluand.interop.pharia.evaluations",
     "AsyncInMemoryEvaluationRepository": "evaluand.interop.pharia.evaluations",
+    "BleuGrader": "evaluand.interop.pharia.graders",
     "CompositeTracer": "evaluand.interop.pharia.tracers",
     "Context": "evaluand.interop.pharia.tracers",
     "Dataset": "evaluand.interop.pharia.domain",
@@ -161,6 +167,7 @@ _PLACES = {
     "ExpectedOutput": "evaluand.interop.pharia.domain",
     "ExportedSpan": "evaluand.interop.pharia.tracers",
     "ExportedSpanList": "evaluand.interop.pharia.tracers",
+    "FScores": "evaluand.interop.pharia.graders",
     "FailedExampleEvaluation": "evaluand.interop.pharia.domain",
     "FailedExampleRun": "evaluand.interop.pharia.domain",
     "FileAggregationRepository": "evaluand.interop.pharia.aggregations",
@@ -168,6 +175,7 @@ _PLACES = {
     "FileEvaluationRepository": "evaluand.interop.pharia.evaluations",
     "FileRunRepository": "evaluand.interop.pharia.runs",
     "FileTracer": "evaluand.interop.pharia.tracers",
+    "HighlightCoverageGrader": "evaluand.interop.pharia.graders",
     "InMemoryAggregationRepository": "evaluand.interop.pharia.aggregations",
     "InMemoryDatasetRepository": "evaluand.interop.pharia.datasets",
     "InMemoryEvaluationRepository": "evaluand.interop.pharia.evaluations",
@@ -177,9 +185,10 @@ _PLACES = {
     "InMemoryTracer": "evaluand.interop.pharia.tracers",
     "Input": "evaluand.task",
     "LabellingLogic": "evaluand.interop.pharia.labelling",
+    "LanguageMatchesGrader": "evaluand.interop.pharia.graders",
     "LogEntry": "evaluand.interop.pharia.tracers",
     "MAX_CONCURRENCY": "evaluand.task",
-    "MeanAccumulator": "evaluand.interop.pharia.accumulators",
+    "MeanAccumulator": "evaluand.interop.pharia.graders",
     "NoOpTracer": "evaluand.interop.pharia.tracers",
     "OpenTelemetryTracer": "evaluand.interop.pharia.tracers",
     "Output": "evaluand.task",
@@ -187,6 +196,7 @@ _PLACES = {
     "PydanticSerializable": "evaluand.interop.pharia.tracers",
     "RecoveryData": "evaluand.interop.pharia.domain",
     "RepositoryNavigator": "evaluand.interop.pharia.lineage",
+    "RougeGrader": "evaluand.interop.pharia.graders",
     "RunLineage": "evaluand.interop.pharia.lineage",
     "RunOverview": "evaluand.interop.pharia.domain",
     "RunRepository": "evaluand.interop.pharia.runs",
@@ -217,6 +227,7 @@ _PLACES = {
 }
 
 __all__ = [
+    "MAX_CONCURRENCY",
     "AggregatedEvaluation",
     "AggregationLogic",
     "AggregationOverview",
@@ -226,6 +237,7 @@ __all__ = [
     "AsyncEvaluator",
     "AsyncFileEvaluationRepository",
     "AsyncInMemoryEvaluationRepository",
+    "BleuGrader",
     "CompositeTracer",
     "Context",
     "Dataset",
@@ -247,6 +259,7 @@ __all__ = [
     "ExpectedOutput",
     "ExportedSpan",
     "ExportedSpanList",
+    "FScores",
     "FailedExampleEvaluation",
     "FailedExampleRun",
     "FileAggregationRepository",
@@ -254,6 +267,7 @@ __all__ = [
     "FileEvaluationRepository",
     "FileRunRepository",
     "FileTracer",
+    "HighlightCoverageGrader",
     "InMemoryAggregationRepository",
     "InMemoryDatasetRepository",
     "InMemoryEvaluationRepository",
@@ -263,8 +277,8 @@ __all__ = [
     "InMemoryTracer",
     "Input",
     "LabellingLogic",
+    "LanguageMatchesGrader",
     "LogEntry",
-    "MAX_CONCURRENCY",
     "MeanAccumulator",
     "NoOpTracer",
     "OpenTelemetryTracer",
@@ -273,6 +287,7 @@ __all__ = [
     "PydanticSerializable",
     "RecoveryData",
     "RepositoryNavigator",
+    "RougeGrader",
     "RunLineage",
     "RunOverview",
     "RunRepository",
