@@ -2,15 +2,21 @@
 
     python benchmarks/steps.py                    # 10,000 to 1,000,000 outputs: ten minutes
     python benchmarks/steps.py --quick            # a hundredth of it: some seconds
+    python benchmarks/steps.py --only interop     # one part alone: native, interop
+    python benchmarks/steps.py --peers DIR        # the Pharia SDKs too, in an environment in DIR, made where it is not
 
 Each measurement is a process of its own, over a run that an earlier process has stored. One example is a text of 40
 characters that the task gave back after opening a span; a grade is that of exact match. Times are CPU time of all
 threads in user and kernel mode, and memory is `ru_maxrss`, with Python, NumPy and Arrow in it.
+
+The interop part is the whole path by the names of the Pharia SDKs, with repositories on disk and a trace of each
+example: the code of `peers/pharia.py`, run with the SDKs and with `evaluand.interop.pharia` in turn.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import itertools
 import json
 import os
@@ -21,12 +27,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from children import clean_environment, run, say
+from children import clean_environment, environment, run, say
 from meter import cpu, peak_memory, speed
 
 SIZES = (10_000, 100_000, 1_000_000)
 LINEAGE = 100_000
 LINEAGE_SECONDS, MEMORY, LINEAR = 2.0, 1 << 30, 1.25
+INTEROP, TIMES_LESS = 10_000, 5.0
+SDKS = ("pharia-inference-sdk==0.1.6", "pharia-studio-sdk==0.1.7")
 ROWS = 10_000
 
 
@@ -40,7 +48,10 @@ def main() -> None:
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(prefix="evaluand-bench-", dir=options.folder) as name:
         for part in PARTS:
-            results |= part(Path(name), share)
+            if options.only in (None, part.__name__):
+                results |= part(Path(name), share)
+        if options.peers and options.only in (None, "interop"):
+            results |= sdks(Path(name), share, options.peers)
     _print(results)
     if options.json:
         options.json.write_text(json.dumps(results) + "\n")
@@ -155,9 +166,59 @@ def _one_more(low: dict[str, Any], high: dict[str, Any]) -> float:
     return float(more / (high["n"] - low["n"]))
 
 
-MEASURES: dict[str, Callable[..., dict[str, Any]]] = {"stored": stored, "graded": graded, "traced": traced}
-PARTS: list[Callable[[Path, int], dict[str, Any]]] = [native]
-LINES: list[Callable[[dict[str, Any]], list[list[str]]]] = [native_lines]
+# ---------------------------------------------------------------- the path by the Pharia SDKs' names
+
+
+def interop(folder: Path, share: int) -> dict[str, Any]:
+    n = INTEROP // share
+    say(f"the path by the names of the Pharia SDKs, {n:,} examples")
+    return {"interop": measured("path_by_their_names", n=n, folder=str(folder / "interop"))}
+
+
+def sdks(folder: Path, share: int, peers: Path) -> dict[str, Any]:
+    n = INTEROP // share
+    found = environment(peers, SDKS, {"pharia-studio-sdk": "pharia_studio_sdk.evaluation"})
+    if not found:
+        return {}
+    say(f"the same with the SDKs themselves, {n:,} examples")
+    request = json.dumps({"n": n, "folder": str(folder / "sdks")})
+    path = {"PYTHONPATH": str(Path(__file__).resolve().parent)}
+    return {"sdks": run([str(found["pharia-studio-sdk"]), str(PEER), request], clean_environment() | path)}
+
+
+def path_by_their_names(n: int, folder: str) -> dict[str, Any]:
+    """`peers/pharia.py` with its import lines changed."""
+    from evaluand.interop import pharia
+
+    sys.modules["pharia_inference_sdk.core"] = sys.modules["pharia_studio_sdk.evaluation"] = pharia
+    for name in ("pharia_inference_sdk", "pharia_studio_sdk"):
+        sys.modules[name] = pharia
+    sys.path.insert(0, str(PEER.parent))
+    measure: dict[str, Any] = importlib.import_module(PEER.stem).measure(n, folder)
+    return measure
+
+
+def interop_lines(results: dict[str, Any]) -> list[list[str]]:
+    if not (ours := results.get("interop")):
+        return []
+    lines = [[f"the path by the SDKs' names, {ours['n']:,} examples", f"{ours['cpu']:.2f} s", "", ""]]
+    lines += [[f"  {step}", f"{seconds:.2f} s", "", ""] for step, seconds in ours["cpu_of"].items()]
+    lines.append(["  files", f"{ours['files']:,}", "", ""])
+    if theirs := results.get("sdks"):
+        times = theirs["cpu"] / ours["cpu"]
+        lines.append([f"  the SDKs themselves: {theirs['files']:,} files", f"{theirs['cpu']:.2f} s", "", ""])
+        lines.append(
+            ["  as many times as ours", f"{times:.1f} ×", f"≥ {TIMES_LESS:g} ×", "yes" if times >= TIMES_LESS else "NO"]
+        )
+    return lines
+
+
+PEER = Path(__file__).resolve().parent / "peers" / "pharia.py"
+MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
+    each.__name__: each for each in (stored, graded, traced, path_by_their_names)
+}
+PARTS: list[Callable[[Path, int], dict[str, Any]]] = [native, interop]
+LINES: list[Callable[[dict[str, Any]], list[list[str]]]] = [native_lines, interop_lines]
 
 
 def measured(of: str, **request: Any) -> dict[str, Any]:
@@ -183,6 +244,8 @@ def _print(results: dict[str, Any]) -> None:
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a hundredth of everything")
+    parser.add_argument("--only", choices=[part.__name__ for part in PARTS], help="one part alone")
+    parser.add_argument("--peers", type=Path, metavar="DIR", help="measure the Pharia SDKs in the environment in DIR")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all results to FILE")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where stores are made, and removed")
     parser.add_argument("--measure", default="", help=argparse.SUPPRESS)

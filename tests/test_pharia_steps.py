@@ -161,7 +161,9 @@ def test_the_vectors_counts_statuses_results_lineages_and_traces_come_out(kept: 
     adding = Aggregator(kept.evaluations, kept.aggregations, "acc", Accuracy())
     aggregation = adding.aggregate_evaluation(evaluation.id, description="v1")
     told = aggregation.model_dump(include=vector["aggregation_overview"].keys())
-    assert told | {"failed_evaluation_count": aggregation.failed_evaluation_count} == vector["aggregation_overview"]
+    told["failed_evaluation_count"] = aggregation.failed_evaluation_count
+    assert told.pop("statistics") == pytest.approx(vector["aggregation_overview"].pop("statistics"), abs=1e-9)
+    assert told == vector["aggregation_overview"]
 
     assert [each.example.id for each in judge.evaluation_lineages(evaluation.id)] == vector["lineages"]
     assert [each.example.id for each in runner.failed_runs(run.id, str)] == vector["failed_runs"]
@@ -215,7 +217,7 @@ def test_failures_are_left_out_or_count_as_what_is_declared(kept: Repositories) 
     assert left_out.statistics == Share(accuracy=0.75, n=8)
     assert (left_out.failure_policy, left_out.failed_evaluation_count) == ("left out", 2)
     counted = aggregator(kept, failure_counts_as=Verdict(correct=False)).aggregate_evaluation(evaluation.id)
-    assert counted.statistics == Share(accuracy=0.6, n=10)
+    assert counted.statistics.model_dump() == pytest.approx({"accuracy": 0.6, "n": 10}, abs=1e-9)
     assert counted.failure_policy == 'counted as {"correct":false}'
     assert counted.successful_evaluation_count == 8
 

@@ -204,7 +204,8 @@ class FileDatasetRepository(DatasetRepository):
         if text is None:
             raise _unknown(dataset_id)
         skipped = examples_to_skip or frozenset()
-        found = (Example[Any, Any].model_validate(from_json(line)) for line in text.splitlines() if line.strip())
+        read = reader(Example[Any, Any])
+        found = (read.validate_python(from_json(line)) for line in text.split(b"\n") if line.strip())
         kept = sorted((each for each in found if each.id not in skipped), key=lambda example: example.id)
         return _typed(kept, dataset_id, input_type, expected_output_type)
 

@@ -180,6 +180,7 @@ class FileEvaluationRepository(EvaluationRepository):
     def store_evaluation_overview(self, evaluation_overview: EvaluationOverview) -> None:
         path = self._folder / f"{file_name(evaluation_overview.id)}.json"
         replace(path, json_text(evaluation_overview, indent=2))
+        self._own_rows(evaluation_overview.id).close()
 
     def evaluation_overview(self, evaluation_id: str) -> EvaluationOverview | None:
         text = read_text(place(self._folder, evaluation_id, ".json"))

@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -108,7 +108,7 @@ class Rows:
         self._lock = threading.Lock()
         self._places: dict[str, list[tuple[int, int]]] = {}
         self._read_to = 0
-        self._made = False
+        self._descriptor: int | None = None
 
     def append(self, example_id: str, value: bytes, *, failed: bool = False) -> None:
         """Adds a row.
@@ -121,15 +121,22 @@ class Rows:
         head = to_json({"example_id": example_id, "failed": failed})[:-1]
         line = head + b',"value":' + value + b"}\n"
         with self._lock:
-            if not self._made:
-                self._begin()
-            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-            try:
-                written = os.write(descriptor, line)
-            finally:
-                os.close(descriptor)
+            if self._descriptor is None:
+                self._descriptor = self._begin()
+            written = os.write(self._descriptor, line)
         if written != len(line):
             raise EngineError(f"{self.path}: only a part of a row could be written; is the disk full?")
+
+    def close(self) -> None:
+        """Lets go of the file until a row is added again."""
+        with self._lock:
+            if self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
+
+    def __del__(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
 
     def ids(self) -> list[str]:
         """The ids of the examples that have a row, sorted."""
@@ -147,20 +154,19 @@ class Rows:
         with self._lock:
             self._catch_up()
             places = list(self._places.get(example_id, ()))
-        return [self._row(*place) for place in places]
+        return list(self._rows(places))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        for id in self.ids():
-            yield self._row(*self._places[id][-1])
+        return self._rows([self._places[id][-1] for id in self.ids()])
 
-    def _begin(self) -> None:
+    def _begin(self) -> int:
         """Makes the file, and ends a line that a dead process has left."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab+") as file:
             size = file.seek(0, os.SEEK_END)
             if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
                 file.write(b"\n")
-        self._made = True
+        return os.open(self.path, os.O_WRONLY | os.O_APPEND)
 
     def _catch_up(self) -> None:
         """Reads what was added since; a last line without its end is left for later."""
@@ -179,13 +185,12 @@ class Rows:
                     self._places.setdefault(id, []).append((self._read_to, len(line)))
                 self._read_to += len(line)
 
-    def _row(self, offset: int, size: int) -> dict[str, Any]:
-        descriptor = os.open(self.path, os.O_RDONLY)
-        try:
-            row: dict[str, Any] = from_json(os.pread(descriptor, size, offset))
-        finally:
-            os.close(descriptor)
-        return row
+    def _rows(self, places: Sequence[tuple[int, int]]) -> Iterator[dict[str, Any]]:
+        if not places:
+            return
+        with self.path.open("rb") as file:
+            for offset, size in places:
+                yield from_json(os.pread(file.fileno(), size, offset))
 
 
 class SdkRows:

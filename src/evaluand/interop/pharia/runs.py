@@ -185,6 +185,8 @@ class FileRunRepository(RunRepository):
 
     def store_run_overview(self, overview: RunOverview) -> None:
         replace(self._folder / f"{file_name(overview.id)}.json", json_text(overview, indent=2))
+        for kind in ("outputs", "traces"):
+            self._own_rows(overview.id, kind).close()
 
     def run_overview(self, run_id: str) -> RunOverview | None:
         text = read_text(place(self._folder, run_id, ".json"))

@@ -46,7 +46,7 @@ def annotations_of(method: Callable[..., Any]) -> dict[str, Any]:
     """The annotations of a method; none where names in them cannot be found."""
     try:
         return get_type_hints(method)
-    except (NameError, TypeError):  # classes within functions, named as text
+    except Exception:  # text that names what is not there, such as a class within a function
         return {}
 
 
