@@ -143,9 +143,13 @@ class RunOverview(_Head):
     description: str
     labels: set[str] = set()
     metadata: SerializableDict = {}
-    provenance: SerializableDict | None = None
+    provenance: SerializableDict | None = Field(default=None, repr=False)
 
     __hash__ = _Head.__hash__
+
+    def __str__(self) -> str:
+        counts = f"{self.successful_example_count} successful, {self.failed_example_count} failed"
+        return f"run {self.id} of dataset {self.dataset_id}: {counts} ({self.description})"
 
 
 class _Evaluated(_Head):
@@ -159,7 +163,7 @@ class _Evaluated(_Head):
     metadata: SerializableDict = {}
     run_order: tuple[str, ...] = ()
     skipped_example_count: int | None = None
-    provenance: SerializableDict | None = None
+    provenance: SerializableDict | None = Field(default=None, repr=False)
 
     __hash__ = _Head.__hash__
 
@@ -186,6 +190,11 @@ class EvaluationOverview(_Evaluated):
 
     __hash__ = _Head.__hash__
 
+    def __str__(self) -> str:
+        counts = f"{self.successful_evaluation_count} successful, {self.failed_evaluation_count} failed"
+        skipped = f", {self.skipped_example_count} skipped" if self.skipped_example_count else ""
+        return f"evaluation {self.id} of {len(self.run_overviews)} runs: {counts}{skipped} ({self.description})"
+
 
 class PartialEvaluationOverview(_Evaluated):
     """The head of an evaluation that waits for labels."""
@@ -193,6 +202,9 @@ class PartialEvaluationOverview(_Evaluated):
     submitted_evaluation_count: int
 
     __hash__ = _Head.__hash__
+
+    def __str__(self) -> str:
+        return f"evaluation {self.id}: {self.submitted_evaluation_count} wait for labels ({self.description})"
 
 
 class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
@@ -214,9 +226,14 @@ class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
     labels: set[str] = set()
     metadata: SerializableDict = {}
     failure_policy: str | None = None
-    provenance: SerializableDict | None = None
+    provenance: SerializableDict | None = Field(default=None, repr=False)
 
     __hash__ = _Head.__hash__
+
+    def __str__(self) -> str:
+        counts = f"{self.successful_evaluation_count} evaluated, {self.failed_evaluation_count} failed"
+        policy = f" and {self.failure_policy}" if self.failure_policy and self.failed_evaluation_count else ""
+        return f"aggregation {self.id}: {self.statistics!r}; {counts}{policy} ({self.description})"
 
     @property
     def run_ids(self) -> list[str]:

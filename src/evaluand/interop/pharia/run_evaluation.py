@@ -48,14 +48,7 @@ def command(
         overview = aggregator.aggregate_evaluation(evaluation.id)
     except EvaluandError as error:
         raise click.ClickException(str(error)) from error
-    failed = overview.failed_evaluation_count
-    click.echo(f"{overview.successful_evaluation_count} evaluated, {failed} failed (left out)")
-    click.echo(
-        overview.statistics.model_dump_json()
-        if hasattr(overview.statistics, "model_dump_json")
-        else overview.statistics
-    )
-    click.echo(f"aggregation {overview.id} in {target_dir}")
+    click.echo(f"{overview}\nkept in {target_dir}")
 
 
 def main(args: Sequence[str] | None = None) -> None:
