@@ -49,6 +49,7 @@ PRINTING = [
     *("adapters", "d3m", "detection", "dyff", "estimator", "fairness", "labels", "schemas", "service", "tagging"),
     "pharia",
     "top_k",
+    "tracing",
     "tradeoffs",
 ]
 

@@ -85,6 +85,12 @@ if TYPE_CHECKING:
     from evaluand.tasks.program import ProgramTask
     from evaluand.tasks.service import LocalServiceTask, ServiceTask
     from evaluand.trace import Span, TaskSpan, Trace, Tracer, span
+    from evaluand.tracers.composite import CompositeTracer
+    from evaluand.tracers.file import FileTracer
+    from evaluand.tracers.in_memory import InMemoryTracer
+    from evaluand.tracers.no_op import NoOpTracer
+    from evaluand.tracers.open_telemetry import OpenTelemetryTracer
+    from evaluand.tracers.spans import read_spans
 
 _PLACES = {
     "aggregation": ("Aggregation", "Aggregator", "Measure"),
@@ -159,6 +165,12 @@ _PLACES = {
     "tasks.estimator": ("EstimatorTask",),
     "tasks.service": ("LocalServiceTask", "ServiceTask"),
     "trace": ("Span", "TaskSpan", "Trace", "Tracer", "span"),
+    "tracers.composite": ("CompositeTracer",),
+    "tracers.file": ("FileTracer",),
+    "tracers.in_memory": ("InMemoryTracer",),
+    "tracers.no_op": ("NoOpTracer",),
+    "tracers.open_telemetry": ("OpenTelemetryTracer",),
+    "tracers.spans": ("read_spans",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
@@ -176,6 +188,7 @@ __all__ = [
     "CohenKappa",
     "Comparison",
     "Completeness",
+    "CompositeTracer",
     "ConfusionMatrix",
     "Count",
     "DataError",
@@ -193,9 +206,11 @@ __all__ = [
     "FBeta",
     "FalseNegativeRate",
     "FalsePositiveRate",
+    "FileTracer",
     "HammingLoss",
     "HitsAtK",
     "Homogeneity",
+    "InMemoryTracer",
     "Jaccard",
     "KOfN",
     "Kendall",
@@ -216,7 +231,9 @@ __all__ = [
     "MedianAbsoluteError",
     "MemoryStore",
     "Ndcg",
+    "NoOpTracer",
     "NormalizedMutualInformation",
+    "OpenTelemetryTracer",
     "Pace",
     "PassAtK",
     "Pearson",
@@ -257,6 +274,7 @@ __all__ = [
     "__version__",
     "compare",
     "evaluate",
+    "read_spans",
     "scorer",
     "span",
     "task",

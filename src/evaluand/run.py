@@ -24,7 +24,7 @@ from evaluand.provenance import provenance
 from evaluand.responses import LANE, READ, Response, completed, line_of, responses_of, seal, skipped_line, spans_of
 from evaluand.rows import FAILED
 from evaluand.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
-from evaluand.task import Runnable
+from evaluand.task import Runnable, prepare
 from evaluand.trace import TaskSpan, Trace
 from evaluand.work import Artifact, KeyedWork, Progress, Receipt, Tally
 
@@ -152,7 +152,7 @@ class Runner:
     def plan(self, task: Runnable, dataset: Dataset, *, replications: int | None = None, seed: int = 0) -> Receipt:
         """What a run would have to do now: `called` are the calls that are new. Calls nothing and stores nothing."""
         calls = Calls.asked(task, dataset, None, replications, seed)
-        calls.task.prepare(dataset)
+        prepare(calls.task, dataset)
         last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
         if last and not self.store.is_sealed("runs", last):
             with closing(self.store.lane("runs", last, LANE, calls.total)) as lane:
@@ -170,7 +170,7 @@ class Runner:
 
     def _about(self, calls: Calls, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
         """What the manifest says beside the spec, once the task has agreed to the dataset."""
-        calls.task.prepare(calls.dataset)
+        prepare(calls.task, calls.dataset)
         identity = calls.identity
         unpinned = identity.reasons(in_yaml="experiment" in (origin or {}))
         told = {"parts": dict(identity.parts), "unpinned": unpinned, "policy": _policy(self.policy)}

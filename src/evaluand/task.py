@@ -8,7 +8,9 @@ leaves the task unpinned: it runs and is stored, but its results are never reuse
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
+import itertools
 import os
 import sys
 import threading
@@ -16,14 +18,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, final, overload
+from typing import Any, ClassVar, ForwardRef, Generic, Protocol, TypeVar, final, overload
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
 
 from evaluand.dataset import Dataset
-from evaluand.errors import SpecError, with_article
+from evaluand.errors import SHOWN_FAULTS, DataError, Fault, SpecError, with_article
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import digest, seed_of
 from evaluand.pace import Pace
 from evaluand.trace import TaskSpan, Tracer
+from evaluand.typed import Typed, arguments, hints, misfits, typed
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
@@ -78,6 +84,7 @@ class Task(ABC, Generic[Input, Output]):
         version: declare one to pin the task yourself instead of by fingerprint. With the name it then stands for all
             that changes the answers, constructor arguments and models included: raise it whenever one does.
         items: the output is a list of items that together are the response, such as a tagger's entities.
+        expects: the type of what a dataset for the task expects, where only such a dataset makes sense.
         files: files the task depends on beyond those its code names.
         transient: names of error classes that are worth another try here, beside those the policy names.
         names_errors: its failures have types that it names itself, which nobody can know before.
@@ -85,6 +92,7 @@ class Task(ABC, Generic[Input, Output]):
 
     version: str | None = None
     items: bool = False
+    expects: Any = None
     names_errors: ClassVar[bool] = False
     files: Sequence[str | os.PathLike[str]] = ()
     transient: tuple[str, ...] = ()
@@ -207,12 +215,45 @@ class Task(ABC, Generic[Input, Output]):
         return None
 
     def call(self, request: Request) -> Any:
-        """One call, as the runner makes it; a coroutine where the task is async."""
-        return self.do_run(request.input, request.task_span)
+        """One call, as the runner makes it; a coroutine where the task is async.
+
+        Where the task declares a type of its input, such as a model, it gets that.
+        """
+        declared = typed(types_of(self)[0])
+        return self.do_run(declared.read(request.input) if declared else request.input, request.task_span)
 
     def identify(self) -> Identity:
         """The task's identity as it is now."""
         return code_identity("task", self, self.name, version=self.version, files=self.files, items=self.items)
+
+
+def prepare(task: Task[Any, Any], dataset: Dataset) -> None:
+    """Lets a task prepare for a dataset, if the dataset is of the types that the task declares.
+
+    Raises:
+        DataError: examples are not of these types; names those examples.
+    """
+    _require_fit(task, dataset)
+    task.prepare(dataset)
+
+
+def types_of(task: Task[Any, Any]) -> tuple[Any, Any]:
+    """The types of input and output that a task declares; None for what it does not.
+
+    They are those of `Task[Input, Output]`, or else the annotations of `do_run` or of the function, read also under
+    `from __future__ import annotations`.
+
+    Example:
+        >>> def shout(text: str) -> str: ...
+        >>> types_of(as_task(shout))
+        (<class 'str'>, <class 'str'>)
+    """
+    if isinstance(task, FunctionTask):
+        if task not in _types_of_functions:
+            _types_of_functions[task] = (None, None) if task.spread else _annotated(task.function, skipped=0)
+        return _types_of_functions[task]
+    cls: Any = type(task.inner if isinstance(task, _DuckTask) else task)
+    return _types_of_class(cls)
 
 
 class HasDoRun(Protocol):
@@ -240,7 +281,7 @@ class FunctionTask(Task[Any, Any]):
         self.function = function
         self._name = name or str(getattr(function, "__name__", type(function).__name__))
         self.version, self.items, self.files = version, items, files
-        self._extras, self._spread = _parameters(function, self._name)
+        self._extras, self.spread = _parameters(function, self._name)
 
     @property
     def name(self) -> str:
@@ -257,19 +298,18 @@ class FunctionTask(Task[Any, Any]):
     def prepare(self, dataset: Dataset) -> None:
         """Raises a SpecError where the function's parameters are not the dataset's input columns."""
         columns = dataset.roles.input
-        if self._spread:
+        if self.spread:
             self._named({} if isinstance(columns, str) else dict.fromkeys(columns))
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         return self.call(Request(input, task_span, 0, "0", 0, digest(input), 0))
 
     def call(self, request: Request) -> Any:
-        if not self._extras and not self._spread:
-            return self.function(request.input)
         extras = {name: getattr(request, name) for name in self._extras}
-        if self._spread:
+        if self.spread:
             return self.function(**self._named(request.input), **extras)
-        return self.function(request.input, **extras)
+        declared = typed(types_of(self)[0])
+        return self.function(declared.read(request.input) if declared else request.input, **extras)
 
     def identify(self) -> Identity:
         code = self.function if type(self) is FunctionTask else self  # a subclass may call it otherwise
@@ -281,13 +321,13 @@ class FunctionTask(Task[Any, Any]):
     def _named(self, input: Any) -> dict[str, Any]:
         if not isinstance(input, Mapping):
             raise SpecError(
-                f"task {self.name!r} takes {', '.join(self._spread)}, but the input is one value;"
-                f" declare these as input columns: input: [{', '.join(self._spread)}]"
+                f"task {self.name!r} takes {', '.join(self.spread)}, but the input is one value;"
+                f" declare these as input columns: input: [{', '.join(self.spread)}]"
             )
-        missing = [name for name in self._spread if name not in input]
+        missing = [name for name in self.spread if name not in input]
         if missing:
             raise SpecError(f"task {self.name!r} takes {', '.join(missing)}, which the input has not")
-        return {name: input[name] for name in self._spread}
+        return {name: input[name] for name in self.spread}
 
 
 @overload
@@ -466,7 +506,63 @@ class _Work:
         return self.outputs
 
 
+def _require_fit(task: Task[Any, Any], dataset: Dataset) -> None:
+    declared, expected = typed(types_of(task)[0]), typed(task.expects)
+    faults: list[Fault] = []
+    if declared and not _is_plainly(declared.type, dataset, dataset.roles.input):
+        faults += _misfits(dataset, declared, "input", task.name)
+    if expected and not _is_plainly(expected.type, dataset, dataset.roles.expected):
+        faults += _misfits(dataset, expected, "expected", task.name)
+    if faults:
+        raise DataError(faults)
+
+
+def _misfits(dataset: Dataset, type: Typed, what: str, name: str) -> list[Fault]:
+    """The first examples whose input, or what they expect, is not of a type."""
+    values = ((example.index, getattr(example, what)) for example in dataset)
+    found = list(itertools.islice(misfits(values, type, what), SHOWN_FAULTS))
+    verb = "takes" if what == "input" else "is for datasets that expect"
+    return [Fault(fault.where, f"{fault.message}; task {name!r} {verb} {type.name}") for fault in found]
+
+
+def _is_plainly(type: Any, dataset: Dataset, role: Any) -> bool:
+    """Whether a whole column is of a type, by the column's own type and without looking at each value."""
+    if dataset.view_spec is not None or not isinstance(role, str) or type not in _PLAIN:
+        return False
+    if not any(of(dataset.schema.field(role).type) for of in _PLAIN[type]):
+        return False
+    return all(batch.column(0).null_count == 0 for batch in dataset.columns([role]))
+
+
+def _annotated(function: Callable[..., Any], skipped: int, owner: type | None = None) -> tuple[Any, Any]:
+    """The types of a function's first parameter, after some that are skipped, and of what it returns."""
+    told = hints(function, owner)
+    try:
+        names = [*inspect.signature(function).parameters][skipped:]
+    except (TypeError, ValueError):  # some built-in functions
+        names = []
+    return told.get(names[0]) if names else None, told.get("return")
+
+
+@functools.lru_cache(256)
+def _types_of_class(cls: Any) -> tuple[Any, Any]:
+    given = arguments(cls, Task) if issubclass(cls, Task) else (Input, Output)
+    owner = next((each for each in cls.__mro__ if "do_run" in vars(each)), cls)
+    told = _annotated(cls.do_run, skipped=1, owner=owner) if owner is not Task else (None, None)
+    unknown = (TypeVar, ForwardRef)
+    input, output = (declared if isinstance(a, unknown) else a for a, declared in zip(given, told, strict=True))
+    return input, output
+
+
+_types_of_functions: WeakKeyDictionary[FunctionTask, tuple[Any, Any]] = WeakKeyDictionary()
 _helpers = threading.BoundedSemaphore(512)  # threads beside the callers', however deep calls are nested
+
+_PLAIN: Mapping[Any, tuple[Callable[[pa.DataType], bool], ...]] = {
+    str: (pa.types.is_string, pa.types.is_large_string),
+    int: (pa.types.is_integer,),
+    float: (pa.types.is_floating, pa.types.is_integer),
+    bool: (pa.types.is_boolean,),
+}
 
 _EXTRAS = frozenset(("task_span", "seed", "index", "id", "replication"))
 

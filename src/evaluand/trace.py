@@ -111,6 +111,11 @@ class Tracer(ABC):
         """
         return cast(TaskSpan, self.span(task_name, timestamp, kind="task", input=input))
 
+    @property
+    def context(self) -> Context | None:
+        """The ids of the span it is; None for a tracer that is none."""
+        return None
+
     def export_for_viewing(self) -> Sequence[ExportedSpan]:
         """The spans as viewers and other programs read them: children before their parents.
 
@@ -213,7 +218,7 @@ class Span(Tracer):
         self.number: int
         self._trace = trace
         self._above = above
-        self._id = 0
+        self._id: uuid.UUID | None = None
         self.parent = None if above is None else above.number
         self.name = name if type(name) is str and name.isascii() else _text(name)
         self.kind = kind if type(kind) is str and kind.isascii() else _text(kind)
@@ -237,12 +242,12 @@ class Span(Tracer):
     @property
     def id(self) -> uuid.UUID:
         """What the span is called outside its trace; the root's is that of the trace."""
-        if self._id == 0:
+        if self._id is None:
             if self._above is None:
                 return self._trace.id
             trace_id = self._trace.id.int
-            self._id = trace_id & ~_LOW | (trace_id + self.number * _ODD) & _LOW
-        return uuid.UUID(int=self._id)
+            self._id = uuid.UUID(int=trace_id & ~_LOW | (trace_id + self.number * _ODD) & _LOW)
+        return self._id
 
     @property
     def context(self) -> Context:
@@ -556,7 +561,7 @@ class Trace:
             kept: whether the trace holds its spans; else its watchers have all there is.
             stack_traces: whether events of exceptions hold where they came from.
         """
-        self._id = 0
+        self._id: uuid.UUID | None = None
         self.kinds = kinds or (Span, TaskSpan)
         self._watchers = tuple(watchers)
         self._stack_traces = stack_traces
@@ -627,10 +632,7 @@ class Trace:
     @property
     def id(self) -> uuid.UUID:
         """What the trace is called outside; made when it is first asked for."""
-        if self._id == 0:
-            with _making_ids:
-                self._id = self._id or uuid.uuid4().int
-        return uuid.UUID(int=self._id)
+        return self._id or self._named()
 
     @property
     def spans(self) -> list[Span]:
@@ -677,6 +679,11 @@ class Trace:
                 below[-1] = (below[-1][0], indent + "└─ ", indent + "   ")
             waiting += reversed(below)
         return "\n".join(lines)
+
+    def _named(self) -> uuid.UUID:
+        with _making_ids:
+            self._id = self._id or uuid.uuid4()
+        return self._id
 
     def __str__(self) -> str:
         return self.tree()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
+import math
 from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
@@ -207,15 +208,13 @@ def _spelled(value: Any, depth: int) -> Any:
     """The same for the writer of the standard library, which takes integers of any size."""
     if depth > _DEEPEST:
         return {"$unstorable": "nested too deeply"}
-    if value is None or isinstance(value, str | bool | int):
-        return value.value if isinstance(value, Enum) else value
-    if isinstance(value, float):
-        return value if value - value == 0 else None
     if isinstance(value, Enum):
         return _spelled(value.value, depth + 1)
-    if isinstance(value, Fragment):
-        return json.loads(orjson.dumps(value))
-    if isinstance(value, datetime | UUID):
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Fragment | datetime | UUID):
         return json.loads(orjson.dumps(value))
     if isinstance(value, Mapping):
         return {str(key): _spelled(item, depth + 1) for key, item in value.items()}

@@ -18,7 +18,7 @@ from evaluand.fairness import check_decided
 from evaluand.gradable import check_gradable
 from evaluand.metric import Metric
 from evaluand.scorer import Scorer
-from evaluand.task import FunctionTask, Task, as_task, may_give_several
+from evaluand.task import FunctionTask, Task, as_task, may_give_several, prepare
 
 
 def check_fit(
@@ -42,7 +42,7 @@ def check_fit(
         with document.at("tasks", name):
             task.identify()
             if seen is not None and (isinstance(spec.tasks[name], KindSpec) or isinstance(task, FunctionTask)):
-                task.prepare(seen)
+                prepare(task, seen)
                 prepared[name] = task
     for name, scorer in scorers.items():
         with document.at("scorers", name):

@@ -107,7 +107,6 @@ def understood(name: str, attributes: Mapping[str, Any]) -> tuple[str, Any, Any,
     named = NAMED.get(kind)
     if named and rest.get(named) == name:
         del rest[named]
-    rest.pop("type", None)
     rest.pop("llm.token_count.total", None)
     native: dict[str, Any] = {}
     for key, value in rest.items():

@@ -145,8 +145,10 @@ class _Lines(Watcher):
             self._lock, self._process = threading.Lock(), os.getpid()
         try:
             with self._lock:
-                self._open += opens
                 self._write(text)
+                self._open += opens
+                if self._open <= 0:
+                    self._close()
         except OSError as error:
             raise TracerLogEntryFailed(f"{self._path}: {error.strerror}", str(span._trace.id)) from None
 
@@ -156,13 +158,13 @@ class _Lines(Watcher):
         written = os.write(self._file, text)
         while written < len(text):
             written += os.write(self._file, text[written:])
-        if self._open <= 0:
+
+    def _close(self) -> None:
+        if self._file is not None:
             os.close(self._file)
             self._file = None
 
-    def __del__(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
+    __del__ = _close
 
 
 def _appended(path: Path) -> int:
@@ -218,13 +220,13 @@ class _Reader:
         above = self.spans.get(entry["parent"])
         if above is None:
             trace = Trace(kinds=self.tracer.kinds, watchers=self.tracer.watchers)
-            trace._id = UUID(trace_id).int
+            trace._id = UUID(trace_id)
         else:
             trace = above._trace
         kind = "task" if is_task else entry.get("kind", "span")
         attributes, started = entry.get("attributes") or {}, _time(entry["start"])
         span = trace.kinds[is_task](trace, above, entry["name"], kind, entry.get("input"), attributes, started)
-        span._id = UUID(entry["uuid"]).int
+        span._id = UUID(entry["uuid"])
         if above is None:
             trace.root = cast(TaskSpan, span)
         self.spans[entry["uuid"]] = cast(InMemorySpan, span)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
+from uuid import UUID
 
 from evaluand.errors import SpecError
 from evaluand.trace import Span, Watcher, stack_trace
@@ -74,9 +75,9 @@ class _Mirror(Watcher):
         self._contexts[span.number] = set_span_in_context(mirrored)
         ids = mirrored.get_span_context()
         if ids.is_valid and span.parent is None:
-            span._trace._id = ids.trace_id
+            span._trace._id = UUID(int=ids.trace_id)
         elif ids.is_valid:
-            span._id = (ids.trace_id >> 64 << 64) | ids.span_id
+            span._id = UUID(int=(ids.trace_id >> 64 << 64) | ids.span_id)
 
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
         message, time_ns, value = event

@@ -99,6 +99,9 @@ if TYPE_CHECKING:
         InMemoryRunRepository,
         RunRepository,
     )
+    from evaluand.interop.pharia.tasks import (
+        Task,
+    )
     from evaluand.interop.pharia.trace_information import (
         extract_latency_from_trace,
         extract_token_count_from_trace,
@@ -132,7 +135,6 @@ if TYPE_CHECKING:
         MAX_CONCURRENCY,
         Input,
         Output,
-        Task,
     )
 
 _PLACES = {
@@ -208,7 +210,7 @@ _PLACES = {
     "SpanStatus": "evaluand.interop.pharia.tracers",
     "SpanType": "evaluand.interop.pharia.tracers",
     "SuccessfulExampleOutput": "evaluand.interop.pharia.domain",
-    "Task": "evaluand.task",
+    "Task": "evaluand.interop.pharia.tasks",
     "TaskSpan": "evaluand.interop.pharia.tracers",
     "TaskSpanAttributes": "evaluand.interop.pharia.tracers",
     "Tracer": "evaluand.interop.pharia.tracers",

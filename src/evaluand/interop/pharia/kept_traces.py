@@ -107,7 +107,7 @@ def _restored(tracer: InMemoryTracer, kept: _Kept) -> None:
     """Opens, logs and closes all again in the order in which it was done."""
     origin = kept.start_ns
     root = tracer.span(kept.name, at(origin), kind=kept.kind, input=_value(kept.input))
-    root._trace._id = UUID(kept.id).int
+    root._trace._id = UUID(kept.id)
     spans: dict[int, Span] = {0: root}
     logged = deque(sorted(_steps(kept.rows, origin), key=lambda step: step.time_ns))
     for number, parent, name, kind, start, *_, input, _, attributes, _ in kept.rows:

@@ -15,8 +15,9 @@ from evaluand.interop.pharia.domain import (
     Refused,
     SuccessfulExampleOutput,
 )
-from evaluand.interop.pharia.typed import annotations_of, first_known, require_type, type_arguments
+from evaluand.interop.pharia.typed import first_known, require_type
 from evaluand.task import Input, Output
+from evaluand.typed import arguments, hints
 
 
 class EvaluationLogicBase(ABC, Generic[Input, Output, ExpectedOutput, Evaluation]):
@@ -71,16 +72,16 @@ class LogicTypes:
     def __init__(self, logic: EvaluationLogicBase[Any, Any, Any, Any]) -> None:
         self._logic = logic
         cls = type(logic)
-        brackets = type_arguments(cls, EvaluationLogicBase) or (Input, Output, ExpectedOutput, Evaluation)
+        brackets = arguments(cls, EvaluationLogicBase)
         single = isinstance(logic, SingleOutputEvaluationLogic)
         self._method = "do_evaluate_single_output" if single else "do_evaluate"
         method = getattr(cls, self._method, None)
-        hints = {} if method is None else annotations_of(method)
+        told = {} if method is None else hints(method)
         names = [] if method is None else [n for n in inspect.signature(method).parameters if n != "self"]
-        example, output = [hints.get(name) for name in names[:2]] + [None] * (2 - len(names[:2]))
+        example, output = [told.get(name) for name in names[:2]] + [None] * (2 - len(names[:2]))
         input, expected = _arguments(example) or (Input, ExpectedOutput)
         given = output if single else next(iter(_arguments(output)), Output)
-        annotated = input, given or Output, expected, hints.get("return", Evaluation)
+        annotated = input, given or Output, expected, told.get("return", Evaluation)
         self._types = [first_known(*both) for both in zip(brackets, annotated, strict=True)]
 
     def input(self) -> Any:
@@ -101,11 +102,11 @@ class LogicTypes:
 
 def aggregation_types(logic: AggregationLogic[Any, Any]) -> tuple[Any, Any]:
     """The types of results and statistics that an aggregation logic declares."""
-    brackets = type_arguments(type(logic), AggregationLogic) or (Evaluation, AggregatedEvaluation)
-    hints = annotations_of(type(logic).aggregate)
+    brackets = arguments(type(logic), AggregationLogic)
+    told = hints(type(logic).aggregate)
     names = [name for name in inspect.signature(type(logic).aggregate).parameters if name != "self"]
-    item = next(iter(get_args(hints.get(names[0]))), Evaluation)
-    found = first_known(brackets[0], item), first_known(brackets[1], hints.get("return", AggregatedEvaluation))
+    item = next(iter(get_args(told.get(names[0]))), Evaluation)
+    found = first_known(brackets[0], item), first_known(brackets[1], told.get("return", AggregatedEvaluation))
     return (
         require_type(found[0], logic, "result", "aggregate"),
         require_type(found[1], logic, "statistics", "aggregate"),

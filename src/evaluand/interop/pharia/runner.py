@@ -29,8 +29,8 @@ from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import annotations_of, first_known, require_type, type_arguments
-from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task
+from evaluand.interop.pharia.typed import require_type
+from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
 from evaluand.trace import Tracer
 from evaluand.tracers.composite import CompositeTracer
 from evaluand.tracers.no_op import NoOpTracer
@@ -180,15 +180,11 @@ class Runner(Generic[Input, Output]):
         return self._navigator.run_lineage(run_id, example_id, *types)
 
     def _type(self, place: int, what: str) -> Any:
-        cls: Any = type(self._given)
-        if isinstance(self._given, FunctionTask) or not hasattr(cls, "do_run"):
+        declared = types_of(self._task)[place]
+        if declared is None and isinstance(self._task, FunctionTask):
             return Any  # a function may take anything
         placeholder: Any = (Input, Output)[place]  # type: ignore[misc]
-        brackets = type_arguments(cls, Task)
-        names = [name for name in inspect.signature(cls.do_run).parameters if name != "self"]
-        annotated = annotations_of(cls.do_run).get(names[0] if place == 0 else "return", placeholder)
-        given = brackets[place] if brackets else placeholder
-        return require_type(first_known(given, annotated), self._given, what, "do_run")
+        return require_type(declared or placeholder, self._given, what, "do_run")
 
     def _note(self, dataset_id: str, description: str, metadata: SerializableDict | None) -> str:
         """What a run that did not end is found by again, in any process."""

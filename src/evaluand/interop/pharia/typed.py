@@ -1,14 +1,9 @@
-"""The types that a class declares: of a task its input and output, of a logic its example's, output and result.
-
-They stand in the brackets behind its base class, `class Shout(Task[str, str])`, or in the annotations of its method,
-as text too (`from __future__ import annotations`).
-"""
+"""Types that are needed and perhaps not declared, and what reads values as them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter
 
@@ -17,37 +12,6 @@ from evaluand.errors import SpecError
 
 class Untyped(SpecError, TypeError):
     """A class does not tell a type that is needed; a TypeError, as users of the SDKs expect."""
-
-
-def type_arguments(cls: type, base: type) -> tuple[Any, ...]:
-    """What stands in the brackets behind a base class, however far up it is; empty where nothing does.
-
-    Example:
-        >>> from evaluand.task import Task
-        >>> class Shout(Task[str, int]): ...
-        >>> type_arguments(Shout, Task)
-        (<class 'str'>, <class 'int'>)
-    """
-    for parent in getattr(cls, "__orig_bases__", cls.__bases__) if "__orig_bases__" in vars(cls) else cls.__bases__:
-        origin = get_origin(parent) or parent
-        if not isinstance(origin, type) or not issubclass(origin, base):
-            continue
-        given = get_args(parent)
-        if origin is base:
-            return given
-        inherited = type_arguments(origin, base)
-        meant: Mapping[Any, Any] = dict(zip(getattr(origin, "__parameters__", ()), given, strict=False))
-        if inherited:
-            return tuple(meant.get(each, each) for each in inherited)
-    return ()
-
-
-def annotations_of(method: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations of a method; none where names in them cannot be found."""
-    try:
-        return get_type_hints(method)
-    except Exception:  # text that names what is not there, such as a class within a function
-        return {}
 
 
 def first_known(*types: Any) -> Any:

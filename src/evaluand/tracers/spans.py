@@ -1,0 +1,268 @@
+"""Spans that other systems have written, read as traces.
+
+Three forms are known: OTLP as JSON (`resourceSpans`), as collectors and exporters write it; spans as OpenTelemetry's
+Python SDK prints them; and those of OpenInference with nested attributes and `span_kind`, as Phoenix exports them.
+Attributes of GenAI and OpenInference become kinds, inputs, outputs and native attributes (`conventions`).
+"""
+
+from __future__ import annotations
+
+import base64
+import heapq
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, cast
+from uuid import UUID
+
+import orjson
+
+from evaluand.errors import DataError, Fault
+from evaluand.trace import STATUSES, Span, TaskSpan, Trace, nanoseconds
+from evaluand.tracers import conventions
+
+GATHERED = "trace"
+"""The name of the root that is put above spans which have none in common."""
+
+
+def read_spans(path: str | os.PathLike[str], *, stack_traces: bool = False) -> list[Trace]:
+    """The traces in a file: one JSON document, or one per line.
+
+    Raises:
+        DataError: it cannot be read, or holds no spans of a known form; names the place.
+    """
+    place = os.fspath(path)
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(Fault(place, f"cannot be read: {error.strerror}")) from None
+    try:
+        documents = [orjson.loads(text)]
+    except orjson.JSONDecodeError:
+        documents = [_parsed(line, f"{place}:{n}") for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+    return traces_of(documents, stack_traces=stack_traces, where=place)
+
+
+def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: str = "spans") -> list[Trace]:
+    """The traces of parsed documents, in the order in which they begin.
+
+    Args:
+        documents: each a document of OTLP, a span, or a list of these.
+        stack_traces: whether stack traces of exceptions are kept.
+        where: what the documents are called in messages.
+
+    Raises:
+        DataError: something is not a span of a known form.
+
+    Example:
+        >>> span = {"traceId": "0a" * 16, "spanId": "0b" * 8, "name": "ask", "startTimeUnixNano": "1000",
+        ...         "attributes": [{"key": "openinference.span.kind", "value": {"stringValue": "LLM"}}]}
+        >>> print(traces_of([{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}])[0])
+        ask (llm) open
+    """
+    by_trace: dict[int, dict[int, _Told]] = {}
+    for document in documents:
+        for span in _spans(document):
+            try:
+                told = _told(span)
+            except (KeyError, TypeError, ValueError, AttributeError) as error:
+                raise DataError(Fault(_place(where, span), f"not a span: {_fault(error)}")) from None
+            by_trace.setdefault(told.trace, {})[told.id] = told
+    traces = [_trace(trace_id, list(spans.values()), stack_traces, where) for trace_id, spans in by_trace.items()]
+    return sorted(traces, key=lambda trace: trace.root.start_ns)
+
+
+@dataclass
+class _Told:
+    """A span as it was told, in one form for all."""
+
+    trace: int
+    id: int
+    parent: int
+    name: str
+    start: int
+    end: int | None
+    status: int
+    message: str
+    attributes: dict[str, Any]
+    events: list[tuple[str, int, dict[str, Any]]] = field(default_factory=list)
+
+
+def _parsed(line: bytes, where: str) -> Any:
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise DataError(Fault(where, f"not JSON: {error}")) from None
+
+
+def _place(where: str, span: Any) -> str:
+    name = span.get("name") if isinstance(span, Mapping) else None
+    return f"{where}, span {name!r}" if name else where
+
+
+def _fault(error: Exception) -> str:
+    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _spans(document: Any) -> Iterator[Any]:
+    if isinstance(document, list):
+        for item in document:
+            yield from _spans(item)
+    elif isinstance(document, Mapping) and "resourceSpans" in document:
+        for resource in document["resourceSpans"]:
+            for scope in resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans") or ():
+                yield from scope.get("spans") or ()
+    else:
+        yield document
+
+
+def _told(span: Mapping[str, Any]) -> _Told:
+    return _otlp(span) if "spanId" in span else _printed(span)
+
+
+def _otlp(span: Mapping[str, Any]) -> _Told:
+    status = span.get("status") or {}
+    end = int(span.get("endTimeUnixNano") or 0)
+    return _Told(
+        _id(span["traceId"]),
+        _id(span["spanId"]),
+        _id(span.get("parentSpanId") or "0"),
+        str(span["name"]),
+        int(span["startTimeUnixNano"]),
+        end or None,
+        _status(status.get("code", 0)),
+        status.get("message", ""),
+        _listed(span.get("attributes")),
+        [
+            (str(event["name"]), int(event["timeUnixNano"]), _listed(event.get("attributes")))
+            for event in span.get("events") or ()
+        ],
+    )
+
+
+def _printed(span: Mapping[str, Any]) -> _Told:
+    """A span as the SDK prints it, or as OpenInference exports it."""
+    status = span.get("status") or {"status_code": span.get("status_code"), "description": span.get("status_message")}
+    attributes = dict(conventions.flat(span.get("attributes") or {}))
+    if span.get("span_kind"):
+        attributes.setdefault("openinference.span.kind", span["span_kind"])
+    return _Told(
+        _id(span["context"]["trace_id"]),
+        _id(span["context"]["span_id"]),
+        _id(span.get("parent_id") or "0"),
+        str(span["name"]),
+        _time(span["start_time"]),
+        _time(span["end_time"]) if span.get("end_time") else None,
+        _status(status.get("status_code")),
+        status.get("description") or "",
+        attributes,
+        [
+            (str(event["name"]), _time(event["timestamp"]), dict(event.get("attributes") or {}))
+            for event in span.get("events") or ()
+        ],
+    )
+
+
+def _id(text: str) -> int:
+    try:
+        return int(text, 16)
+    except ValueError:  # protobuf's own JSON writes bytes in base64
+        raw = base64.b64decode(text, validate=True)
+        if len(raw) not in (8, 16):
+            raise ValueError(f"{text!r} is no id") from None
+        return int.from_bytes(raw, "big")
+
+
+def _time(text: str) -> int:
+    return nanoseconds(datetime.fromisoformat(text))
+
+
+def _status(code: Any) -> int:
+    """An index into `STATUSES`; what was not told to have failed is well."""
+    return STATUSES.index("error" if str(code).rpartition("_")[2] in ("2", "ERROR") else "ok")
+
+
+def _listed(attributes: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
+    return {attribute["key"]: _any_value(attribute.get("value") or {}) for attribute in attributes or ()}
+
+
+def _any_value(value: Mapping[str, Any]) -> Any:
+    for kind, told in value.items():
+        if kind == "intValue":
+            return int(told)
+        if kind == "arrayValue":
+            return [_any_value(item) for item in told.get("values") or ()]
+        if kind == "kvlistValue":
+            return _listed(told.get("values"))
+        if kind == "bytesValue":
+            return base64.b64decode(told)
+        return told
+    return None
+
+
+def _trace(trace_id: int, spans: list[_Told], stack_traces: bool, where: str) -> Trace:
+    known = {told.id for told in spans}
+    below: dict[int, list[_Told]] = {}
+    for told in spans:
+        below.setdefault(told.parent if told.parent in known else 0, []).append(told)
+    tops = below.get(0, [])
+    trace = Trace()
+    trace._id = UUID(int=trace_id)
+    made: dict[int, Span] = {}
+    if len(tops) > 1:
+        made[0] = _gathering(trace, spans)
+    waiting = [(told.start, told.id, told) for told in tops]
+    heapq.heapify(waiting)
+    while waiting:  # in order of time, but none before its parent
+        *_, told = heapq.heappop(waiting)
+        above = made.get(told.parent) or made.get(0)
+        made[told.id] = _span(trace, above, told, stack_traces)
+        for child in below.get(told.id, ()):
+            heapq.heappush(waiting, (child.start, child.id, child))
+    if len(made) - (0 in made) < len(spans):
+        names = ", ".join(repr(told.name) for told in spans if told.id not in made)
+        raise DataError(Fault(where, f"the spans {names} are one another's parents"))
+    trace.root = cast(TaskSpan, next(iter(made.values())))
+    return trace
+
+
+def _gathering(trace: Trace, spans: Sequence[_Told]) -> Span:
+    root = TaskSpan(trace, None, GATHERED, "task", None, {})
+    ends = [told.end for told in spans]
+    root.start_ns = min(told.start for told in spans)
+    root.end_ns = None if None in ends else max(end for end in ends if end is not None)
+    root._status = max(told.status for told in spans)
+    return root
+
+
+def _span(trace: Trace, above: Span | None, told: _Told, stack_traces: bool) -> Span:
+    kind, given, gave, attributes = conventions.understood(told.name, told.attributes)
+    if told.message and not any(name == "exception" for name, *_ in told.events):
+        attributes["status_message"] = told.message
+    span = trace.kinds[kind == "task"](trace, above, told.name, kind, given, attributes)
+    span.record_output(gave)
+    for name, time, body in told.events:
+        event = _exception(body, stack_traces) if name == "exception" else _body(body)
+        span._events.append((name, time, span._kept(event, "events", name)))
+    if above is not None:
+        span._id = UUID(int=(trace.id.int >> 64 << 64) | told.id)
+    span.start_ns, span.end_ns, span._status = told.start, told.end, 0 if told.end is None else told.status
+    return span
+
+
+def _exception(body: Mapping[str, Any], stack_traces: bool) -> dict[str, Any]:
+    event = {"type": body.get("exception.type", "Exception"), "message": body.get("exception.message", "")}
+    where = body.get("exception.stacktrace")
+    return event | {"stack_trace": where} if stack_traces and where else event
+
+
+def _body(body: dict[str, Any]) -> Any:
+    """A value as `OpenTelemetryTracer` writes it, or all attributes of the event."""
+    if body.keys() == {"value"} and isinstance(body["value"], str):
+        try:
+            return orjson.loads(body["value"])
+        except orjson.JSONDecodeError:
+            return body["value"]
+    return body
