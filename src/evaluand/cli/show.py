@@ -116,8 +116,6 @@ def command(
     wanted = "aggregations" if metric else "evaluations" if graded else "runs" if index is not None else None
     kind, id = resolve(store, artifact, wanted)
     if metric is not None:
-        if kind != "aggregations":
-            raise SpecError(f"--metric is about the values of an aggregation, and {artifact} is one of the {kind}")
         facts = _facts(store, kind, id)
         group = dict(_parted(each) for each in groups)
         facts["rows"] = value_facts(
