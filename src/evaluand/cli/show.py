@@ -15,7 +15,7 @@ from evaluand.cli.output import print_json, show
 from evaluand.comparison import Comparison
 from evaluand.comparison.comparing import declared_of
 from evaluand.dataset import Dataset
-from evaluand.errors import NotFound, SpecError
+from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
 from evaluand.provenance import origins
 from evaluand.report.facts import (
