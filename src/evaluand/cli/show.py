@@ -15,7 +15,7 @@ from evaluand.cli.output import print_json, show
 from evaluand.comparison import Comparison
 from evaluand.comparison.comparing import declared_of
 from evaluand.dataset import Dataset
-from evaluand.errors import NotFound, SpecError
+from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
 from evaluand.provenance import origins
 from evaluand.report.facts import (
@@ -116,8 +116,6 @@ def command(
     wanted = "aggregations" if metric else "evaluations" if graded else "runs" if index is not None else None
     kind, id = resolve(store, artifact, wanted)
     if metric is not None:
-        if kind != "aggregations":
-            raise SpecError(f"--metric is about the values of an aggregation, and {artifact} is one of the {kind}")
         facts = _facts(store, kind, id)
         group = dict(_parted(each) for each in groups)
         facts["rows"] = value_facts(

@@ -21,7 +21,7 @@ from evaluand.aggregation import dataset_of, held_as, shards
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import Key, Units, merged_labels, units_of
-from evaluand.metric import Metric
+from evaluand.metric import Metric, stored_as
 from evaluand.registry import nearest
 from evaluand.rows import DIGEST, INDEX, SCORE_STATUSES, SKIPPED
 
@@ -224,7 +224,7 @@ def _units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tupl
             " name it under attributes"
         )
     key = [INDEX, "replication", "_response_index_", "target", "status"]
-    read = [*key, *metric.columns_for(evaluation.columns(scorer))]
+    read = [*key, *dict.fromkeys(map(stored_as, metric.columns_for(evaluation.columns(scorer))))]
     cut = shards(evaluation, dataset, scorer, attributes, read)
     parts = [units_of(shard, metric, held_as(attributes)) for shard in cut]
     keys = list(dict.fromkeys(key for part in parts for key in part.keys))

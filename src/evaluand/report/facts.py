@@ -350,7 +350,8 @@ def value_facts(
         rows = lineage_of_value(aggregation, row)
         rows = rows.failures() if failed else rows.lowest(examples) if lowest else rows
         parts = (aggregation.labels[row["evaluation"]], row["scorer"], row["target"])
-        found.setdefault(" · ".join(part for part in parts if part is not None), _graded_rows(rows.head(examples)))
+        told = [{k: v for k, v in each.items() if k != "evaluation"} for each in _graded_rows(rows.head(examples))]
+        found.setdefault(" · ".join(part for part in parts if part is not None), told)
     return found
 
 

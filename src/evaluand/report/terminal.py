@@ -495,7 +495,11 @@ _NOT_TOLD = frozenset((*_KEY, "evaluation", "status", "value", "id", "input", "a
 def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
     if "rows" in facts:
         for value, rows in facts["rows"].items():
-            yield from _scores(value, rows, repeated=True) if rows else [Text(f"{safe(value, CELL)}: no such rows")]
+            yield from (
+                _scores(value, rows, any(row["replication"] for row in rows))
+                if rows
+                else [Text(f"{safe(value, CELL)}: no such rows")]
+            )
         return
     yield metrics_table(facts["metrics"])
     if facts["disparities"]:
