@@ -75,16 +75,13 @@ def world() -> tuple[InMemoryDatasetRepository, InMemoryRunRepository, str]:
     return datasets, runs, pharia.Runner(Shout(), datasets, runs, "shout").run_dataset(dataset.id).id
 
 
-def test_a_logic_scores_on_the_native_path_with_a_column_for_each_number(world: Any) -> None:
+def test_a_logic_scores_on_the_native_path_with_its_whole_result(world: Any) -> None:
     datasets, _, _ = world
     data = native_dataset(datasets, "shouts")
     run = Runner().run(Shout(), data)
     evaluation = Evaluator().evaluate(run, {"judge": as_scorer(Judge())})
     table = evaluation.table("judge")
     assert table["status"].to_pylist() == ["scored", "scored", "failed", "scored", "failed"]
-    assert table["correct"].to_pylist() == [1.0, 1.0, None, 0.0, None]
-    assert table["parts.length"].to_pylist() == [2.0, 2.0, None, 3.0, None]
-    assert table["parts.ratio"].to_pylist() == [None] * 5
     whole = {"correct": False, "parts": {"length": 3, "ratio": None}, "why": "not"}
     assert json.loads(table["data"].to_pylist()[3]) == whole
 
@@ -96,9 +93,9 @@ def test_an_evaluation_as_kept_is_measured_natively_without_being_made_again(wor
     evaluation = native_evaluation(datasets, runs, kept, overview.id)
     assert evaluation.table("evaluation")["status"].to_pylist() == ["scored", "scored", "failed", "scored", "failed"]
     measures = [
-        Measure("evaluation", Accuracy(column="correct")),
-        Measure("evaluation", Accuracy(column="correct", missing="wrong")),
-        Measure("evaluation", Mean(column="parts.length")),
+        Measure("evaluation", Accuracy(column="data.correct")),
+        Measure("evaluation", Accuracy(column="data.correct", missing="wrong")),
+        Measure("evaluation", Mean(column="data.parts.length")),
     ]
     left_out, wrong, length = Aggregator().aggregate([evaluation], measures).table().to_pylist()
     assert (left_out["value"], left_out["n_failed"]) == (pytest.approx(2 / 3), 2)
@@ -114,7 +111,7 @@ def test_two_failures_in_ten_are_left_out_or_wrong_natively_too() -> None:
     run = pharia.Runner(Shout(), datasets, runs, "shout").run_dataset("ten")
     overview = pharia.Evaluator(datasets, runs, kept, "judged", Judge()).evaluate_runs(run.id)
     evaluation = native_evaluation(datasets, runs, kept, overview.id)
-    measures = [Measure("evaluation", Accuracy(column="correct", missing=how)) for how in ("leave_out", "wrong")]
+    measures = [Measure("evaluation", Accuracy(column="data.correct", missing=how)) for how in ("leave_out", "wrong")]
     assert Aggregator().aggregate([evaluation], measures).table()["value"].to_pylist() == [0.75, 0.6]
 
 
@@ -131,7 +128,7 @@ def test_results_of_the_seeds_code_are_compared(world: Any) -> None:
     store = MemoryStore()
     ids = {"whisper": judge.evaluate_runs(other).id, "shout": judge.evaluate_runs(run_id).id}
     sides = [native_evaluation(datasets, runs, kept, id, store=store, name=name) for name, id in ids.items()]
-    told = str(compare(*sides, metrics=Accuracy(column="correct")))
+    told = str(compare(*sides, metrics=Accuracy(column="data.correct")))
     assert "shout − whisper = +66.7 points" in told
 
 
@@ -150,15 +147,10 @@ def test_results_of_several_runs_together_belong_to_no_native_run(world: Any) ->
 
 
 @pytest.mark.parametrize(
-    ("result", "columns", "value"),
-    [
-        (True, {}, 1.0),
-        ({"value": 3}, {"result.value": 3.0}, 3.0),
-        ({"a": [1, 2]}, {"a[0]": 1.0, "a[1]": 2.0}, None),
-        ("fine", {}, None),
-    ],
+    ("result", "path", "number"),
+    [(True, "value", 1.0), ({"value": 3}, "data.value", 3.0), ({"a": [1, {"b": 2}]}, "data.a[1].b", 2.0)],
 )
-def test_results_of_any_type_become_rows(world: Any, result: Any, columns: dict[str, float], value: float) -> None:
+def test_numbers_in_results_of_any_type_are_measured(world: Any, result: Any, path: str, number: float) -> None:
     datasets, runs, run_id = world
     kept = InMemoryEvaluationRepository()
 
@@ -167,10 +159,9 @@ def test_results_of_any_type_become_rows(world: Any, result: Any, columns: dict[
             return result
 
     overview = pharia.Evaluator(datasets, runs, kept, "constant", Constant()).evaluate_runs(run_id)
-    row = native_evaluation(datasets, runs, kept, overview.id).table("evaluation").to_pylist()[0]
-    assert {name: row[name] for name in columns} == columns
-    assert row["value"] == value
-    assert json.loads(row["data"]) == result
+    evaluation = native_evaluation(datasets, runs, kept, overview.id)
+    (row,) = Aggregator().aggregate([evaluation], [Measure("evaluation", Mean(column=path))]).table().to_pylist()
+    assert (row["value"], row["n_scored"], row["n_failed"]) == (number, 4, 1)
 
 
 def test_a_dataset_goes_to_the_native_path_and_back(world: Any) -> None:

@@ -4,16 +4,15 @@
     EvaluationLogic   ── as_scorer ───────▶ evaluand.Scorer
     an evaluation of one run, as it is kept ── native_evaluation ──▶ evaluand.Evaluation
 
-A result may be of any type that can be written as JSON. Each of its numbers is a column of the scorer's table, named by
-its path: `correct`, `rouge.f_score`; the whole is in `data`. Where there is one number alone, it is `value` as well.
+A result may be of any type that can be written as JSON. It stands in `data` of the scorer's table, where metrics read
+each of its numbers by its path: `data.correct`, `data.rouge.f_score`. A number alone is `value`, and a text `label`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, get_args
+from collections.abc import Mapping
+from typing import Any
 
-from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from evaluand import ids
@@ -42,10 +41,6 @@ from evaluand.scorer import Score, Scorer
 from evaluand.store import MemoryStore, Store
 from evaluand.task import Request, Task
 from evaluand.trace import TaskSpan
-
-_TAKEN = frozenset(("value", "label", "data", "status", "reason", "explanation", "replication", "target", "fold"))
-
-_DEEPEST = 8
 
 
 def native_dataset(repository: DatasetRepository, dataset_id: str) -> NativeDataset:
@@ -83,7 +78,6 @@ def dataset_of(dataset: NativeDataset, repository: DatasetRepository, name: str,
 
 def as_scorer(
     logic: EvaluationLogic[Any, Any, Any, Any],
-    numbers: Sequence[str] | None = None,
     *,
     input_type: Any = None,
     output_type: Any = None,
@@ -93,7 +87,6 @@ def as_scorer(
 
     Args:
         logic: the logic.
-        numbers: the paths of the numbers of its results; if not given, those that the type of its results has.
         input_type: what it takes as input; as its class tells, if not given. So are the other types.
         output_type: what it takes as output.
         expected_output_type: what it takes as expected output.
@@ -109,7 +102,6 @@ def as_scorer(
     types = LogicTypes(logic)
     return _LogicScorer(
         logic,
-        _columns(types.evaluation() if numbers is None else None, numbers),
         input_type or types.input(),
         output_type or types.output(),
         expected_output_type or types.expected(),
@@ -172,17 +164,12 @@ class _LogicScorer(Scorer):
     def __init__(
         self,
         logic: EvaluationLogic[Any, Any, Any, Any],
-        columns: Mapping[str, str],
         input_type: Any,
         output_type: Any,
         expected_type: Any,
     ) -> None:
-        self._logic, self._columns = logic, columns
+        self._logic = logic
         self._input, self._output, self._expected = map(reader, (input_type, output_type, expected_type))
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return self._columns
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -199,7 +186,7 @@ class _LogicScorer(Scorer):
         answer: SuccessfulExampleOutput[Any] = SuccessfulExampleOutput(
             run_id="", example_id=example.id, output=self._output.validate_python(output)
         )
-        return _score(_plain(self._logic.do_evaluate(typed, answer)), self._columns)
+        return Score.of(_plain(self._logic.do_evaluate(typed, answer)))
 
     def identify(self) -> Identity:
         return code_identity("scorer", self._logic, type(self._logic).__qualname__)
@@ -243,12 +230,6 @@ class _KeptResults(Scorer):
 
     def __init__(self, results: Mapping[str, Any]) -> None:
         self._results = results
-        found = (path for result in results.values() for path, _ in _numbers(result))
-        self._columns = _columns(None, sorted(set(found)))
-
-    @property
-    def columns(self) -> Mapping[str, str]:
-        return self._columns
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -260,7 +241,7 @@ class _KeptResults(Scorer):
         result = self._results[example.id]
         if isinstance(result, FailedExampleEvaluation):
             raise TaskError(result.error_message)
-        return _score(result, self._columns)
+        return Score.of(result)
 
     def identify(self) -> Identity:
         results = to_jsonable_python(sorted(self._results.items()))
@@ -276,43 +257,3 @@ def _example_of(example: NativeExample) -> Example[Any, Any]:
 
 def _plain(result: Any) -> Any:
     return to_jsonable_python(result)
-
-
-def _score(result: Any, columns: Mapping[str, str]) -> Score:
-    found = {_column(path): float(number) for path, number in _numbers(result)}
-    value = next(iter(found.values())) if len(columns or found) == 1 and len(found) == 1 else None
-    label = result if isinstance(result, str) else None
-    return Score(value, label, result, columns={name: found.get(name) for name in columns})
-
-
-def _columns(type_: Any, paths: Sequence[str] | None) -> dict[str, str]:
-    """The columns of numbers, by their paths or those of a type."""
-    found = _number_fields(type_) if paths is None else paths
-    return {_column(path): "double" for path in found if path}
-
-
-def _column(path: str) -> str:
-    return f"result.{path}" if path in _TAKEN else path
-
-
-def _number_fields(type_: Any, path: str = "") -> Iterator[str]:
-    """The paths of the numbers that a type has for sure or may have."""
-    if path.count(".") >= _DEEPEST:  # a type that holds itself
-        return
-    if isinstance(type_, type) and issubclass(type_, BaseModel):
-        for name, field in type_.model_fields.items():
-            yield from _number_fields(field.annotation, f"{path}.{name}" if path else name)
-    elif type_ in (bool, int, float) or {bool, int, float} & set(get_args(type_)):
-        yield path
-
-
-def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
-    """The numbers of a result with their paths; truth is 1 or 0."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _numbers(item, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list):
-        for place, item in enumerate(value):
-            yield from _numbers(item, f"{path}[{place}]")
-    elif isinstance(value, bool | int | float):
-        yield path, value
