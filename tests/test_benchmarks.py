@@ -21,3 +21,11 @@ def test_trade_offs_are_measured_quickly() -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "indicators of 2,000 points, 3 objectives" in done.stdout
+
+
+def test_the_steps_are_measured_quickly() -> None:
+    command = [sys.executable, ROOT / "benchmarks" / "steps.py", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "lineage table of 1,000 examples" in done.stdout
+    assert "the path by the SDKs' names, 100 examples" in done.stdout

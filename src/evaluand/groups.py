@@ -194,7 +194,7 @@ class Summary:
             if grouping.over == "mean" or (names and len(keys) > _DRAWN_OF):
                 continue
             found = metric.curves(self.states[position, grouping][_shown(metric)])
-            shown = _largest(keys, self.counts[grouping, _way(metric)][:, SCORED], most) if names else None
+            shown = _largest(keys, self.counts[grouping, way_of(metric)][:, SCORED], most) if names else None
             for group in _in_order(keys):
                 if shown is not None and group not in shown:
                     continue
@@ -218,7 +218,7 @@ class Summary:
             self._refuse_missing(self.metrics[position])
 
     def _refuse_missing(self, metric: Metric) -> None:
-        count, first = self.missing[_way(metric)]
+        count, first = self.missing[way_of(metric)]
         if metric.missing == "refuse" and count:
             shown = ", ".join([*map(str, first[:_SHOWN_MISSING]), *["…"] * (len(first) > _SHOWN_MISSING)])
             raise DataError(
@@ -231,8 +231,8 @@ class Summary:
 
     def _rows(self, metric: Metric, position: int, grouping: Grouping) -> list[MetricRow]:
         groups = self.groups[grouping]
-        states, counts = self.states[position, grouping], self.counts[grouping, _way(metric)]
-        weightless = _way(metric).weighing & (counts.sum(axis=1) == 0)
+        states, counts = self.states[position, grouping], self.counts[grouping, way_of(metric)]
+        weightless = way_of(metric).weighing & (counts.sum(axis=1) == 0)
         if not (groups or grouping.by):  # a table without rows still has a group of all rows
             groups, counts, weightless = [(None,)], np.zeros((1, counts.shape[1]), np.int64), np.zeros(1, np.bool_)
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
@@ -330,7 +330,7 @@ def summary_of_shards(
             merged += len(parts) - 1
             parts = [merge(parts)]
     if not parts:
-        nothing: dict[Way, tuple[int, tuple[int, ...]]] = {_way(metric): (0, ()) for metric in metrics}
+        nothing: dict[Way, tuple[int, tuple[int, ...]]] = {way_of(metric): (0, ()) for metric in metrics}
         return Summary(tuple(metrics), (), {}, {}, {}, [{} for _ in metrics], nothing, None)
     return merge(parts) if len(parts) > 1 else parts[0]
 
@@ -345,13 +345,13 @@ def summarise_shard(
     groups = {
         grouping: table.groups(*grouping) for grouping in (Grouping(names, over) for names in by for over in ways)
     }
-    units = {_way(metric): table.units(_way(metric)) for metric in metrics}
+    units = {way_of(metric): table.units(way_of(metric)) for metric in metrics}
     labels: list[Labels] = []
     states: dict[tuple[int, Grouping], Mapping[Fill | None, State]] = {}
     for position, metric in enumerate(metrics):
-        columns, found = _prepared(metric, table, units[_way(metric)])
+        columns, found = _prepared(metric, table, units[way_of(metric)])
         labels.append(found)
-        by_grouping = _states(metric, table, columns, units[_way(metric)], groups, repeated)
+        by_grouping = _states(metric, table, columns, units[way_of(metric)], groups, repeated)
         states |= {(position, grouping): state for grouping, state in by_grouping.items()}
     return Summary(
         metrics=tuple(metrics),
@@ -406,7 +406,7 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
         by: attributes whose values tell groups apart.
     """
     table = Shard.of(shard)
-    units = table.units(_way(metric)._replace(weighing=False))
+    units = table.units(way_of(metric)._replace(weighing=False))
     scored = units.status == SCORED
     columns, labels = _prepared(metric, table, units)
     value = _by_unit(metric, table, columns, units, _shown(metric))
@@ -422,7 +422,7 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
     return Units(
         index=table.index[first],
         replication=nothing if metric.over_replications else table.replication[first],
-        response=table.response[first] if _way(metric).reduce == "all" else nothing,
+        response=table.response[first] if way_of(metric).reduce == "all" else nothing,
         group=groups.code[first],
         keys=groups.keys,
         outcome=units.outcome,
@@ -479,7 +479,7 @@ def merged_labels(parts: Sequence[Labels]) -> Labels:
     return {name: tuple(dict.fromkeys(label for part in parts for label in part[name])) for name in parts[0]}
 
 
-def _way(metric: Metric) -> Way:
+def way_of(metric: Metric) -> Way:
     """How rows of the table become the rows of a metric."""
     return Way(EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
 

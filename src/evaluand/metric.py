@@ -207,12 +207,12 @@ class Metric(ABC):
         return ()
 
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
-        """The columns to read from a table that has these.
+        """The columns to read from a table that has these, or leaves of its JSON: see `LEAF`.
 
         Raises:
             SpecError: the table lacks a column; the message names it.
         """
-        lacking = [name for name in self.columns if name not in available]
+        lacking = [name for name in self.columns if stored_as(name) not in available]
         if lacking:
             raise SpecError(f"{self.kind} reads {_listed(lacking)}, which the table lacks; it has {_listed(available)}")
         return self.columns
@@ -424,6 +424,15 @@ def refuse_empty(columns: Columns, name: str) -> None:
             f"the column {name!r} is empty in every scored row; read another column, such as with Count(label=…)"
         )
     refuse(columns, empty, lambda row: f"is scored but has no {name}; a score without one abstains")
+
+
+LEAF = "data."
+"""What the name of a number within the JSON of `data` begins with: `data.f1` is `{"f1": 0.5}`'s."""
+
+
+def stored_as(name: str) -> str:
+    """The column of the table that holds what a metric reads: `data` for a leaf of it."""
+    return "data" if name.startswith(LEAF) else name
 
 
 def numbers(columns: Columns, name: str, kind: str) -> np.ndarray:

@@ -18,9 +18,10 @@ import os
 from abc import ABC
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
+from importlib.util import find_spec
 from typing import Any, ClassVar, Final, NamedTuple, overload
 
-from evaluand.errors import SpecError, with_article
+from evaluand.errors import DataError, SpecError, with_article
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.registry import by_default, nearest
 
@@ -339,6 +340,31 @@ def require_tolerances(scorer: Scorer, *names: str) -> None:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if not number or not 0 <= value < math.inf:
             raise wrong_parameter(scorer, name, "give a number that is 0 or more")
+
+
+def require_extra(scorer: Scorer, module: str, extra: str, package: str | None = None) -> None:
+    """Refuses a scorer whose library is not installed, before anything is graded.
+
+    Raises:
+        SpecError: with the line that installs it.
+    """
+    if find_spec(module) is None:
+        raise SpecError(f"scorer {scorer.kind!r} needs {package or module}: pip install evaluand[{extra}]")
+
+
+def references_of(scorer: Scorer, expected: Any) -> list[str]:
+    """The texts that an answer is compared with: one, or a list of which any will do.
+
+    Raises:
+        DataError: something else is expected.
+    """
+    references = [expected] if isinstance(expected, str) else expected
+    if not isinstance(references, list | tuple) or not references:
+        raise DataError(f"the expected value is {described(expected)}; {scorer.kind} compares with a text, or several")
+    for each in references:
+        if not isinstance(each, str):
+            raise DataError(f"one of the expected texts is {described(each)}; {scorer.kind} compares with texts")
+    return list(references)
 
 
 def wrong_parameter(scorer: Scorer, name: str, need: str) -> SpecError:

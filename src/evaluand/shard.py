@@ -13,11 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.errors import DataError, Fault, SpecError
+from evaluand.errors import DataError, Fault, SpecError, kind_of
+from evaluand.ids import decode
 from evaluand.intervals import runs
 from evaluand.labels import coded, label_column, score_matrix
-from evaluand.metric import APART, CLUSTER, LABELS, WEIGHT, Columns, Metric, OverTargets
+from evaluand.metric import APART, CLUSTER, LABELS, LEAF, WEIGHT, Columns, Metric, OverTargets, stored_as
 from evaluand.rows import INDEX, SCORE_STATUSES
+from evaluand.selector import Selector
 
 By = tuple[str, ...]
 """Attributes to group by together; `()` is all rows."""
@@ -138,7 +140,7 @@ class Shard:
         """Some rows of some columns, with their `_index_`; the metric's labels, and scores by label, coded."""
         labels, scores = ([n for n in names if n in some] for some in (metric.label_columns, metric.score_columns))
         whole = len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all())
-        columns = {name: _column(self.table, name, decoded=name not in labels) for name in names}
+        columns = {name: self._read(name, decoded=name not in labels) for name in names}
         taken = columns if whole else {name: column.take(pa.array(rows)) for name, column in columns.items()}
         found = {name: _array(column) for name, column in taken.items() if name not in (*labels, *scores)}
         if labels:
@@ -148,6 +150,30 @@ class Shard:
             for name, code in zip(scores, codes[len(labels) :], strict=True):
                 found[name] = score_matrix(taken[name], code, len(found[LABELS]))
         return {**found, INDEX: self.index[rows]}
+
+    def _read(self, name: str, *, decoded: bool) -> pa.Array:
+        """A column of the table, or a leaf of its JSON."""
+        if name in self.table.column_names or not name.startswith(LEAF):
+            return _column(self.table, name, decoded=decoded)
+        return _leaf(_column(self.table, stored_as(name)), name, self.index)
+
+
+def _leaf(column: pa.Array, name: str, index: np.ndarray) -> pa.Array:
+    """The numbers at one path of a column of JSON; null where there is nothing at it.
+
+    Raises:
+        DataError: something else than a number stands there; by `_index_`.
+    """
+    path = Selector(name.removeprefix(LEAF))
+    found = np.full(len(column), np.nan)
+    for row, text in enumerate(column.to_pylist()):
+        value = next(iter(path.find(decode(text))), None) if text is not None else None
+        if value is None:
+            continue
+        if not isinstance(value, int | float):
+            raise DataError(Fault(f"{INDEX} {index[row]}", f"{name} is {kind_of(value)}, not a number"))
+        found[row] = float(value)
+    return pa.array(found, pa.float64(), from_pandas=True)
 
 
 def _column(table: pa.Table, name: str, *, decoded: bool = True) -> pa.Array:

@@ -29,6 +29,7 @@ _COMMANDS = {
     "run": "Run an experiment file: call, grade, summarise.",
     "import": "Make a run of a file of predictions.",
     "adapt": "Try a pipeline of adapters on a file of data.",
+    "label": "Have people grade the answers of a run.",
     "compare": "Tell whether one run is better than another, and check gates.",
     "list": "List what is stored, newest first.",
     "show": "Show a run, an evaluation, an aggregation, a comparison or a dataset.",

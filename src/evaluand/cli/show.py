@@ -27,6 +27,7 @@ from evaluand.report.facts import (
     run_facts,
     summary_facts,
     tradeoffs_facts,
+    value_facts,
 )
 from evaluand.report.terminal import artifact_table
 from evaluand.report.text import SHORT_ID
@@ -45,6 +46,9 @@ Examples:
   evaluand show arithmetic/mine --failed --examples 20
   evaluand show arithmetic/mine --below 1
   evaluand show arithmetic/mine --scorer exact --failed
+  evaluand show arithmetic/mine --lowest --examples 10
+  evaluand show arithmetic/mine --against arithmetic/other
+  evaluand show arithmetic --metric accuracy --group topic=sums --lowest
   evaluand show 3f2a9c --json
 """
 
@@ -55,6 +59,22 @@ Examples:
 @click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
 @click.option("--index", type=int, metavar="I", help="Only what a run holds of the example with this _index_.")
 @click.option("--below", type=float, metavar="X", help="Only answers scored below X: with 1 the wrong ones.")
+@click.option("--lowest", is_flag=True, help="Rows by their score, the lowest first.")
+@click.option(
+    "--against",
+    metavar="ID|NAME",
+    shell_complete=complete_artifact,
+    help="Only rows that this other evaluation grades otherwise, the largest difference first.",
+)
+@click.option("--metric", metavar="NAME", help="The rows that an aggregation's values of this metric rest on.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    type=LINE,
+    metavar="NAME=VALUE",
+    help="With --metric: those of this group; may be given several times.",
+)
 @click.option(
     "--scorer",
     "scorers",
@@ -71,40 +91,65 @@ def command(
     failed: bool,
     index: int | None,
     below: float | None,
+    lowest: bool,
+    against: str | None,
+    metric: str | None,
+    groups: tuple[str, ...],
     scorers: tuple[str, ...],
     folder: Path,
     as_json: bool,
 ) -> None:
     """Show a run, an evaluation, an aggregation, a comparison or a dataset.
 
-    A name, an id or its first digits (four at least) say which; a name of several stands for the run, with --below or
-    --scorer for the evaluation. Rows that failed come first.
+    A name, an id or its first digits (four at least) say which; a name of several stands for the run, with --below,
+    --lowest, --against or --scorer for the evaluation, with --metric for the aggregation. Rows that failed come first.
     """
-    if failed and below is not None:
-        raise UsageError("a row that failed has no score: give either --failed or --below")
-    if index is not None and (failed or below is not None or scorers):
-        raise UsageError(
-            "--index shows all of a run's rows of one example: give it without --failed, --below, --scorer"
-        )
+    chosen = [
+        name for name, given in (("--below", below is not None), ("--lowest", lowest), ("--against", against)) if given
+    ]
+    if len(chosen) > 1 or (chosen and failed):
+        raise UsageError(f"give one of --failed, --below, --lowest and --against, not {' and '.join(chosen)} at once")
+    if index is not None and (failed or chosen or scorers or metric):
+        raise UsageError("--index shows all of a run's rows of one example: give it without any other choice of rows")
+    if (groups and metric is None) or (metric is not None and (below is not None or against)):
+        raise UsageError("--metric goes with --group, --scorer and either --failed or --lowest")
     store = DirectoryStore(folder)
-    wanted = "evaluations" if below is not None or scorers else "runs" if index is not None else None
+    graded = bool(chosen or scorers)
+    wanted = "aggregations" if metric else "evaluations" if graded else "runs" if index is not None else None
     kind, id = resolve(store, artifact, wanted)
     with notes():
-        facts = _facts(store, kind, id, examples, failed, index, below, scorers)
+        if metric is not None:
+            facts = _facts(store, kind, id)
+            group = dict(_parted(each) for each in groups)
+            facts["rows"] = value_facts(
+                Aggregation(store, id), metric, group, examples, failed=failed, lowest=lowest, scorers=scorers
+            )
+        else:
+            other = None if against is None else Evaluation(store, resolve(store, against, "evaluations")[1])
+            facts = _facts(store, kind, id, examples, failed, index, below, lowest, other, scorers)
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
+
+
+def _parted(group: str) -> tuple[str, str]:
+    name, found, value = group.partition("=")
+    if not found:
+        raise UsageError(f"--group {group}: give an attribute and its value, such as topic=sums")
+    return name, value
 
 
 def _facts(
     store: DirectoryStore,
     kind: str,
     id: str,
-    examples: int,
-    failed: bool,
-    index: int | None,
-    below: float | None,
-    scorers: tuple[str, ...],
+    examples: int = 0,
+    failed: bool = False,
+    index: int | None = None,
+    below: float | None = None,
+    lowest: bool = False,
+    against: Evaluation | None = None,
+    scorers: tuple[str, ...] = (),
 ) -> Facts:
     manifest, names = store.manifest(kind, id), Names(store.refs())
     facts: Facts = {
@@ -126,7 +171,9 @@ def _facts(
     if kind == "evaluations":
         graded, evaluation = _run(store, manifest["provenance"]["run"]), Evaluation(store, id)
         chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers}
-        chosen["measures"] = declared_of([evaluation])
+        chosen |= {"lowest": lowest, "against": against, "measures": declared_of([evaluation])}
+        if against is not None:
+            facts["against"] = _other(store, names, "evaluations", against.id)
         return facts | evaluation_facts(evaluation, graded, examples, **chosen)
     if kind == "aggregations":
         aggregation = Aggregation(store, id)

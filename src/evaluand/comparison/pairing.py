@@ -21,7 +21,7 @@ from evaluand.aggregation import dataset_of, held_as, shards
 from evaluand.errors import DataError, Fault, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import Key, Units, merged_labels, units_of
-from evaluand.metric import Metric
+from evaluand.metric import Metric, stored_as
 from evaluand.registry import nearest
 from evaluand.rows import DIGEST, INDEX, SCORE_STATUSES, SKIPPED
 
@@ -113,7 +113,7 @@ def paired(
     if why := unpairable(metric):
         raise SpecError(why)
     sides = [_Side.of(evaluation, scorer, metric, dict(where or {})) for evaluation in evaluations]
-    examples = _matched([side.example_key for side in sides])
+    examples = matched([side.example_key for side in sides])
     keys = list(dict.fromkeys(key for side in sides for key in side.units.keys))
     places = {key: place for place, key in enumerate(keys)}
     columns = [
@@ -125,8 +125,8 @@ def paired(
         )
         for side, example in zip(sides, examples, strict=True)
     ]
-    rows = _matched([np.stack(column, axis=1).astype(np.int64) for column in columns])
-    alike = _matched([side.example_key[:, :2] for side in sides])
+    rows = matched([np.stack(column, axis=1).astype(np.int64) for column in columns])
+    alike = matched([side.example_key[:, :2] for side in sides])
     examples = [content[side.example] for side, content in zip(sides, alike, strict=True)]
     settled = metric.settled(merged_labels([side.units.labels for side in sides]))
     return _side_by_side(settled, sides, rows, columns, examples, keys)
@@ -208,8 +208,8 @@ class _Side:
         if metric.missing == "refuse":
             _refuse_missing(evaluation, units, metric)
         indices, example = np.unique(units.index, return_inverse=True)
-        digests = _digests(evaluation, indices)
-        return cls(units, example, np.column_stack([digests, _occurrences(digests)]))
+        digests = digests_of(evaluation, indices)
+        return cls(units, example, np.column_stack([digests, occurrences(digests)]))
 
 
 def _units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tuple[str, ...]) -> Units:
@@ -224,7 +224,7 @@ def _units(evaluation: Evaluation, scorer: str, metric: Metric, attributes: tupl
             " name it under attributes"
         )
     key = [INDEX, "replication", "_response_index_", "target", "status"]
-    read = [*key, *metric.columns_for(evaluation.columns(scorer))]
+    read = [*key, *dict.fromkeys(map(stored_as, metric.columns_for(evaluation.columns(scorer))))]
     cut = shards(evaluation, dataset, scorer, attributes, read)
     parts = [units_of(shard, metric, held_as(attributes)) for shard in cut]
     keys = list(dict.fromkeys(key for part in parts for key in part.keys))
@@ -263,7 +263,7 @@ def _refuse_missing(evaluation: Evaluation, units: Units, metric: Metric) -> Non
         )
 
 
-def _digests(evaluation: Evaluation, indices: np.ndarray) -> np.ndarray:
+def digests_of(evaluation: Evaluation, indices: np.ndarray) -> np.ndarray:
     """The digests of examples, each as two whole numbers."""
     batches = evaluation.store.read("datasets", evaluation.manifest["spec"]["dataset"], "examples", [INDEX, DIGEST])
     found, digests = [], []
@@ -279,7 +279,7 @@ def _halves(column: pa.FixedSizeBinaryArray) -> np.ndarray:
     return halves[column.offset : column.offset + len(column)].astype(np.int64)
 
 
-def _occurrences(keys: np.ndarray) -> np.ndarray:
+def occurrences(keys: np.ndarray) -> np.ndarray:
     """For each row, how many equal ones stand before it."""
     order, starts = _sorted(keys)
     count = np.empty(len(keys), np.int64)
@@ -287,7 +287,7 @@ def _occurrences(keys: np.ndarray) -> np.ndarray:
     return count
 
 
-def _matched(tables: Sequence[np.ndarray]) -> list[np.ndarray]:
+def matched(tables: Sequence[np.ndarray]) -> list[np.ndarray]:
     """A number for each row of some tables, the same for equal rows, in their order."""
     rows = np.concatenate(tables)
     order, starts = _sorted(rows)

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from evaluand.aggregation import Aggregation, Measure
     from evaluand.dataset import Dataset
     from evaluand.evaluation import Evaluation
+    from evaluand.lineage import Lineage
     from evaluand.metric import Metric
     from evaluand.run import Run
     from evaluand.store import Manifest, Ref, Store
@@ -310,6 +312,8 @@ def evaluation_facts(
     below: float | None = None,
     scorers: Sequence[str] = (),
     measures: Sequence[Measure] = (),
+    lowest: bool = False,
+    against: Evaluation | None = None,
 ) -> Facts:
     """An evaluation: why rows of each scorer have no score, and the first rows, those first, with what was asked.
 
@@ -320,6 +324,9 @@ def evaluation_facts(
         below: only rows scored below this.
         scorers: only rows of these; all if not given.
         measures: what the scores were summarised by, which tells by which of several answers a row is below.
+        lowest: the rows with the lowest scores, the lowest first.
+        against: only rows that this other evaluation grades otherwise, with what it says of them, the largest
+            difference first.
 
     Raises:
         SpecError: there is no such scorer.
@@ -329,23 +336,109 @@ def evaluation_facts(
             hint = nearest(scorer, evaluation.scorers)
             raise SpecError(f"no scorer is called {scorer!r}{hint}; there are {', '.join(evaluation.scorers)}")
     metrics = first_metrics(measures)
+    asked_for = [scorer for scorer in evaluation.scorers if not scorers or scorer in scorers]
+    told: Facts = {
+        "missing": [reason for reason in missing_facts(None, evaluation) if reason["scorer"] in asked_for],
+        "replications": None if run is None else run.manifest["spec"]["replications"],
+    }
+    if lowest or against is not None:
+        return told | {"rows": _traced(evaluation, against, asked_for, examples)}
     chosen = {
         scorer: _low(evaluation.batches(scorer), examples, below, metrics.get(scorer))
         if below is not None
         else _chosen(evaluation.batches(scorer), evaluation.counts[scorer], "scored", examples, failed)
-        for scorer in evaluation.scorers
-        if not scorers or scorer in scorers
+        for scorer in asked_for
     }
     keys = {(row["_index_"], row["replication"]) for found in chosen.values() for row in found}
     about = asked(run, keys) if run is not None else {}
-    return {
-        "missing": [reason for reason in missing_facts(None, evaluation) if reason["scorer"] in chosen],
-        "replications": None if run is None else run.manifest["spec"]["replications"],
+    return told | {
         "rows": {
             scorer: [_plain_row(row) | about.get((row["_index_"], row["replication"]), {}) for row in found]
             for scorer, found in chosen.items()
         },
     }
+
+
+def value_facts(
+    aggregation: Aggregation,
+    metric: str,
+    group: Mapping[str, str],
+    examples: int,
+    *,
+    failed: bool = False,
+    lowest: bool = False,
+    scorers: Sequence[str] = (),
+) -> dict[str, list[Facts]]:
+    """The first rows that the values of a metric rest on, by evaluation and scorer.
+
+    Args:
+        metric: its kind.
+        group: attribute → value: the group whose value it is; all rows if there are none.
+        examples: how many rows of each value.
+        failed: only rows without a score.
+        lowest: the rows with the lowest scores first.
+        scorers: only of these; of all if not given.
+
+    Raises:
+        SpecError: there is no such value.
+    """
+    from evaluand.lineage import lineage_of_value  # on use: `evaluand list` does without Arrow
+
+    values = aggregation.table().to_pylist()
+    if metric not in (kinds := dict.fromkeys(row["metric"] for row in values)):
+        raise SpecError(f"no metric is called {metric!r}{nearest(metric, kinds)}; there are {', '.join(kinds)}")
+    of_metric = [row for row in values if row["metric"] == metric and (not scorers or row["scorer"] in scorers)]
+    wanted = [row for row in of_metric if dict(row["by"]) == dict(group)]
+    if not wanted:
+        known = dict.fromkeys(" ".join(f"{k}={v}" for k, v in row["by"]) or "all rows" for row in of_metric)
+        raise SpecError(f"{metric} has no value of this group; there are {', '.join(known) or 'none of this scorer'}")
+    found: dict[str, list[Facts]] = {}
+    for row in wanted:
+        rows = lineage_of_value(aggregation, row)
+        rows = rows.failures() if failed else rows.lowest(examples) if lowest else rows
+        parts = (aggregation.labels[row["evaluation"]], row["scorer"], row["target"])
+        told = [{k: v for k, v in each.items() if k != "evaluation"} for each in _graded_rows(rows.head(examples))]
+        found.setdefault(" · ".join(part for part in parts if part is not None), told)
+    return found
+
+
+def _traced(
+    evaluation: Evaluation, against: Evaluation | None, scorers: Sequence[str], n: int
+) -> dict[str, list[Facts]]:
+    """By scorer the lowest rows, or those that another evaluation grades otherwise, each beside that one's."""
+    from evaluand.lineage import lineage  # on use, as above
+
+    found = {}
+    for scorer in scorers:
+        if against is None:
+            found[scorer] = _graded_rows(lineage(evaluation, scorer).lowest(n))
+        elif scorer in against.scorers:
+            found[scorer] = _graded_rows(lineage([evaluation, against], scorer).disagreements().head(2 * n))
+    if not found and against is not None:
+        raise SpecError(f"the two have no scorer in common; the other has {', '.join(against.scorers)}")
+    return found
+
+
+def _graded_rows(found: Lineage) -> list[Facts]:
+    """The scores of a lineage, each with what was asked and answered, and whose it is where there are several."""
+    from evaluand.run import Run
+
+    rows = [_row(batch, i) for batch in found.scores.to_batches() for i in range(batch.num_rows)]
+    about: dict[tuple[int, int, int], Facts] = {}
+    for number in {row["evaluation"] for row in rows}:
+        evaluation = found.evaluations[number]
+        keys = {(row["_index_"], row["replication"]) for row in rows if row["evaluation"] == number}
+        with suppress(NotFound):
+            told = asked(Run(evaluation.store, evaluation.manifest["provenance"]["run"]), keys)
+            about |= {(number, *key): facts for key, facts in told.items()}
+    several = len(found.evaluations) > 1
+    names = [each.name or each.id[:SHORT_ID] for each in found.evaluations]
+    return [
+        ({"evaluation": names[row["evaluation"]]} if several else {})
+        | _plain_row({name: value for name, value in row.items() if name not in ("evaluation", "scorer")})
+        | about.get((row["evaluation"], row["_index_"], row["replication"]), {})
+        for row in rows
+    ]
 
 
 def deciding(scores: Sequence[tuple[int | None, str | None, str, float | None]], metric: Metric | None) -> list[int]:

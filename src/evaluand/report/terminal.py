@@ -460,6 +460,10 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
         yield missing_table([("", reason) for reason in facts["missing"]])
     for scorer, rows in facts["rows"].items():
         yield from _scores(scorer, rows, facts["replications"] != 1) if rows else ()
+    if "against" in facts:
+        alike = [safe(scorer, CELL) for scorer, rows in facts["rows"].items() if not rows]
+        other = safe(facts["against"]["name"] or facts["against"]["id"][:SHORT_ID], CELL)
+        yield from [Text(f"{', '.join(alike)}: graded alike by {other}", "dim")] if alike else []
 
 
 def _scores(scorer: str, rows: Sequence[Facts], repeated: bool) -> Iterator[RenderableType]:
@@ -474,6 +478,7 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
     key += [f"_response_index_ {row['_response_index_']}"] if row["_response_index_"] else []
     key += [f"target {safe(row['target'], CELL)}"] if row["target"] is not None else []
     name = example_name(row["_index_"], row.get("id"))
+    key += [f"in {safe(row['evaluation'], CELL)}"] if "evaluation" in row else []
     head = Text.assemble((name, "bold"), "".join(f", {part}" for part in key), ": ")
     head.append(_status(row["status"])).append("" if row["value"] is None else f" {numbers(row['value'])[0]}")
     pairs: list[tuple[str, str | Text]] = [
@@ -485,10 +490,18 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
 
 
 _KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")
-_NOT_TOLD = frozenset((*_KEY, "status", "value", "id", "input", "asked", "expected", "responses"))
+_NOT_TOLD = frozenset((*_KEY, "evaluation", "status", "value", "id", "input", "asked", "expected", "responses"))
 
 
 def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
+    if "rows" in facts:
+        for value, rows in facts["rows"].items():
+            yield from (
+                _scores(value, rows, any(row["replication"] for row in rows))
+                if rows
+                else [Text(f"{safe(value, CELL)}: no such rows")]
+            )
+        return
     yield metrics_table(facts["metrics"])
     if facts["disparities"]:
         yield disparities_table(facts["disparities"])

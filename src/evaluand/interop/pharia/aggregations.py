@@ -1,0 +1,88 @@
+"""Where aggregations are kept: in memory, or below a folder as `aggregations/<id>.json`, as the SDKs do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from evaluand.interop.pharia.domain import AggregatedEvaluation, AggregationOverview
+from evaluand.interop.pharia.files import file_name, heads, json_text, place, read_text, replace
+
+
+class AggregationRepository(ABC):
+    """Keeps aggregations, each of which is one overview."""
+
+    @abstractmethod
+    def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
+        """Keeps an aggregation."""
+
+    @abstractmethod
+    def aggregation_overview(
+        self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
+    ) -> AggregationOverview[AggregatedEvaluation] | None:
+        """An aggregation; None where there is none of that id.
+
+        Args:
+            aggregation_id: which.
+            aggregation_type: what its statistics are.
+        """
+
+    @abstractmethod
+    def aggregation_overview_ids(self) -> Sequence[str]:
+        """The ids of all aggregations, sorted."""
+
+    def aggregation_overviews(
+        self, aggregation_type: type[AggregatedEvaluation]
+    ) -> Iterable[AggregationOverview[AggregatedEvaluation]]:
+        """All aggregations, in the order of their ids."""
+        for id in self.aggregation_overview_ids():
+            found = self.aggregation_overview(id, aggregation_type)
+            if found is not None:
+                yield found
+
+
+class InMemoryAggregationRepository(AggregationRepository):
+    """Keeps aggregations as long as it lives."""
+
+    def __init__(self) -> None:
+        self._overviews: dict[str, AggregationOverview[Any]] = {}
+
+    def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
+        self._overviews[aggregation_overview.id] = aggregation_overview
+
+    def aggregation_overview(
+        self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
+    ) -> AggregationOverview[AggregatedEvaluation] | None:
+        return self._overviews.get(aggregation_id)
+
+    def aggregation_overview_ids(self) -> Sequence[str]:
+        return sorted(self._overviews)
+
+
+class FileAggregationRepository(AggregationRepository):
+    """Keeps aggregations below a folder, in the SDKs' own files.
+
+    Args:
+        root_directory: the folder; made if it is not there.
+    """
+
+    def __init__(self, root_directory: Path) -> None:
+        self._folder = Path(root_directory) / "aggregations"
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
+        path = self._folder / f"{file_name(aggregation_overview.id)}.json"
+        replace(path, json_text(aggregation_overview, indent=2))
+
+    def aggregation_overview(
+        self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
+    ) -> AggregationOverview[AggregatedEvaluation] | None:
+        text = read_text(place(self._folder, aggregation_id, ".json"))
+        if text is None:
+            return None
+        return AggregationOverview[aggregation_type].model_validate_json(text)  # type: ignore[valid-type]
+
+    def aggregation_overview_ids(self) -> Sequence[str]:
+        return heads(self._folder, ".json")

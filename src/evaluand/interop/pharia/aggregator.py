@@ -1,0 +1,155 @@
+"""The third step: results are made one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, Generic
+
+from pydantic_core import to_json
+
+from evaluand.fingerprint import code_identity
+from evaluand.interop.pharia.aggregations import AggregationRepository
+from evaluand.interop.pharia.domain import (
+    AggregatedEvaluation,
+    AggregationOverview,
+    Evaluation,
+    EvaluationOverview,
+    FailedExampleEvaluation,
+    Refused,
+    SerializableDict,
+    Unknown,
+    new_id,
+    utc_now,
+)
+from evaluand.interop.pharia.evaluations import EvaluationRepository
+from evaluand.interop.pharia.logic import AggregationLogic, aggregation_types
+from evaluand.interop.pharia.origin import origin
+
+LEFT_OUT: Final = "left out"
+
+
+class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
+    """Aggregates evaluations.
+
+    Args:
+        evaluation_repository: where the results are.
+        aggregation_repository: where the aggregations are kept.
+        description: what the aggregations are; their heads tell it.
+        aggregation_logic: how results are made one.
+        failure_counts_as: the result that every example counts as on which a task or the evaluation failed. Not given,
+            such examples are left out, and the head tells how many they are.
+    """
+
+    def __init__(
+        self,
+        evaluation_repository: EvaluationRepository,
+        aggregation_repository: AggregationRepository,
+        description: str,
+        aggregation_logic: AggregationLogic[Evaluation, AggregatedEvaluation],
+        *,
+        failure_counts_as: Evaluation | None = None,
+    ) -> None:
+        self.description = description
+        self._evaluations, self._aggregations = evaluation_repository, aggregation_repository
+        self._logic = aggregation_logic
+        self._substitute = failure_counts_as
+
+    def evaluation_type(self) -> type[Evaluation]:
+        """The type of results, as the logic's class tells; overwrite this where it does not."""
+        return aggregation_types(self._logic)[0]  # type: ignore[no-any-return]
+
+    def aggregated_evaluation_type(self) -> type[AggregatedEvaluation]:
+        """The type of statistics, as the logic's class tells; overwrite this where it does not."""
+        return aggregation_types(self._logic)[1]  # type: ignore[no-any-return]
+
+    def aggregate_evaluation(
+        self,
+        *eval_ids: str,
+        description: str | None = None,
+        labels: set[str] | None = None,
+        metadata: SerializableDict | None = None,
+    ) -> AggregationOverview[AggregatedEvaluation]:
+        """A new aggregation of one evaluation or several.
+
+        Args:
+            eval_ids: the evaluations, whose results are of one type.
+            description: stands behind that of the aggregator.
+            labels: for finding the aggregation.
+            metadata: anything known of it.
+
+        Raises:
+            Unknown: there is no such evaluation.
+            Refused: none was given.
+        """
+        start = utc_now()
+        overviews = self._heads(eval_ids)
+        successes = _Results(self._evaluations, overviews, self.evaluation_type(), *self._substitutes(overviews))
+        statistics = self._logic.aggregate(successes)
+        policy = LEFT_OUT
+        if self._substitute is not None:
+            policy = f"counted as {to_json(self._substitute).decode()}"
+        overview: AggregationOverview[AggregatedEvaluation] = AggregationOverview(
+            evaluation_overviews=frozenset(overviews),
+            id=new_id(),
+            start=start,
+            end=utc_now(),
+            successful_evaluation_count=sum(each.successful_evaluation_count for each in overviews),
+            crashed_during_evaluation_count=sum(each.failed_evaluation_count for each in overviews),
+            description=self.description if description is None else f"{self.description} : {description}",
+            statistics=statistics,
+            labels=labels or set(),
+            metadata=metadata or {},
+            failure_policy=policy,
+            provenance=origin(code_identity("metric", self._logic, type(self._logic).__qualname__), {}),
+        )
+        self._aggregations.store_aggregation_overview(overview)
+        return overview
+
+    def _heads(self, eval_ids: tuple[str, ...]) -> list[EvaluationOverview]:
+        if not eval_ids:
+            raise Refused("give the id of an evaluation to aggregate")
+        found = {id: self._evaluations.evaluation_overview(id) for id in eval_ids}
+        missing = [id for id, overview in found.items() if overview is None]
+        if missing:
+            raise Unknown(f"this repository has no evaluation {', '.join(map(repr, missing))}")
+        return [overview for overview in found.values() if overview is not None]
+
+    def _substitutes(self, overviews: list[EvaluationOverview]) -> tuple[Any, int]:
+        """What examples without a result count as, and how many they are."""
+        if self._substitute is None:
+            return None, 0
+        return self._substitute, sum(each.failed_evaluation_count + _skipped(each) for each in overviews)
+
+
+class _Results:
+    """The results of evaluations, those of failures first replaced; read anew each time they are gone through."""
+
+    def __init__(
+        self,
+        repository: EvaluationRepository,
+        overviews: list[EvaluationOverview],
+        type_: Any,
+        substitute: Any,
+        substitutes: int,
+    ) -> None:
+        self._repository, self._overviews, self._type = repository, overviews, type_
+        self._substitute, self._substitutes = substitute, substitutes
+
+    def __iter__(self) -> Iterator[Any]:
+        for overview in self._overviews:
+            for each in self._repository.example_evaluations(overview.id, self._type):
+                if not isinstance(each.result, FailedExampleEvaluation):
+                    yield each.result
+        for _ in range(self._substitutes):
+            yield self._substitute
+
+
+def _skipped(overview: EvaluationOverview) -> int:
+    if overview.skipped_example_count is not None:
+        return overview.skipped_example_count
+    if len(overview.run_overviews) == 1:
+        return sum(run.failed_example_count for run in overview.run_overviews)
+    raise Refused(
+        f"evaluation {overview.id} of {len(overview.run_overviews)} runs does not tell how many examples it left out,"
+        " so they cannot be counted; evaluate the runs again"
+    )

@@ -1,0 +1,251 @@
+"""Where datasets are kept: in memory, or below a folder as `datasets/<id>/<id>.json` and `.jsonl`, as the SDKs do."""
+
+from __future__ import annotations
+
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from evaluand.errors import DataError, Fault
+from evaluand.interop.pharia.domain import Dataset, Example, ExpectedOutput, Refused, SerializableDict, Unknown, new_id
+from evaluand.interop.pharia.files import file_name, heads, json_text, place, read_text, replace
+from evaluand.interop.pharia.typed import reader
+from evaluand.task import Input
+
+
+class Misfit(DataError, ValueError):
+    """Examples are not of the types they were asked for; a ValueError, as users of the SDKs expect."""
+
+
+class DatasetRepository(ABC):
+    """Keeps datasets. They are immutable: made once, read in the order of their examples' ids, deleted as a whole."""
+
+    @abstractmethod
+    def create_dataset(
+        self,
+        examples: Iterable[Example[Input, ExpectedOutput]],
+        dataset_name: str,
+        id: str | None = None,
+        labels: set[str] | None = None,
+        metadata: SerializableDict | None = None,
+    ) -> Dataset:
+        """Keeps examples as a dataset.
+
+        Args:
+            examples: no two with the same id.
+            dataset_name: for people.
+            id: the dataset's id; made if not given.
+            labels: for finding it.
+            metadata: anything known of it.
+
+        Raises:
+            Refused: there is a dataset of that id, or two examples have one id.
+        """
+
+    @abstractmethod
+    def delete_dataset(self, dataset_id: str) -> None:
+        """Deletes a dataset, if there is one."""
+
+    @abstractmethod
+    def dataset(self, dataset_id: str) -> Dataset | None:
+        """The head of a dataset."""
+
+    @abstractmethod
+    def dataset_ids(self) -> Iterable[str]:
+        """The ids of all datasets, sorted."""
+
+    @abstractmethod
+    def examples(
+        self,
+        dataset_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+        examples_to_skip: frozenset[str] | None = None,
+    ) -> Iterable[Example[Input, ExpectedOutput]]:
+        """The examples, in the order of their ids.
+
+        Args:
+            dataset_id: of which dataset.
+            input_type: what their inputs are.
+            expected_output_type: what is expected.
+            examples_to_skip: ids of examples to leave out.
+
+        Raises:
+            Unknown: there is no such dataset.
+            Misfit: examples are not of these types; tells each.
+        """
+
+    def datasets(self) -> Iterable[Dataset]:
+        """The heads of all datasets, in the order of their ids."""
+        for id in self.dataset_ids():
+            found = self.dataset(id)
+            if found is not None:
+                yield found
+
+    def example(
+        self,
+        dataset_id: str,
+        example_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+    ) -> Example[Input, ExpectedOutput] | None:
+        """One example, or None where the dataset has none of that id.
+
+        Raises:
+            Unknown: there is no such dataset.
+            Misfit: it is not of these types.
+        """
+        for example in self.examples(dataset_id, Any, Any):
+            if example.id == example_id:
+                return next(_typed([example], dataset_id, input_type, expected_output_type))
+        return None
+
+
+class InMemoryDatasetRepository(DatasetRepository):
+    """Keeps datasets as long as it lives."""
+
+    def __init__(self) -> None:
+        self._datasets: dict[str, tuple[Dataset, dict[str, Example[Any, Any]]]] = {}
+
+    def create_dataset(
+        self,
+        examples: Iterable[Example[Input, ExpectedOutput]],
+        dataset_name: str,
+        id: str | None = None,
+        labels: set[str] | None = None,
+        metadata: SerializableDict | None = None,
+    ) -> Dataset:
+        dataset = _head(dataset_name, id, labels, metadata)
+        if dataset.id in self._datasets:
+            raise _exists(dataset.id)
+        kept = {each.id: each.model_copy(deep=True) for each in _distinct(examples)}
+        self._datasets[dataset.id] = dataset, dict(sorted(kept.items()))
+        return dataset
+
+    def delete_dataset(self, dataset_id: str) -> None:
+        self._datasets.pop(dataset_id, None)
+
+    def dataset(self, dataset_id: str) -> Dataset | None:
+        return self._datasets[dataset_id][0] if dataset_id in self._datasets else None
+
+    def dataset_ids(self) -> Iterable[str]:
+        return sorted(self._datasets)
+
+    def examples(
+        self,
+        dataset_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+        examples_to_skip: frozenset[str] | None = None,
+    ) -> Iterable[Example[Input, ExpectedOutput]]:
+        if dataset_id not in self._datasets:
+            raise _unknown(dataset_id)
+        skipped = examples_to_skip or frozenset()
+        kept = self._datasets[dataset_id][1].values()
+        copies = (each.model_copy(deep=True) for each in kept if each.id not in skipped)
+        return _typed(copies, dataset_id, input_type, expected_output_type)
+
+
+class FileDatasetRepository(DatasetRepository):
+    """Keeps datasets below a folder, in the SDKs' own files.
+
+    Args:
+        root_directory: the folder; made if it is not there.
+    """
+
+    def __init__(self, root_directory: Path) -> None:
+        self._folder = Path(root_directory) / "datasets"
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def create_dataset(
+        self,
+        examples: Iterable[Example[Input, ExpectedOutput]],
+        dataset_name: str,
+        id: str | None = None,
+        labels: set[str] | None = None,
+        metadata: SerializableDict | None = None,
+    ) -> Dataset:
+        dataset = _head(dataset_name, id, labels, metadata)
+        if self.dataset(dataset.id) is not None:
+            raise _exists(dataset.id)
+        name = file_name(dataset.id)
+        lines = (json_text(example) + b"\n" for example in _distinct(examples))
+        replace(self._folder / name / f"{name}.jsonl", b"".join(lines))
+        replace(self._folder / name / f"{name}.json", json_text(dataset))
+        return dataset
+
+    def delete_dataset(self, dataset_id: str) -> None:
+        folder = place(self._folder, dataset_id)
+        if folder.is_dir():
+            shutil.rmtree(folder)
+
+    def dataset(self, dataset_id: str) -> Dataset | None:
+        folder = place(self._folder, dataset_id)
+        text = read_text(folder / f"{folder.name}.json")
+        return None if text is None else Dataset.model_validate_json(text)
+
+    def dataset_ids(self) -> Iterable[str]:
+        return sorted(id for folder in self._folder.iterdir() if folder.is_dir() for id in heads(folder, ".json"))
+
+    def examples(
+        self,
+        dataset_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+        examples_to_skip: frozenset[str] | None = None,
+    ) -> Iterable[Example[Input, ExpectedOutput]]:
+        folder = place(self._folder, dataset_id)
+        text = read_text(folder / f"{folder.name}.jsonl")
+        if text is None:
+            raise _unknown(dataset_id)
+        skipped = examples_to_skip or frozenset()
+        read = reader(Example[Any, Any])
+        found = (read.validate_python(from_json(line)) for line in text.split(b"\n") if line.strip())
+        kept = sorted((each for each in found if each.id not in skipped), key=lambda example: example.id)
+        return _typed(kept, dataset_id, input_type, expected_output_type)
+
+
+def _head(name: str, id: str | None, labels: set[str] | None, metadata: SerializableDict | None) -> Dataset:
+    given = new_id() if id is None else id
+    return Dataset(id=given, name=name, labels=labels or set(), metadata=metadata or {})
+
+
+def _distinct(examples: Iterable[Example[Any, Any]]) -> Iterator[Example[Any, Any]]:
+    seen: set[str] = set()
+    for example in examples:
+        if example.id in seen:
+            raise Refused(f"two examples have the id {example.id!r}; their results could not be told apart")
+        seen.add(example.id)
+        yield example
+
+
+def _typed(
+    examples: Iterable[Example[Any, Any]], dataset_id: str, input_type: Any, expected_type: Any
+) -> Iterator[Example[Any, Any]]:
+    """The examples with their values made those of the types; at the end, what is wrong with those that do not fit."""
+    faults: list[Fault] = []
+    for example in examples:
+        found = {}
+        for name, type_ in (("input", input_type), ("expected_output", expected_type)):
+            try:
+                found[name] = reader(type_).validate_python(getattr(example, name))
+            except ValidationError as error:
+                where = f"dataset {dataset_id}, example {example.id}, {name}"
+                faults += (Fault(".".join((where, *map(str, each["loc"]))), each["msg"]) for each in error.errors())
+        if not faults:
+            yield Example(**found, id=example.id, metadata=example.metadata)
+    if faults:
+        raise Misfit(faults)
+
+
+def _exists(id: str) -> Refused:
+    return Refused(f"there is a dataset of the id {id!r} already; datasets do not change")
+
+
+def _unknown(id: str) -> Unknown:
+    return Unknown(f"this repository has no dataset {id!r}")

@@ -1,0 +1,290 @@
+"""The records of the three steps: examples, outputs, results, and an overview of each step.
+
+An overview is the head of what a step leaves; its rows (outputs, results) stand beside it under its id. Ids are the
+caller's text. `provenance`, `run_order`, `skipped_example_count` and the like are ours: what the SDKs write has none of
+them, and they pass over ours.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import traceback
+import uuid
+from collections.abc import Iterable
+from typing import Any, Generic, TypeVar
+
+from pydantic import BaseModel, Field, JsonValue
+
+from evaluand.errors import NotFound, SpecError
+from evaluand.task import Input, Output
+from evaluand.viewing import utc_now as utc_now
+
+ExpectedOutput = TypeVar("ExpectedOutput")
+Evaluation = TypeVar("Evaluation", covariant=True)
+AggregatedEvaluation = TypeVar("AggregatedEvaluation", covariant=True)
+
+JsonSerializable = JsonValue
+SerializableDict = dict[str, JsonValue]
+
+
+class Refused(SpecError, ValueError):
+    """What was asked for cannot work; a ValueError, as users of the SDKs expect."""
+
+
+class Unknown(NotFound, ValueError):
+    """A repository has no such dataset, run, evaluation or aggregation; a ValueError, as users of the SDKs expect."""
+
+
+class EvaluationFailed(Exception):
+    """Raised on request where examples could not be evaluated."""
+
+    def __init__(self, evaluation_id: str, failed_count: int) -> None:
+        super().__init__(f"Evaluation {evaluation_id} failed with {failed_count} failed examples.")
+
+
+def new_id() -> str:
+    """An id that nothing else has."""
+    return str(uuid.uuid4())
+
+
+class Example(BaseModel, Generic[Input, ExpectedOutput]):
+    """One input with what is expected for it.
+
+    Example:
+        >>> Example(input="2+2", expected_output="4", id="sum").expected_output
+        '4'
+    """
+
+    input: Input
+    expected_output: ExpectedOutput
+    id: str = Field(default_factory=new_id)
+    metadata: SerializableDict | None = None
+
+
+class _Head(BaseModel):
+    """What stands for its rows: found in sets and mappings by its id."""
+
+    id: str
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+
+class Dataset(_Head):
+    """The head of a dataset."""
+
+    id: str = Field(default_factory=new_id)
+    name: str
+    labels: set[str] = set()
+    metadata: SerializableDict = {}
+
+    __hash__ = _Head.__hash__
+
+
+class FailedExampleRun(BaseModel):
+    """What stands in the place of an output where the task raised."""
+
+    error_message: str
+
+    @classmethod
+    def from_exception(cls, exception: BaseException, *, stack_trace: bool = False) -> FailedExampleRun:
+        """The failure that an exception stands for; with the stack trace on request, since results are shared."""
+        return cls(error_message=told(exception, stack_trace))
+
+
+class ExampleOutput(BaseModel, Generic[Output]):
+    """What a task gave for one example: its output, or how it failed."""
+
+    run_id: str
+    example_id: str
+    output: Output | FailedExampleRun
+
+
+class SuccessfulExampleOutput(BaseModel, Generic[Output]):
+    """What a task that did not fail gave for one example; this is what is evaluated."""
+
+    run_id: str
+    example_id: str
+    output: Output
+
+
+class FailedExampleEvaluation(BaseModel):
+    """What stands in the place of a result where the evaluation raised."""
+
+    error_message: str
+
+    @classmethod
+    def from_exception(cls, exception: BaseException, *, stack_trace: bool = False) -> FailedExampleEvaluation:
+        """The failure that an exception stands for; with the stack trace on request, since results are shared."""
+        return cls(error_message=told(exception, stack_trace))
+
+
+class ExampleEvaluation(BaseModel, Generic[Evaluation]):
+    """What the evaluation of one example gave: a result, or how it failed."""
+
+    evaluation_id: str
+    example_id: str
+    result: Evaluation | FailedExampleEvaluation
+
+
+class RunOverview(_Head):
+    """The head of a run.
+
+    Attributes:
+        provenance: versions, commit, seed, configuration, declared version of the environment, identity of the task.
+    """
+
+    dataset_id: str
+    id: str
+    start: dt.datetime
+    end: dt.datetime
+    failed_example_count: int
+    successful_example_count: int
+    description: str
+    labels: set[str] = set()
+    metadata: SerializableDict = {}
+    provenance: SerializableDict | None = Field(default=None, repr=False)
+
+    __hash__ = _Head.__hash__
+
+    def __str__(self) -> str:
+        counts = f"{self.successful_example_count} successful, {self.failed_example_count} failed"
+        return f"run {self.id} of dataset {self.dataset_id}: {counts} ({self.description})"
+
+
+class _Evaluated(_Head):
+    """What heads of evaluations share, done or waiting for labels."""
+
+    run_overviews: frozenset[RunOverview]
+    id: str
+    start_date: dt.datetime
+    description: str
+    labels: set[str] = set()
+    metadata: SerializableDict = {}
+    run_order: tuple[str, ...] = ()
+    skipped_example_count: int | None = None
+    provenance: SerializableDict | None = Field(default=None, repr=False)
+
+    __hash__ = _Head.__hash__
+
+    @property
+    def ordered_runs(self) -> list[RunOverview]:
+        """The runs in the order in which they were given; by id where that was not kept."""
+        places = {id: place for place, id in enumerate(self.run_order)}
+        return sorted(self.run_overviews, key=lambda run: (places.get(run.id, len(places)), run.id))
+
+
+class EvaluationOverview(_Evaluated):
+    """The head of an evaluation.
+
+    Attributes:
+        run_order: the ids of the runs in the order in which they were given.
+        skipped_example_count: examples that a run has a row for and that were not evaluated, since a run failed on
+            them or has none; None where that is not known.
+        provenance: versions, commit, configuration, identity of the logic.
+    """
+
+    end_date: dt.datetime
+    successful_evaluation_count: int
+    failed_evaluation_count: int
+
+    __hash__ = _Head.__hash__
+
+    def __str__(self) -> str:
+        counts = f"{self.successful_evaluation_count} successful, {self.failed_evaluation_count} failed"
+        skipped = f", {self.skipped_example_count} skipped" if self.skipped_example_count else ""
+        return f"evaluation {self.id} of {len(self.run_overviews)} runs: {counts}{skipped} ({self.description})"
+
+
+class PartialEvaluationOverview(_Evaluated):
+    """The head of an evaluation that waits for labels."""
+
+    submitted_evaluation_count: int
+
+    __hash__ = _Head.__hash__
+
+    def __str__(self) -> str:
+        return f"evaluation {self.id}: {self.submitted_evaluation_count} wait for labels ({self.description})"
+
+
+class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
+    """The head of an aggregation, which is all of it.
+
+    Attributes:
+        failure_policy: what became of examples without a result: `left out`, or what they were counted as.
+        provenance: versions, commit, identity of the logic.
+    """
+
+    evaluation_overviews: frozenset[EvaluationOverview]
+    id: str
+    start: dt.datetime
+    end: dt.datetime
+    successful_evaluation_count: int
+    crashed_during_evaluation_count: int
+    description: str
+    statistics: AggregatedEvaluation
+    labels: set[str] = set()
+    metadata: SerializableDict = {}
+    failure_policy: str | None = None
+    provenance: SerializableDict | None = Field(default=None, repr=False)
+
+    __hash__ = _Head.__hash__
+
+    def __str__(self) -> str:
+        counts = f"{self.successful_evaluation_count} evaluated, {self.failed_evaluation_count} failed"
+        policy = f" and {self.failure_policy}" if self.failure_policy and self.failed_evaluation_count else ""
+        return f"aggregation {self.id}: {self.statistics!r}; {counts}{policy} ({self.description})"
+
+    @property
+    def run_ids(self) -> list[str]:
+        """The ids of the runs that were evaluated, each once."""
+        return [run.id for run in self.run_overviews()]
+
+    def run_overviews(self) -> Iterable[RunOverview]:
+        """The runs that were evaluated, each once."""
+        evaluations = sorted(self.evaluation_overviews, key=lambda overview: overview.id)
+        return {run.id: run for overview in evaluations for run in overview.ordered_runs}.values()
+
+    @property
+    def failed_evaluation_count(self) -> int:
+        """How many examples have no result, because a task or an evaluation failed on them."""
+        return self.crashed_during_evaluation_count + sum(run.failed_example_count for run in self.run_overviews())
+
+    def raise_on_evaluation_failure(self) -> None:
+        """Refuses what is incomplete.
+
+        Raises:
+            EvaluationFailed: examples could not be evaluated.
+        """
+        if self.crashed_during_evaluation_count:
+            raise EvaluationFailed(self.id, self.crashed_during_evaluation_count)
+
+
+class RecoveryData(BaseModel):
+    """What is known of a run that did not end: its id, and the examples that are done."""
+
+    run_id: str
+    finished_examples: list[str] = []
+
+
+def told(exception: BaseException, stack_trace: bool) -> str:
+    """An exception as one text, with where it was raised if wanted.
+
+    Example:
+        >>> told(ValueError("too long"), stack_trace=False)
+        'ValueError: too long'
+    """
+    line = f"{type(exception).__name__}: {exception}"
+    return line + "\n" + "".join(traceback.format_exception(exception)) if stack_trace else line
+
+
+def as_failure(value: Any) -> str | None:
+    """The error message of what stands for a failure in the SDKs' files of outputs, which mark it by nothing else.
+
+    Example:
+        >>> as_failure({"error_message": "ValueError: …"}), as_failure({"label": "pos"})
+        ('ValueError: …', None)
+    """
+    if isinstance(value, dict) and value.keys() == {"error_message"} and isinstance(value["error_message"], str):
+        return value["error_message"]
+    return None

@@ -1,0 +1,298 @@
+"""The second step: what runs gave is evaluated, example by example."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from evaluand.errors import SpecError
+from evaluand.fingerprint import code_identity
+from evaluand.interop.pharia.datasets import DatasetRepository
+from evaluand.interop.pharia.domain import (
+    Evaluation,
+    EvaluationOverview,
+    Example,
+    ExampleEvaluation,
+    ExpectedOutput,
+    FailedExampleEvaluation,
+    FailedExampleRun,
+    Refused,
+    RunOverview,
+    SerializableDict,
+    SuccessfulExampleOutput,
+    Unknown,
+    utc_now,
+)
+from evaluand.interop.pharia.evaluations import EvaluationRepository
+from evaluand.interop.pharia.lineage import EvaluationLineage, RepositoryNavigator
+from evaluand.interop.pharia.logic import (
+    EvaluationLogic,
+    EvaluationLogicBase,
+    LogicTypes,
+    SingleOutputEvaluationLogic,
+)
+from evaluand.interop.pharia.origin import origin
+from evaluand.interop.pharia.runs import RunRepository
+from evaluand.interop.pharia.threads import each_in_threads
+from evaluand.task import Input, Output
+
+WORKERS = 10
+
+
+class Evaluable:
+    """The examples of some runs that are to be evaluated, with the outputs of each.
+
+    Args:
+        runs: the heads of the runs.
+        num_examples: only so many.
+        skip_example_on_any_failure: leave out examples that any run failed on or has not; otherwise only those that
+            every run failed on or has not.
+
+    Attributes:
+        skipped: how many examples were left out so far.
+    """
+
+    def __init__(
+        self,
+        runs: list[RunOverview],
+        examples: Iterable[Example[Any, Any]],
+        run_repository: RunRepository,
+        output_type: Any,
+        num_examples: int | None,
+        skip_example_on_any_failure: bool,
+    ) -> None:
+        self.skipped = 0
+        self._examples = examples
+        self._limit, self._whole = num_examples, skip_example_on_any_failure
+        self._outputs = [
+            {each.example_id: each for each in run_repository.example_outputs(r.id, output_type)} for r in runs
+        ]
+
+    def __iter__(self) -> Iterator[tuple[Example[Any, Any], list[SuccessfulExampleOutput[Any]]]]:
+        number = 0
+        for example in self._examples:
+            if self._limit is not None and number >= self._limit:
+                return
+            found = [of_run[example.id] for of_run in self._outputs if example.id in of_run]
+            if not found:
+                continue
+            good: list[SuccessfulExampleOutput[Any]] = [
+                SuccessfulExampleOutput(run_id=each.run_id, example_id=each.example_id, output=each.output)
+                for each in found
+                if not isinstance(each.output, FailedExampleRun)
+            ]
+            if not good or (self._whole and len(good) < len(self._outputs)):
+                self.skipped += 1
+                continue
+            number += 1
+            yield example, good
+
+
+class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
+    """What evaluators have in common.
+
+    Args:
+        dataset_repository: where the examples are.
+        run_repository: where the outputs are.
+        evaluation_repository: where the results are kept.
+        description: what the evaluations are; their heads tell it.
+        evaluation_logic: how an example is evaluated.
+    """
+
+    def __init__(
+        self,
+        dataset_repository: DatasetRepository,
+        run_repository: RunRepository,
+        evaluation_repository: EvaluationRepository,
+        description: str,
+        evaluation_logic: EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluation],
+    ) -> None:
+        self.description = description
+        self._datasets, self._runs, self._evaluations = dataset_repository, run_repository, evaluation_repository
+        self._logic = evaluation_logic
+        self._navigator = RepositoryNavigator(dataset_repository, run_repository, evaluation_repository)
+
+    def input_type(self) -> type[Input]:
+        """The type of inputs, as the logic's class tells; overwrite this where it does not."""
+        return LogicTypes(self._logic).input()  # type: ignore[no-any-return]
+
+    def output_type(self) -> type[Output]:
+        """The type of outputs, as the logic's class tells; overwrite this where it does not."""
+        return LogicTypes(self._logic).output()  # type: ignore[no-any-return]
+
+    def expected_output_type(self) -> type[ExpectedOutput]:
+        """The type of what is expected, as the logic's class tells; overwrite this where it does not."""
+        return LogicTypes(self._logic).expected()  # type: ignore[no-any-return]
+
+    def evaluation_type(self) -> type[Evaluation]:
+        """The type of results, as the logic's class tells; overwrite this where it does not."""
+        return LogicTypes(self._logic).evaluation()  # type: ignore[no-any-return]
+
+    def evaluation_lineages(
+        self, evaluation_id: str
+    ) -> Iterable[EvaluationLineage[Input, ExpectedOutput, Output, Evaluation]]:
+        """Each example that was evaluated with its outputs, result and traces."""
+        return self._navigator.evaluation_lineages(evaluation_id, *self._types())
+
+    def evaluation_lineage(
+        self, evaluation_id: str, example_id: str
+    ) -> EvaluationLineage[Input, ExpectedOutput, Output, Evaluation] | None:
+        """One example with its outputs, result and traces; None where it was not evaluated."""
+        return self._navigator.evaluation_lineage(evaluation_id, example_id, *self._types())
+
+    def failed_evaluations(
+        self, evaluation_id: str
+    ) -> Iterator[EvaluationLineage[Input, ExpectedOutput, Output, Evaluation]]:
+        """Each example that the evaluation failed on."""
+        for lineage in self.evaluation_lineages(evaluation_id):
+            if isinstance(lineage.evaluation.result, FailedExampleEvaluation):
+                yield lineage
+
+    def _types(self) -> tuple[Any, Any, Any, Any]:
+        return self.input_type(), self.expected_output_type(), self.output_type(), self.evaluation_type()
+
+    def _heads(self, run_ids: tuple[str, ...]) -> list[RunOverview]:
+        """The heads of runs, each once, in the order given."""
+        if not run_ids:
+            raise Refused("give the id of a run to evaluate")
+        found = {id: self._runs.run_overview(id) for id in run_ids}
+        missing = [id for id, overview in found.items() if overview is None]
+        if missing:
+            raise Unknown(f"this repository has no run {', '.join(map(repr, missing))}")
+        runs = [overview for overview in found.values() if overview is not None]
+        if len({run.dataset_id for run in runs}) > 1:
+            told = ", ".join(f"{run.id} of {run.dataset_id}" for run in runs)
+            raise Refused(f"the runs are of several datasets, so nothing can be compared: {told}")
+        return runs
+
+    def _evaluable(self, runs: list[RunOverview], num_examples: int | None, whole: bool) -> Evaluable:
+        """What is to be evaluated; all of it has been read, so that nothing begins where types do not fit."""
+        types = self.input_type(), self.expected_output_type()
+        examples = list(self._datasets.examples(runs[0].dataset_id, *types))
+        return Evaluable(runs, examples, self._runs, self.output_type(), num_examples, whole)
+
+    def _head(
+        self,
+        runs: list[RunOverview],
+        skipped: int,
+        description: str | None,
+        labels: set[str] | None,
+        metadata: SerializableDict | None,
+        configuration: dict[str, Any],
+    ) -> dict[str, Any]:
+        identity = code_identity("scorer", self._logic, type(self._logic).__qualname__)
+        return {
+            "run_overviews": frozenset(runs),
+            "run_order": tuple(run.id for run in runs),
+            "skipped_example_count": skipped,
+            "description": self.description if description is None else f"{self.description} : {description}",
+            "labels": labels or set(),
+            "metadata": metadata or {},
+            "provenance": origin(identity, configuration),
+        }
+
+
+class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
+    """Evaluates runs by a logic; see `EvaluatorBase` for what it is made of."""
+
+    def __init__(
+        self,
+        dataset_repository: DatasetRepository,
+        run_repository: RunRepository,
+        evaluation_repository: EvaluationRepository,
+        description: str,
+        evaluation_logic: EvaluationLogic[Input, Output, ExpectedOutput, Evaluation],
+    ) -> None:
+        super().__init__(dataset_repository, run_repository, evaluation_repository, description, evaluation_logic)
+        self._do_evaluate = evaluation_logic.do_evaluate
+
+    def evaluate_runs(
+        self,
+        *run_ids: str,
+        num_examples: int | None = None,
+        abort_on_error: bool = False,
+        skip_example_on_any_failure: bool = True,
+        description: str | None = None,
+        labels: set[str] | None = None,
+        metadata: SerializableDict | None = None,
+    ) -> EvaluationOverview:
+        """A new evaluation of the outputs of one run or several, over the examples that they have in common.
+
+        Args:
+            run_ids: the runs, all of one dataset; their outputs come to the logic in this order.
+            num_examples: only so many, of the smallest ids that can be evaluated.
+            abort_on_error: raise what the logic raises; otherwise it is a result of its kind.
+            skip_example_on_any_failure: leave out examples that any run failed on or has not. Otherwise the logic gets
+                the outputs that there are, and only examples without any are left out.
+            description: stands behind that of the evaluator.
+            labels: for finding the evaluation.
+            metadata: anything known of it.
+
+        Raises:
+            Unknown: there is no such run.
+            Refused: the runs cannot be evaluated together.
+            Misfit: the examples are not what the logic takes; nothing was evaluated.
+        """
+        runs = self._heads(run_ids)
+        if len(runs) > 1 and isinstance(self._logic, SingleOutputEvaluationLogic):
+            name = type(self._logic).__name__
+            raise Refused(f"{name} evaluates the outputs of one run; evaluate the {len(runs)} runs one by one")
+        start, id = utc_now(), self._evaluations.initialize_evaluation()
+        evaluable = self._evaluable(runs, num_examples, skip_example_on_any_failure)
+        counts = {True: 0, False: 0}
+
+        def evaluate(each: tuple[Example[Any, Any], list[SuccessfulExampleOutput[Any]]]) -> bool:
+            return isinstance(self.evaluate(each[0], id, abort_on_error, *each[1]), FailedExampleEvaluation)
+
+        for failed in each_in_threads(evaluate, evaluable, WORKERS):
+            counts[failed] += 1
+        configuration = {
+            "num_examples": num_examples,
+            "abort_on_error": abort_on_error,
+            "skip_example_on_any_failure": skip_example_on_any_failure,
+        }
+        overview = EvaluationOverview(
+            id=id,
+            start_date=start,
+            end_date=utc_now(),
+            successful_evaluation_count=counts[False],
+            failed_evaluation_count=counts[True],
+            **self._head(runs, evaluable.skipped, description, labels, metadata, configuration),
+        )
+        self._evaluations.store_evaluation_overview(overview)
+        return overview
+
+    def evaluate(
+        self,
+        example: Example[Input, ExpectedOutput],
+        evaluation_id: str,
+        abort_on_error: bool,
+        *example_outputs: SuccessfulExampleOutput[Output],
+    ) -> Evaluation | FailedExampleEvaluation:
+        """The result for one example, kept under the evaluation's id.
+
+        Args:
+            example: the example.
+            evaluation_id: of which evaluation it is.
+            abort_on_error: raise what the logic raises.
+            example_outputs: what the runs gave.
+        """
+        result: Any
+        try:
+            result = self._do_evaluate(example, *example_outputs)
+            to_json(result)
+        except PydanticSerializationError as error:
+            if abort_on_error:
+                raise SpecError(f"the result of example {example.id} cannot be kept: {error}") from error
+            result = FailedExampleEvaluation.from_exception(error)
+        except Exception as error:
+            if abort_on_error:
+                raise
+            result = FailedExampleEvaluation.from_exception(error)
+        kept: ExampleEvaluation[Any] = ExampleEvaluation(
+            evaluation_id=evaluation_id, example_id=example.id, result=result
+        )
+        self._evaluations.store_example_evaluation(kept)
+        return result  # type: ignore[no-any-return]

@@ -1,0 +1,199 @@
+"""The SDK's graders and its accumulator of means, over the native scorers and moments."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+import numpy as np
+
+from evaluand.intervals import merge_moments, moments
+from evaluand.rows import ABSTAINED
+from evaluand.scorer import Score
+from evaluand.scorers.bleu import Bleu
+from evaluand.scorers.highlight_coverage import HighlightCoverage
+from evaluand.scorers.language_match import LanguageMatch
+from evaluand.scorers.rouge import Rouge
+
+T = TypeVar("T")
+Output = TypeVar("Output")
+
+
+@dataclass
+class FScores:
+    """Precision, recall and their F.
+
+    Attributes:
+        precision: NaN where nothing was highlighted.
+        recall: NaN where nothing was expected.
+        f_score: 0 where there is nothing in common, 1 where nothing was highlighted and nothing expected.
+        reason: why a share is undefined.
+    """
+
+    precision: float
+    recall: float
+    f_score: float
+    reason: str | None = None
+
+
+class BleuGrader:
+    """BLEU with the defaults for a corpus, of one pair: a text of fewer than four words is worth 0.
+
+    Example:
+        >>> BleuGrader().calculate_bleu("a b c d e f g h", "a b c d x f g h")
+        50.000000000000014
+    """
+
+    def __init__(self) -> None:
+        self._scorer = Bleu(effective_order=False)
+
+    def calculate_bleu(self, hypothesis: str, reference: str) -> float:
+        """From 0 to 100; 0 where the reference is empty."""
+        return self._scorer.score(hypothesis, reference).value or 0.0
+
+
+class RougeGrader:
+    """ROUGE-2 of stems.
+
+    Example:
+        >>> RougeGrader().calculate_rouge("the cat sat", "the cat sat here").precision
+        1.0
+    """
+
+    def __init__(self) -> None:
+        self._scorer = Rouge(variant="2")
+
+    def calculate_rouge(self, hypothesis: str, reference: str) -> FScores:
+        """All 0 where the reference has no pair of words."""
+        score = self._scorer.score(hypothesis, reference)
+        return FScores(0.0, 0.0, 0.0, score.reason) if score.status == ABSTAINED else _f_scores(score)
+
+
+class HighlightCoverageGrader:
+    """The places that highlights cover, beside those they should.
+
+    Args:
+        beta_factor: how much recall counts beside precision.
+
+    Example:
+        >>> HighlightCoverageGrader(beta_factor=2.0).compute_fscores([(3, 5)], [(4, 7)]).recall
+        0.3333333333333333
+        >>> HighlightCoverageGrader().compute_fscores([], [(0, 3)])
+        FScores(precision=nan, recall=0.0, f_score=0.0, reason='nothing is highlighted, so there is no precision')
+    """
+
+    def __init__(self, beta_factor: float = 1.0) -> None:
+        self.beta_factor = beta_factor
+        self._scorer = HighlightCoverage(beta=beta_factor)
+
+    def compute_fscores(
+        self,
+        generated_highlight_indices: Sequence[tuple[int, int]],
+        expected_highlight_indices: Sequence[tuple[int, int]],
+    ) -> FScores:
+        """Shares of places, each counted once.
+
+        Raises:
+            DataError: a highlight has no place.
+        """
+        return _f_scores(self._scorer.score(list(generated_highlight_indices), list(expected_highlight_indices)))
+
+
+class LanguageMatchesGrader:
+    """Whether two texts are in one language.
+
+    Args:
+        acceptance_threshold: the probability a language must reach to be taken for that of a text.
+
+    Example:
+        >>> LanguageMatchesGrader().languages_match("Wie wird das Wetter heute?", "Voici une phrase sur la pluie.")
+        False
+    """
+
+    def __init__(self, acceptance_threshold: float = 0.1) -> None:
+        self._scorer = LanguageMatch(threshold=min(max(acceptance_threshold, 0.0), 1.0))
+
+    def languages_match(self, input: str, output: str) -> bool:
+        """Also true where the language of the input cannot be told; false where only that of the output cannot."""
+        score = self._scorer.score(output, None, input)
+        if score.status == ABSTAINED:
+            return (score.reason or "").startswith(_OF_INPUT)
+        return score.value == 1
+
+
+_OF_INPUT: Final = ("the input", "the language of the input")
+
+
+class Accumulator(ABC, Generic[T, Output]):
+    """Takes values one by one and gives what they come to."""
+
+    @abstractmethod
+    def add(self, value: T) -> None:
+        """Takes a value."""
+
+    @abstractmethod
+    def extract(self) -> Output:
+        """What the values come to so far."""
+
+
+class MeanAccumulator(Accumulator[float, float]):
+    """Mean and spread of numbers, which keep their digits whatever the numbers have in common, and merge.
+
+    Without a value all are 0, as in the SDK.
+
+    Example:
+        >>> one, other = MeanAccumulator(), MeanAccumulator()
+        >>> one.add(1.0)
+        >>> other.add(0.0)
+        >>> one.merge(other).extract(), one.standard_deviation()
+        (0.5, 0.5)
+    """
+
+    def __init__(self) -> None:
+        self._state = moments(np.empty(0), np.empty(0, np.int64), 1)
+        self._pending: list[float] = []
+
+    def add(self, value: float) -> None:
+        self._pending.append(float(value))
+        if len(self._pending) >= _BLOCK:
+            self._settle()
+
+    def extract(self) -> float:
+        self._settle()
+        return float(self._state["mean"][0] + self._state["rest"][0])
+
+    def standard_deviation(self) -> float:
+        """That of the values themselves, as of a whole population."""
+        self._settle()
+        n = int(self._state["n"][0])
+        return math.sqrt(float(self._state["m2"][0]) / n) if n else 0.0
+
+    def standard_error(self) -> float:
+        """The standard deviation by the root of the number of values."""
+        deviation, n = self.standard_deviation(), int(self._state["n"][0])
+        return deviation / math.sqrt(n) if n else 0.0
+
+    def merge(self, other: MeanAccumulator) -> MeanAccumulator:
+        """Takes what another has taken; gives itself."""
+        self._settle()
+        other._settle()
+        self._state = merge_moments([self._state, other._state])
+        return self
+
+    def _settle(self) -> None:
+        if self._pending:
+            values = np.array(self._pending)
+            self._pending = []
+            self._state = merge_moments([self._state, moments(values, np.zeros(len(values), np.int64), 1)])
+
+
+_BLOCK: Final = 1024
+
+
+def _f_scores(score: Score) -> FScores:
+    columns = score.columns or {}
+    precision, recall = (math.nan if (share := columns[n]) is None else float(share) for n in ("precision", "recall"))
+    return FScores(precision, recall, float(score.value or 0.0), score.explanation)

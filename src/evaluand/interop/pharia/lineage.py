@@ -1,0 +1,287 @@
+"""Lineages: an example with what became of it in each step, found by joining what the repositories keep.
+
+Every row is read once, so a table of lineages takes time in proportion to its rows. Traces are read when looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic
+
+from evaluand.errors import SpecError
+from evaluand.interop.pharia.datasets import DatasetRepository
+from evaluand.interop.pharia.domain import (
+    AggregationOverview,
+    Evaluation,
+    Example,
+    ExampleEvaluation,
+    ExampleOutput,
+    ExpectedOutput,
+    Refused,
+    RunOverview,
+    Unknown,
+)
+from evaluand.interop.pharia.evaluations import EvaluationRepository
+from evaluand.interop.pharia.runs import RunRepository
+from evaluand.task import Input, Output
+from evaluand.trace import Tracer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class RunLineage(Generic[Input, ExpectedOutput, Output]):
+    """An example with what the task gave for it.
+
+    Attributes:
+        example: the example.
+        output: the output, or how the task failed.
+        run_repository: where its trace is.
+    """
+
+    example: Example[Input, ExpectedOutput]
+    output: ExampleOutput[Output]
+    run_repository: RunRepository = field(repr=False, compare=False)
+
+    @cached_property
+    def tracer(self) -> Tracer | None:
+        """The trace of the call; None where none was kept."""
+        return self.run_repository.example_tracer(self.output.run_id, self.output.example_id)
+
+
+@dataclass(frozen=True)
+class EvaluationLineage(Generic[Input, ExpectedOutput, Output, Evaluation]):
+    """An example with what each run gave for it and what the evaluation made of that.
+
+    Attributes:
+        example: the example.
+        outputs: of each run that has one, in the order in which the runs were given; failures too.
+        evaluation: the result, or how the evaluation failed.
+        run_repository: where the traces are.
+    """
+
+    example: Example[Input, ExpectedOutput]
+    outputs: Sequence[ExampleOutput[Output]]
+    evaluation: ExampleEvaluation[Evaluation]
+    run_repository: RunRepository = field(repr=False, compare=False)
+
+    @cached_property
+    def tracers(self) -> Sequence[Tracer | None]:
+        """The traces of the calls, in the order of `outputs`; None where none was kept."""
+        return [self.run_repository.example_tracer(each.run_id, each.example_id) for each in self.outputs]
+
+
+class RepositoryNavigator:
+    """Joins what repositories keep.
+
+    Args:
+        dataset_repository: where the examples are.
+        run_repository: where the outputs and traces are.
+        evaluation_repository: where the results are; not needed for lineages of runs.
+    """
+
+    def __init__(
+        self,
+        dataset_repository: DatasetRepository,
+        run_repository: RunRepository,
+        evaluation_repository: EvaluationRepository | None = None,
+    ) -> None:
+        self._datasets, self._runs, self._evaluations = dataset_repository, run_repository, evaluation_repository
+
+    def run_lineages(
+        self,
+        run_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+        output_type: type[Output],
+    ) -> Iterator[RunLineage[Input, ExpectedOutput, Output]]:
+        """Each example of a run with its output, in the order of their ids.
+
+        Raises:
+            Unknown: there is no such run.
+        """
+        run = self._run(run_id)
+        examples = self._examples(run.dataset_id, input_type, expected_output_type)
+        for output in self._runs.example_outputs(run_id, output_type):
+            if output.example_id in examples:
+                yield RunLineage(examples[output.example_id], output, self._runs)  # type: ignore[arg-type]
+
+    def run_lineage(
+        self,
+        run_id: str,
+        example_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+        output_type: type[Output],
+    ) -> RunLineage[Input, ExpectedOutput, Output] | None:
+        """One example of a run with its output; None where it has none.
+
+        Raises:
+            Unknown: there is no such run.
+        """
+        run = self._run(run_id)
+        example = self._datasets.example(run.dataset_id, example_id, input_type, expected_output_type)
+        output = self._runs.example_output(run_id, example_id, output_type)
+        if example is None or output is None:
+            return None
+        return RunLineage(example, output, self._runs)  # type: ignore[arg-type]
+
+    def evaluation_lineages(
+        self,
+        evaluation_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+        output_type: type[Output],
+        evaluation_type: type[Evaluation],
+    ) -> Iterator[EvaluationLineage[Input, ExpectedOutput, Output, Evaluation]]:
+        """Each example that was evaluated with its outputs and result, in the order of their ids.
+
+        Raises:
+            Unknown: there is no such evaluation.
+        """
+        runs = self._runs_of(evaluation_id)
+        examples = self._examples(runs[0].dataset_id, input_type, expected_output_type) if runs else {}
+        outputs = [{each.example_id: each for each in self._runs.example_outputs(run.id, output_type)} for run in runs]
+        results = self._of_evaluations().example_evaluations(evaluation_id, evaluation_type)
+        for result in results:
+            id = result.example_id
+            if id in examples:
+                own = [of_run[id] for of_run in outputs if id in of_run]
+                yield EvaluationLineage(examples[id], own, result, self._runs)  # type: ignore[arg-type]
+
+    def evaluation_lineage(
+        self,
+        evaluation_id: str,
+        example_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+        output_type: type[Output],
+        evaluation_type: type[Evaluation],
+    ) -> EvaluationLineage[Input, ExpectedOutput, Output, Evaluation] | None:
+        """One example with its outputs and result; None where it was not evaluated.
+
+        Raises:
+            Unknown: there is no such evaluation.
+        """
+        runs = self._runs_of(evaluation_id)
+        result = self._of_evaluations().example_evaluation(evaluation_id, example_id, evaluation_type)
+        if result is None or not runs:
+            return None
+        example = self._datasets.example(runs[0].dataset_id, example_id, input_type, expected_output_type)
+        found = (self._runs.example_output(run.id, example_id, output_type) for run in runs)
+        outputs = [each for each in found if each is not None]
+        return None if example is None else EvaluationLineage(example, outputs, result, self._runs)  # type: ignore[arg-type]
+
+    def _run(self, run_id: str) -> RunOverview:
+        run = self._runs.run_overview(run_id)
+        if run is None:
+            raise Unknown(f"this repository has no run {run_id!r}")
+        return run
+
+    def _runs_of(self, evaluation_id: str) -> list[RunOverview]:
+        overview = self._of_evaluations().evaluation_overview(evaluation_id)
+        if overview is None:
+            raise Unknown(f"this repository has no evaluation {evaluation_id!r}")
+        return overview.ordered_runs
+
+    def _of_evaluations(self) -> EvaluationRepository:
+        if self._evaluations is None:
+            raise SpecError("lineages of evaluations need the evaluation_repository; give it to RepositoryNavigator")
+        return self._evaluations
+
+    def _examples(self, dataset_id: str, input_type: Any, expected_type: Any) -> dict[str, Example[Any, Any]]:
+        return {each.id: each for each in self._datasets.examples(dataset_id, input_type, expected_type)}
+
+
+def run_lineages_to_pandas(run_lineages: Sequence[RunLineage[Input, ExpectedOutput, Output]]) -> pd.DataFrame:
+    """A row for each lineage: input, expected_output, metadata, output and lineage, by example_id and run_id."""
+    rows = [{**_of_example(each), **_of_output(each.output), "lineage": each} for each in run_lineages]
+    return _frame(rows, ["example_id", "run_id"], ["input", "expected_output", "metadata", "output", "lineage"])
+
+
+def evaluation_lineages_to_pandas(
+    evaluation_lineages: Sequence[EvaluationLineage[Input, ExpectedOutput, Output, Evaluation]],
+) -> pd.DataFrame:
+    """A row for each output: input, expected_output, metadata, output, result, tracer and lineage, by example_id,
+    evaluation_id and run_id.
+    """
+    rows = []
+    for each in evaluation_lineages:
+        of_lineage = {"evaluation_id": each.evaluation.evaluation_id, "result": each.evaluation.result, "lineage": each}
+        for output, tracer in zip(each.outputs, each.tracers, strict=True):
+            rows.append({**_of_example(each), **_of_output(output), "tracer": tracer, **of_lineage})
+    columns = ["input", "expected_output", "metadata", "output", "result", "tracer", "lineage"]
+    return _frame(rows, ["example_id", "evaluation_id", "run_id"], columns)
+
+
+def aggregation_overviews_to_pandas(
+    aggregation_overviews: Sequence[AggregationOverview[Any]],
+    unwrap_statistics: bool = True,
+    strict: bool = True,
+    unwrap_metadata: bool = True,
+) -> pd.DataFrame:
+    """A row for each aggregation.
+
+    Args:
+        aggregation_overviews: the aggregations.
+        unwrap_statistics: whether each of the statistics has a column.
+        strict: whether all statistics must be of one type.
+        unwrap_metadata: whether each item of the metadata has a column; one called as another column is
+            `metadata.<name>`.
+
+    Raises:
+        Refused: the statistics are of several types, and `strict`.
+    """
+    if strict and len({type(overview.statistics) for overview in aggregation_overviews}) > 1:
+        raise Refused("the aggregations have statistics of several types; give strict=False to have them in one table")
+    rows = []
+    for overview in aggregation_overviews:
+        row = overview.model_dump(mode="json", exclude={"provenance", "failure_policy"})
+        if unwrap_statistics and isinstance(row["statistics"], dict):
+            row |= row.pop("statistics")
+        if unwrap_metadata:
+            metadata = dict(_leaves(row.pop("metadata"), ""))
+            row |= {f"metadata.{name}" if name in row else name: value for name, value in metadata.items()}
+        rows.append(row)
+    frame: pd.DataFrame = _pandas().DataFrame(rows)
+    return frame
+
+
+def _of_example(lineage: Any) -> dict[str, Any]:
+    example = lineage.example
+    return {
+        "example_id": example.id,
+        "input": example.input,
+        "expected_output": example.expected_output,
+        "metadata": example.metadata,
+    }
+
+
+def _of_output(output: ExampleOutput[Any]) -> dict[str, Any]:
+    return {"run_id": output.run_id, "output": output.output}
+
+
+def _leaves(value: Any, name: str) -> Iterable[tuple[str, Any]]:
+    if not isinstance(value, dict) or (not value and name):
+        yield name, value
+        return
+    for key, item in value.items():
+        yield from _leaves(item, f"{name}.{key}" if name else key)
+
+
+def _frame(rows: list[dict[str, Any]], index: list[str], columns: list[str]) -> pd.DataFrame:
+    pandas = _pandas()
+    data = {name: pandas.Series([row[name] for row in rows], dtype=object) for name in (*index, *columns)}
+    frame: pd.DataFrame = pandas.DataFrame(data).set_index(index)
+    return frame
+
+
+def _pandas() -> Any:
+    try:
+        import pandas
+    except ImportError:
+        raise SpecError("tables of lineages need pandas: pip install evaluand[pandas]") from None
+    return pandas

@@ -1,0 +1,118 @@
+"""What users bring to the second and third step: how an example is evaluated, and how results are aggregated."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any, Generic, get_args
+
+from evaluand.interop.pharia.domain import (
+    AggregatedEvaluation,
+    Evaluation,
+    Example,
+    ExpectedOutput,
+    Refused,
+    SuccessfulExampleOutput,
+)
+from evaluand.interop.pharia.typed import first_known, require_type
+from evaluand.task import Input, Output
+from evaluand.typed import arguments, hints
+
+
+class EvaluationLogicBase(ABC, Generic[Input, Output, ExpectedOutput, Evaluation]):
+    """What is common to all that makes results of outputs: the types in its brackets."""
+
+
+class EvaluationLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluation]):
+    """Evaluates an example by the outputs of one run or several.
+
+    Declare input, output, expected output and result, in this order:
+    `class Best(EvaluationLogic[str, str, str, Verdict])`.
+    """
+
+    @abstractmethod
+    def do_evaluate(
+        self, example: Example[Input, ExpectedOutput], *output: SuccessfulExampleOutput[Output]
+    ) -> Evaluation:
+        """The result for one example.
+
+        Args:
+            example: the example.
+            output: of each run that did not fail on it, in the order in which the runs were given.
+        """
+
+
+class SingleOutputEvaluationLogic(EvaluationLogic[Input, Output, ExpectedOutput, Evaluation]):
+    """Evaluates an example by the output of one run."""
+
+    def do_evaluate(
+        self, example: Example[Input, ExpectedOutput], *output: SuccessfulExampleOutput[Output]
+    ) -> Evaluation:
+        if len(output) != 1:
+            raise Refused(f"{type(self).__name__} evaluates the output of one run, but was given {len(output)}")
+        return self.do_evaluate_single_output(example, output[0].output)
+
+    @abstractmethod
+    def do_evaluate_single_output(self, example: Example[Input, ExpectedOutput], output: Output) -> Evaluation:
+        """The result for one example and its output."""
+
+
+class AggregationLogic(ABC, Generic[Evaluation, AggregatedEvaluation]):
+    """Makes one result of many: `class Accuracy(AggregationLogic[Verdict, Share])`."""
+
+    @abstractmethod
+    def aggregate(self, evaluations: Iterable[Evaluation]) -> AggregatedEvaluation:
+        """The statistics of all results, which may be gone through more than once."""
+
+
+class LogicTypes:
+    """The types that an evaluation logic declares."""
+
+    def __init__(self, logic: EvaluationLogicBase[Any, Any, Any, Any]) -> None:
+        self._logic = logic
+        cls = type(logic)
+        brackets = arguments(cls, EvaluationLogicBase)
+        single = isinstance(logic, SingleOutputEvaluationLogic)
+        self._method = "do_evaluate_single_output" if single else "do_evaluate"
+        method = getattr(cls, self._method, None)
+        told = {} if method is None else hints(method)
+        names = [] if method is None else [n for n in inspect.signature(method).parameters if n != "self"]
+        example, output = [told.get(name) for name in names[:2]] + [None] * (2 - len(names[:2]))
+        input, expected = _arguments(example) or (Input, ExpectedOutput)
+        given = output if single else next(iter(_arguments(output)), Output)
+        annotated = input, given or Output, expected, told.get("return", Evaluation)
+        self._types = [first_known(*both) for both in zip(brackets, annotated, strict=True)]
+
+    def input(self) -> Any:
+        return self._type(0, "input")
+
+    def output(self) -> Any:
+        return self._type(1, "output")
+
+    def expected(self) -> Any:
+        return self._type(2, "expected output")
+
+    def evaluation(self) -> Any:
+        return self._type(3, "result")
+
+    def _type(self, place: int, what: str) -> Any:
+        return require_type(self._types[place], self._logic, what, self._method)
+
+
+def aggregation_types(logic: AggregationLogic[Any, Any]) -> tuple[Any, Any]:
+    """The types of results and statistics that an aggregation logic declares."""
+    brackets = arguments(type(logic), AggregationLogic)
+    told = hints(type(logic).aggregate)
+    names = [name for name in inspect.signature(type(logic).aggregate).parameters if name != "self"]
+    item = next(iter(get_args(told.get(names[0]))), Evaluation)
+    found = first_known(brackets[0], item), first_known(brackets[1], told.get("return", AggregatedEvaluation))
+    return (
+        require_type(found[0], logic, "result", "aggregate"),
+        require_type(found[1], logic, "statistics", "aggregate"),
+    )
+
+
+def _arguments(type_: Any) -> tuple[Any, ...]:
+    """The brackets of a pydantic model's type."""
+    return tuple(getattr(type_, "__pydantic_generic_metadata__", {}).get("args", ()))

@@ -1,0 +1,76 @@
+"""The three steps by one command: `python -m evaluand.interop.pharia.run_evaluation --task my_module.MyTask …`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from evaluand.errors import EvaluandError, SpecError
+from evaluand.interop.pharia.aggregations import FileAggregationRepository
+from evaluand.interop.pharia.aggregator import Aggregator
+from evaluand.interop.pharia.datasets import FileDatasetRepository
+from evaluand.interop.pharia.evaluations import FileEvaluationRepository
+from evaluand.interop.pharia.evaluator import Evaluator
+from evaluand.interop.pharia.runner import Runner
+from evaluand.interop.pharia.runs import FileRunRepository
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--eval-logic", required=True, help="A class or function that makes the evaluation logic: module.Name.")
+@click.option("--aggregation-logic", required=True, help="A class or function that makes the aggregation logic.")
+@click.option("--task", required=True, help="A class or function that makes the task.")
+@click.option("--dataset-repository-path", required=True, type=click.Path(path_type=Path), help="Where the dataset is.")
+@click.option("--dataset-id", required=True, help="Which dataset.")
+@click.option("--target-dir", required=True, type=click.Path(path_type=Path), help="Where all that is made is kept.")
+@click.option("--description", required=True, help="What this is.")
+def command(
+    eval_logic: str,
+    aggregation_logic: str,
+    task: str,
+    dataset_repository_path: Path,
+    dataset_id: str,
+    target_dir: Path,
+    description: str,
+) -> None:
+    """Runs a task over a dataset, evaluates and aggregates what it gives."""
+    try:
+        datasets = FileDatasetRepository(dataset_repository_path)
+        runs, evaluations = FileRunRepository(target_dir), FileEvaluationRepository(target_dir)
+        made, logic, aggregation = (_maker(name)() for name in (task, eval_logic, aggregation_logic))
+        run = Runner(made, datasets, runs, description).run_dataset(dataset_id)
+        evaluation = Evaluator(datasets, runs, evaluations, description, logic).evaluate_runs(run.id)
+        aggregator = Aggregator(evaluations, FileAggregationRepository(target_dir), description, aggregation)
+        overview = aggregator.aggregate_evaluation(evaluation.id)
+    except EvaluandError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{overview}\nkept in {target_dir}")
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """The command, by its arguments; those of the process if not given.
+
+    Raises:
+        SystemExit: a mistake in the arguments, told without a traceback.
+    """
+    command.main(args=None if args is None else list(args), standalone_mode=args is None)
+
+
+def _maker(name: str) -> Callable[[], Any]:
+    """What a dotted name names, found in the folder of the process too."""
+    module, _, attribute = name.rpartition(".")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        found: Callable[[], Any] = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SpecError(f"{name} cannot be imported: {error}; write it as module.Name") from error
+    return found
+
+
+if __name__ == "__main__":
+    main()

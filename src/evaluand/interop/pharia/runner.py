@@ -1,0 +1,225 @@
+"""The first step: a task is run with every example of a dataset, and what it gives is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import inspect
+from collections.abc import Iterable, Iterator
+from typing import Any, Generic
+
+from pydantic_core import PydanticSerializationError, to_json
+
+from evaluand.errors import SpecError
+from evaluand.interop.pharia.datasets import DatasetRepository
+from evaluand.interop.pharia.domain import (
+    Example,
+    ExampleOutput,
+    ExpectedOutput,
+    FailedExampleRun,
+    RecoveryData,
+    Refused,
+    RunOverview,
+    SerializableDict,
+    Unknown,
+    new_id,
+    utc_now,
+)
+from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
+from evaluand.interop.pharia.origin import origin
+from evaluand.interop.pharia.runs import RunRepository
+from evaluand.interop.pharia.threads import each_in_threads
+from evaluand.interop.pharia.typed import require_type
+from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
+from evaluand.trace import Tracer
+from evaluand.tracers.composite import CompositeTracer
+from evaluand.tracers.no_op import NoOpTracer
+
+
+class Runner(Generic[Input, Output]):
+    """Runs a task over datasets.
+
+    Args:
+        task: a task; a function and an object with `do_run` will do.
+        dataset_repository: where the examples are.
+        run_repository: where outputs and traces are kept.
+        description: what the runs are; the head of each run tells it.
+
+    Example:
+        >>> from evaluand.interop.pharia import InMemoryDatasetRepository, InMemoryRunRepository
+        >>> class Shout(Task[str, str]):
+        ...     def do_run(self, input, task_span):
+        ...         return input.upper()
+        >>> datasets, runs = InMemoryDatasetRepository(), InMemoryRunRepository()
+        >>> dataset = datasets.create_dataset([Example(input="hi", expected_output="HI", id="1")], "greetings")
+        >>> run = Runner(Shout(), datasets, runs, "shouting").run_dataset(dataset.id)
+        >>> runs.example_output(run.id, "1", str).output
+        'HI'
+    """
+
+    def __init__(
+        self,
+        task: Task[Input, Output] | Runnable,
+        dataset_repository: DatasetRepository,
+        run_repository: RunRepository,
+        description: str,
+    ) -> None:
+        self.description = description
+        self._given = task
+        self._task = as_task(task)
+        self._datasets, self._runs = dataset_repository, run_repository
+        self._navigator = RepositoryNavigator(dataset_repository, run_repository)
+
+    def input_type(self) -> type[Input]:
+        """What the task takes, as its class tells; overwrite this where it does not."""
+        return self._type(0, "input")  # type: ignore[no-any-return]
+
+    def output_type(self) -> type[Output]:
+        """What the task gives, as its class tells; overwrite this where it does not."""
+        return self._type(1, "output")  # type: ignore[no-any-return]
+
+    def run_dataset(
+        self,
+        dataset_id: str,
+        tracer: Tracer | None = None,
+        num_examples: int | None = None,
+        abort_on_error: bool = False,
+        max_workers: int = 10,
+        description: str | None = None,
+        trace_examples_individually: bool = True,
+        labels: set[str] | None = None,
+        metadata: SerializableDict | None = None,
+        resume_from_recovery_data: bool = False,
+        *,
+        seed: int | None = None,
+        environment_version: str | None = None,
+    ) -> RunOverview:
+        """A new run over a dataset; every call makes one.
+
+        Args:
+            dataset_id: which dataset.
+            tracer: where all calls are traced as well.
+            num_examples: only so many, of the smallest ids.
+            abort_on_error: raise what the task raises. What is done stays, and the run can be resumed; otherwise a
+                failure is an output of its kind.
+            max_workers: how many calls are made at a time.
+            description: stands behind that of the runner.
+            trace_examples_individually: keep a trace of each example.
+            labels: for finding the run.
+            metadata: anything known of the run, such as its configuration.
+            resume_from_recovery_data: continue the run with the same dataset, descriptions, metadata and task that did
+                not end, in this process or another: only what is missing is run. A new run where there is none.
+            seed: the seed that the task was made with; the head tells it.
+            environment_version: the version that you declare for what the task works on; the head tells it.
+
+        Raises:
+            Unknown: there is no such dataset.
+            Misfit: its inputs are not what the task takes; nothing was run.
+        """
+        if max_workers < 1:
+            raise Refused(f"max_workers must be at least 1, not {max_workers}")
+        if self._datasets.dataset(dataset_id) is None:
+            raise Unknown(f"this repository has no dataset {dataset_id!r}")
+        start = utc_now()
+        examples = list(self._datasets.examples(dataset_id, self.input_type(), Any))[:num_examples]
+        full = self.description if description is None else f"{self.description} : {description}"
+        note = self._note(dataset_id, full, metadata)
+        begun = self._begun(note, resume_from_recovery_data)
+        done = set(begun.finished_examples)
+
+        def run(example: Example[Input, Any]) -> bool:
+            span_tracer = self._tracer(tracer, begun.run_id, example.id, trace_examples_individually)
+            output = self._output(example, span_tracer, abort_on_error)
+            kept: ExampleOutput[Any] = ExampleOutput(run_id=begun.run_id, example_id=example.id, output=output)
+            self._runs.store_example_output_parallel(note, kept)
+            return isinstance(output, FailedExampleRun)
+
+        failed = sum(1 for _ in self._runs.failed_example_outputs(begun.run_id, Any)) if done else 0
+        missing = [each for each in examples if each.id not in done]
+        failed += sum(each_in_threads(run, missing, max_workers))
+        configuration = {"num_examples": num_examples, "max_workers": max_workers, "abort_on_error": abort_on_error}
+        overview = RunOverview(
+            dataset_id=dataset_id,
+            id=begun.run_id,
+            start=start,
+            end=utc_now(),
+            failed_example_count=failed,
+            successful_example_count=len(done) + len(missing) - failed,
+            description=full,
+            labels=labels or set(),
+            metadata=metadata or {},
+            provenance=origin(self._task.identify(), configuration, seed, environment_version),
+        )
+        self._runs.store_run_overview(overview)
+        self._runs.delete_temporary_run_data(note)
+        return overview
+
+    def run_is_already_computed(self, metadata: SerializableDict) -> bool:
+        """Whether there is a run with this metadata, all of it and no other."""
+        return any(overview.metadata == metadata for overview in self._runs.run_overviews())
+
+    def run_lineages(
+        self, run_id: str, expected_output_type: type[ExpectedOutput]
+    ) -> Iterable[RunLineage[Input, ExpectedOutput, Output]]:
+        """Each example with its output and trace."""
+        return self._navigator.run_lineages(run_id, self.input_type(), expected_output_type, self.output_type())
+
+    def failed_runs(
+        self, run_id: str, expected_output_type: type[ExpectedOutput]
+    ) -> Iterator[RunLineage[Input, ExpectedOutput, Output]]:
+        """Each example that the task failed on, with how and with its trace."""
+        for lineage in self.run_lineages(run_id, expected_output_type):
+            if isinstance(lineage.output.output, FailedExampleRun):
+                yield lineage
+
+    def run_lineage(
+        self, run_id: str, example_id: str, expected_output_type: type[ExpectedOutput]
+    ) -> RunLineage[Input, ExpectedOutput, Output] | None:
+        """One example with its output and trace; None where it has none."""
+        types = self.input_type(), expected_output_type, self.output_type()
+        return self._navigator.run_lineage(run_id, example_id, *types)
+
+    def _type(self, place: int, what: str) -> Any:
+        declared = types_of(self._task)[place]
+        if declared is None and isinstance(self._task, FunctionTask):
+            return Any  # a function may take anything
+        placeholder: Any = (Input, Output)[place]  # type: ignore[misc]
+        return require_type(declared or placeholder, self._given, what, "do_run")
+
+    def _note(self, dataset_id: str, description: str, metadata: SerializableDict | None) -> str:
+        """What a run that did not end is found by again, in any process."""
+        what = [dataset_id, description, metadata or {}, self._task.name]
+        return hashlib.blake2b(to_json(what), digest_size=16).hexdigest()
+
+    def _begun(self, note: str, resume: bool) -> RecoveryData:
+        begun = self._runs.finished_examples(note) if resume else None
+        if begun is None:
+            begun = RecoveryData(run_id=new_id())
+            self._runs.create_temporary_run_data(note, begun.run_id)
+        return begun
+
+    def _tracer(self, tracer: Tracer | None, run_id: str, example_id: str, individually: bool) -> Tracer:
+        if not individually:
+            return tracer or NoOpTracer()
+        own = self._runs.create_tracer_for_example(run_id, example_id)
+        return own if tracer is None else CompositeTracer([tracer, own])
+
+    def _output(self, example: Example[Input, Any], tracer: Tracer, abort_on_error: bool) -> Any:
+        try:
+            output = self._task.run(example.input, tracer)
+            if inspect.isawaitable(output):
+                output = asyncio.run(_awaited(output))
+            to_json(output)
+        except PydanticSerializationError as error:
+            if abort_on_error:
+                raise SpecError(f"the output for example {example.id} cannot be kept: {error}") from error
+            return FailedExampleRun.from_exception(error)
+        except Exception as error:
+            if abort_on_error:
+                raise
+            return FailedExampleRun.from_exception(error)
+        return output
+
+
+async def _awaited(output: Any) -> Any:
+    return await output

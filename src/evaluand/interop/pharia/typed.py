@@ -1,0 +1,46 @@
+"""Types that are needed and perhaps not declared, and what reads values as them."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter
+
+from evaluand.errors import SpecError
+
+
+class Untyped(SpecError, TypeError):
+    """A class does not tell a type that is needed; a TypeError, as users of the SDKs expect."""
+
+
+def first_known(*types: Any) -> Any:
+    """The first that is a type, and no placeholder for one; a placeholder where none is."""
+    return next((each for each in types if not isinstance(each, TypeVar)), types[0])
+
+
+def require_type(found: Any, owner: object, what: str, method: str) -> Any:
+    """Refuses a placeholder.
+
+    Raises:
+        Untyped: says where to declare the type.
+    """
+    if isinstance(found, TypeVar):
+        name = type(owner).__name__
+        raise Untyped(f"{name} does not tell its {what}; annotate {name}.{method}, or give it in brackets: {name}[…]")
+    return found
+
+
+@lru_cache(maxsize=256)
+def _hashable_reader(type_: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(type_)
+
+
+def reader(type_: Any) -> TypeAdapter[Any]:
+    """What makes values of a type from JSON-like data, and says where they do not fit."""
+    if isinstance(type_, TypeVar):
+        type_ = Any
+    try:
+        return _hashable_reader(type_)
+    except TypeError:  # not hashable
+        return TypeAdapter(type_)

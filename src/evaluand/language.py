@@ -1,0 +1,71 @@
+"""Which language a text is in, offline.
+
+The work is done by py3langid (a naive Bayes model over byte n-grams; M. Lui & T. Baldwin, "langid.py: An off-the-shelf
+language identification tool", ACL 2012), which carries its model: the extra `language`.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Any, Final, NamedTuple
+
+from evaluand.errors import SpecError
+
+NO_LANGUAGE: Final = "zxx"
+"""What ISO 639 calls linguistic content that there is none of."""
+
+
+class Language(NamedTuple):
+    """A guess.
+
+    Attributes:
+        code: of ISO 639, such as `en`.
+        probability: by the model; of a few letters it is low for every language.
+    """
+
+    code: str
+    probability: float
+
+
+def language_of(text: str) -> Language | None:
+    """The most probable language of a text; None where it has no letters.
+
+    Raises:
+        SpecError: the extra `language` is not installed.
+
+    Example:
+        >>> language_of("Das ist ein deutscher Satz über das Wetter.").code, language_of("1, 2, 3")
+        ('de', None)
+    """
+    if not any(map(str.isalpha, text)):
+        return None
+    code, probability = _model().classify(text)
+    return None if code == NO_LANGUAGE else Language(str(code), float(probability))
+
+
+def known_languages() -> frozenset[str]:
+    """The codes of all languages that can be told.
+
+    Raises:
+        SpecError: the extra `language` is not installed.
+    """
+    return frozenset(map(str, _model().labels)) - {NO_LANGUAGE}
+
+
+def require_language(what: str) -> None:
+    """Stops at what needs languages where none can be told.
+
+    Raises:
+        SpecError: with the line that installs what is missing.
+    """
+    if find_spec("py3langid") is None:
+        raise SpecError(f"{what}: telling languages needs py3langid: pip install evaluand[language]")
+
+
+@cache
+def _model() -> Any:
+    require_language("languages")
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier  # on use: half a second, and an extra
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

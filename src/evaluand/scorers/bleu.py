@@ -1,0 +1,98 @@
+"""BLEU of a text beside one or several references."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evaluand.errors import DataError
+from evaluand.scorer import (
+    NOTHING_EXPECTED,
+    Score,
+    Scorer,
+    described,
+    references_of,
+    require_choice,
+    require_extra,
+    require_flags,
+)
+
+TOKENIZERS: Final = ("13a", "intl", "char", "zh", "none")
+SMOOTHINGS: Final = ("exp", "floor", "add-k", "none")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bleu(Scorer):
+    """sacreBLEU's score of one answer, from 0 to 100 (K. Papineni et al., "BLEU", ACL 2002; M. Post, "A call for
+    clarity in reporting BLEU scores", WMT 2018).
+
+    The expected value is a reference or a list of them. The mean over rows is the mean of sentence scores and not the
+    BLEU of a corpus, whose counts are summed first. Abstains where nothing is expected or the references have no words,
+    and where the answer is no text.
+
+    Needs the extra `text`: `pip install evaluand[text]`.
+
+    Attributes:
+        effective_order: leave out the orders for which an answer is too short. Without it an answer of three words is
+            worth 0 even where it is the reference itself.
+        lowercase: compare without case.
+        tokenize: how texts become words: `13a`, `intl`, `char`, `zh` or `none`.
+        smooth: what a precision of 0 becomes: `exp`, `floor`, `add-k` or `none`.
+
+    Raises:
+        SpecError: a parameter is none of these, or sacrebleu is not installed.
+
+    Example:
+        >>> Bleu().score("a b c d e f g h", "a b c d x f g h").value
+        50.000000000000014
+    """
+
+    kind = "bleu"
+    version = 1
+    cheap = True
+
+    effective_order: bool = True
+    lowercase: bool = False
+    tokenize: str = "13a"
+    smooth: str = "exp"
+
+    def __post_init__(self) -> None:
+        require_flags(self, "effective_order", "lowercase")
+        require_choice(self, "tokenize", TOKENIZERS)
+        require_choice(self, "smooth", SMOOTHINGS)
+        require_extra(self, "sacrebleu", "text")
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """Compares words and pairs, threes and fours of them.
+
+        Raises:
+            DataError: what is expected is no text.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        references = references_of(self, expected)
+        if not isinstance(output, str):
+            return Score.abstained(f"the answer is {described(output)}, not text")
+        if not any(map(str.strip, references)):
+            return Score.abstained("no reference has any words")
+        found = _bleu(self).corpus_score([output], [[reference] for reference in references])
+        return Score(float(found.score))
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        references_of(self, expected)
+        if any(not isinstance(output, str) for output in outputs):
+            raise DataError("bleu grades texts, and no output is one")
+
+
+@functools.cache
+def _bleu(scorer: Bleu) -> Any:
+    from sacrebleu.metrics.bleu import BLEU  # on use: an extra
+
+    return BLEU(
+        lowercase=scorer.lowercase,
+        tokenize=scorer.tokenize,
+        smooth_method=scorer.smooth,
+        effective_order=scorer.effective_order,
+    )

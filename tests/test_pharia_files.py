@@ -1,0 +1,448 @@
+"""The files of the Pharia SDKs' repositories: names, rows, death of a process, and files that the SDKs wrote."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evaluand.interop.pharia import (
+    AggregationOverview,
+    AsyncFileEvaluationRepository,
+    EvaluationOverview,
+    Example,
+    ExampleEvaluation,
+    ExampleOutput,
+    FailedExampleEvaluation,
+    FailedExampleRun,
+    FileAggregationRepository,
+    FileDatasetRepository,
+    FileEvaluationRepository,
+    FileRunRepository,
+    PartialEvaluationOverview,
+    RepositoryNavigator,
+    RunOverview,
+    TaskSpan,
+)
+from evaluand.interop.pharia.files import Rows, file_name, id_of
+
+NOW = datetime(2026, 1, 2, 3, 4, 5, 678901, UTC)
+HOSTILE = [
+    "../x",
+    "/etc/x",
+    "..",
+    ".",
+    "",
+    "a\0b",
+    "x" * 300,
+    "é" * 300,
+    "CON",
+    "con",
+    "nul.json",
+    "twin",
+    "Twin",
+    "TWIN",
+    "a.json",
+    "a",
+    "a%2E",
+    "%",
+    "%-x",
+    "C:\\x",
+    "日本",
+    "tab\tline\n",
+    " ",
+    "x" * 60 + "%-" + "0" * 32,
+]
+
+
+def a_run(id: str) -> RunOverview:
+    return RunOverview(
+        dataset_id="d",
+        id=id,
+        start=NOW,
+        end=NOW,
+        failed_example_count=0,
+        successful_example_count=1,
+        description="a run",
+    )
+
+
+def an_evaluation(id: str) -> EvaluationOverview:
+    return EvaluationOverview(
+        run_overviews=frozenset([a_run("r")]),
+        id=id,
+        start_date=NOW,
+        end_date=NOW,
+        successful_evaluation_count=1,
+        failed_evaluation_count=0,
+        description="an evaluation",
+    )
+
+
+def files_below(folder: Path) -> set[Path]:
+    return {path.relative_to(folder) for path in folder.rglob("*")}
+
+
+def test_hostile_ids_stay_below_the_root_and_come_back_one_to_one(tmp_path: Path) -> None:
+    root = tmp_path / "deep" / "root"
+    datasets, runs, evaluations = (
+        FileDatasetRepository(root),
+        FileRunRepository(root),
+        AsyncFileEvaluationRepository(root),
+    )
+    aggregations = FileAggregationRepository(root)
+    for id in HOSTILE:
+        datasets.create_dataset([Example(id=each, input=id, expected_output=None) for each in HOSTILE], "n", id=id)
+        runs.store_run_overview(a_run(id))
+        runs.create_temporary_run_data(id, id)
+        evaluations.store_evaluation_overview(an_evaluation(id))
+        evaluations.store_partial_evaluation_overview(
+            PartialEvaluationOverview(
+                run_overviews=frozenset(), id=id, start_date=NOW, submitted_evaluation_count=1, description=""
+            )
+        )
+        aggregations.store_aggregation_overview(
+            AggregationOverview(
+                evaluation_overviews=frozenset(),
+                id=id,
+                start=NOW,
+                end=NOW,
+                successful_evaluation_count=0,
+                crashed_during_evaluation_count=0,
+                description="",
+                statistics=id,
+            )
+        )
+        for example in HOSTILE:
+            runs.store_example_output(ExampleOutput(run_id=id, example_id=example, output=f"{id}|{example}"))
+            with runs.create_tracer_for_example(id, example).task_span("t", example):
+                pass
+            evaluations.store_example_evaluation(
+                ExampleEvaluation(evaluation_id=id, example_id=example, result=f"{id}|{example}")
+            )
+    assert files_below(tmp_path) == {Path("deep"), Path("deep/root")} | {
+        Path("deep/root") / path for path in files_below(root)
+    }
+    assert {path.parts[0] for path in files_below(root)} == {"datasets", "runs", "evaluations", "aggregations"}
+    names = [path.name for path in files_below(root)]
+    assert all(len(name.encode()) <= 255 for name in names)
+    for folder in (root, *(root / path for path in files_below(root) if (root / path).is_dir())):
+        folded = [name.casefold() for name in os.listdir(folder)]
+        assert len(set(folded)) == len(folded), "names that differ by case alone"
+
+    again_datasets, again, again_evaluations = (
+        FileDatasetRepository(root),
+        FileRunRepository(root),
+        AsyncFileEvaluationRepository(root),
+    )
+    ids = sorted(HOSTILE)
+    assert list(again_datasets.dataset_ids()) == ids
+    assert list(again.run_overview_ids()) == ids
+    assert list(again_evaluations.evaluation_overview_ids()) == ids
+    assert list(again_evaluations.partial_evaluation_overview_ids()) == ids
+    assert list(FileAggregationRepository(root).aggregation_overview_ids()) == ids
+    for id in HOSTILE:
+        assert [each.id for each in again_datasets.examples(id, str, type(None))] == ids
+        assert again.run_overview(id) == a_run(id)
+        assert again.finished_examples(id).run_id == id
+        assert list(again.example_output_ids(id)) == ids
+        assert [each.output for each in again.example_outputs(id, str)] == [f"{id}|{each}" for each in ids]
+        assert again.example_tracer(id, ids[0]).entries[0].input == ids[0]
+        assert again_evaluations.example_evaluation(id, ids[-1], str).result == f"{id}|{ids[-1]}"
+        assert FileAggregationRepository(root).aggregation_overview(id, str).statistics == id
+
+
+@given(st.text(st.characters(exclude_categories=("Cs",)), max_size=40), st.text(max_size=40).filter(str.isprintable))
+def test_a_file_name_belongs_to_one_id(id: str, other: str) -> None:
+    assert id_of(file_name(id)) in (id, None)
+    assert (file_name(id).casefold() == file_name(other).casefold()) == (id == other)
+
+
+def test_a_row_that_was_cut_off_is_no_row_and_harms_no_other(tmp_path: Path) -> None:
+    rows = Rows(tmp_path / "rows.jsonl")
+    rows.append("a", b"1")
+    with rows.path.open("ab") as file:
+        file.write(b'{"example_id":"b","failed":false,"val')
+    assert Rows(rows.path).ids() == ["a"]
+    after = Rows(rows.path)
+    after.append("c", b"3")
+    assert after.ids() == ["a", "c"]
+    assert rows.ids() == ["a", "c"]
+    assert after.get("c")["value"] == 3
+
+
+def test_the_last_row_of_an_example_counts_and_others_writers_are_seen(tmp_path: Path) -> None:
+    mine, theirs = Rows(tmp_path / "rows.jsonl"), Rows(tmp_path / "rows.jsonl")
+    mine.append("a", b"1")
+    assert theirs.get("a")["value"] == 1
+    mine.append("a", b"2", failed=True)
+    assert theirs.get("a") == {"example_id": "a", "failed": True, "value": 2}
+    assert [row["value"] for row in theirs.all("a")] == [1, 2]
+
+
+RUN = """
+    import sys, time
+    from pathlib import Path
+    from evaluand.interop.pharia import FileDatasetRepository, FileRunRepository, Runner, Task
+
+    class Slow(Task[int, int]):
+        def do_run(self, input, task_span):
+            with open(sys.argv[2], "a") as log:
+                log.write(f"{input}\\n")
+            if input >= 5 and sys.argv[3] == "stop":
+                time.sleep(60)
+            return input * 2
+
+    root = Path(sys.argv[1])
+    runner = Runner(Slow(), FileDatasetRepository(root), FileRunRepository(root), "slow")
+    run = runner.run_dataset("numbers", max_workers=2, resume_from_recovery_data=True)
+    print(run.successful_example_count, run.failed_example_count)
+"""
+
+
+def test_a_run_killed_in_the_midst_goes_on_in_a_new_process_with_what_is_missing(tmp_path: Path) -> None:
+    examples = [Example(id=f"{n:02}", input=n, expected_output=None) for n in range(12)]
+    FileDatasetRepository(tmp_path).create_dataset(examples, "numbers", id="numbers")
+    script = tmp_path / "run.py"
+    script.write_text(textwrap.dedent(RUN))
+    first, second = tmp_path / "first.log", tmp_path / "second.log"
+    process = subprocess.Popen([sys.executable, str(script), str(tmp_path), str(first), "stop"])
+    runs = FileRunRepository(tmp_path)
+    deadline = time.monotonic() + 60
+    while not (first.exists() and len(first.read_text().split()) == 7) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    command = [sys.executable, str(script), str(tmp_path), str(second), "go"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert sorted(map(int, first.read_text().split())) == list(range(7))
+    assert sorted(map(int, second.read_text().split())) == list(range(5, 12))
+    assert ended.stdout == "12 0\n"
+    (run_id,) = runs.run_overview_ids()
+    assert [each.output for each in runs.example_outputs(run_id, int)] == [n * 2 for n in range(12)]
+    assert all(runs.example_tracer(run_id, each.id) is not None for each in examples)
+
+
+LAYOUT: dict[str, Any] = {
+    "datasets/DS.1/DS.1.json": {"id": "DS.1", "name": "sentiment", "labels": ["x"], "metadata": {"k": [1, None]}},
+    "runs/R/output/Ex 1.json": {"run_id": "R", "example_id": "Ex 1", "output": {"label": "pos"}},
+    "runs/R/output/ex2.json": {"run_id": "R", "example_id": "ex2", "output": {"error_message": "ValueError: no"}},
+    "evaluations/E/Ex 1.json": {
+        "evaluation_id": "E",
+        "example_id": "Ex 1",
+        "is_exception": False,
+        "json_result": '{"correct":true}',
+    },
+    "evaluations/E/ex2.json": {
+        "evaluation_id": "E",
+        "example_id": "ex2",
+        "is_exception": True,
+        "json_result": '{"error_message":"KeyError: x"}',
+    },
+}
+OVERVIEWS: dict[str, Any] = {
+    "runs/R.json": {
+        "dataset_id": "DS.1",
+        "id": "R",
+        "start": "2026-11-21T23:19:21.456577Z",
+        "end": "2026-11-21T23:19:21.486301Z",
+        "failed_example_count": 1,
+        "successful_example_count": 1,
+        "description": "desc",
+        "labels": ["l"],
+        "metadata": {},
+    }
+}
+OVERVIEWS["evaluations/E.json"] = {
+    "run_overviews": [OVERVIEWS["runs/R.json"]],
+    "id": "E",
+    "start_date": "2026-11-21T23:19:21.502129Z",
+    "end_date": "2026-11-21T23:19:21.524103Z",
+    "successful_evaluation_count": 1,
+    "failed_evaluation_count": 1,
+    "description": "evd",
+    "labels": [],
+    "metadata": {},
+}
+OVERVIEWS["aggregations/A.json"] = {
+    "evaluation_overviews": [OVERVIEWS["evaluations/E.json"]],
+    "id": "A",
+    "start": "2026-11-21T23:19:21.525925Z",
+    "end": "2026-11-21T23:19:21.525983Z",
+    "successful_evaluation_count": 1,
+    "crashed_during_evaluation_count": 1,
+    "description": "agg",
+    "statistics": {"accuracy": 1.0, "n": 1},
+    "labels": [],
+    "metadata": {},
+}
+EXAMPLES = [
+    {"input": {"text": "good"}, "expected_output": "pos", "id": "Ex 1", "metadata": None},
+    {"input": {"text": "bad"}, "expected_output": "neg", "id": "ex2", "metadata": {"m": 1}},
+]
+ROOT_ID = "15b4ee4f-71b1-4257-b81c-8356f721f6f2"
+TRACE = [
+    {
+        "trace_id": ROOT_ID,
+        "entry_type": "StartTask",
+        "entry": {
+            "uuid": ROOT_ID,
+            "parent": ROOT_ID,
+            "name": "Root",
+            "start": "2024-01-01T00:00:00Z",
+            "input": {"text": "good"},
+            "trace_id": ROOT_ID,
+        },
+    },
+    {
+        "trace_id": ROOT_ID,
+        "entry_type": "EndTask",
+        "entry": {"uuid": ROOT_ID, "end": "2024-01-01T00:00:04Z", "output": {"label": "pos"}, "status_code": "OK"},
+    },
+]
+
+
+def written_by_the_sdk(root: Path) -> None:
+    """Files in the layout of the SDKs, written by hand."""
+    for name, content in (LAYOUT | OVERVIEWS).items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(json.dumps(content))
+    lines = {"datasets/DS.1/DS.1.jsonl": EXAMPLES, "runs/R/trace/Ex 1.jsonl": TRACE}
+    for name, rows in lines.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_files_that_the_sdks_wrote_are_read(tmp_path: Path) -> None:
+    written_by_the_sdk(tmp_path)
+    datasets, runs, evaluations = (
+        FileDatasetRepository(tmp_path),
+        FileRunRepository(tmp_path),
+        FileEvaluationRepository(tmp_path),
+    )
+    assert list(datasets.dataset_ids()) == ["DS.1"]
+    assert datasets.dataset("DS.1").metadata == {"k": [1, None]}
+    assert [each.id for each in datasets.examples("DS.1", dict[str, str], str)] == ["Ex 1", "ex2"]
+    assert list(runs.run_overview_ids()) == ["R"]
+    fine, failed = runs.example_outputs("R", dict)
+    assert fine.output == {"label": "pos"}
+    assert failed.output == FailedExampleRun(error_message="ValueError: no")
+    assert runs.example_output("R", "ex2", Any).output == failed.output
+    (span,) = runs.example_tracer("R", "Ex 1").export_for_viewing()
+    assert (span.name, span.attributes.output, str(span.context.trace_id)) == ("Root", {"label": "pos"}, ROOT_ID)
+    results = evaluations.example_evaluations("E", dict[str, bool])
+    assert [each.result for each in results] == [
+        {"correct": True},
+        FailedExampleEvaluation(error_message="KeyError: x"),
+    ]
+    overview = FileAggregationRepository(tmp_path).aggregation_overview("A", dict[str, float])
+    assert (overview.statistics, overview.failed_evaluation_count) == ({"accuracy": 1.0, "n": 1.0}, 2)
+    navigator = RepositoryNavigator(datasets, runs, evaluations)
+    lineages = list(navigator.evaluation_lineages("E", dict, str, dict, dict))
+    assert [each.example.id for each in lineages] == ["Ex 1", "ex2"]
+    assert len(lineages[0].tracers[0].entries) == 1
+
+
+THEIRS = """
+    import sys
+    from pathlib import Path
+    from typing import Any
+    from pydantic import BaseModel
+    from pharia_inference_sdk.core import Task, TaskSpan
+    from pharia_studio_sdk.evaluation import *
+
+    class Verdict(BaseModel):
+        correct: bool
+
+    class Shout(Task[str, Any]):
+        def do_run(self, input: str, task_span: TaskSpan) -> Any:
+            if input == "crash":
+                raise ValueError("boom")
+            with task_span.span("step") as span:
+                span.log("note", [1, "two", None])
+            return {"loud": input.upper()}
+
+    class Same(SingleOutputEvaluationLogic[str, Any, str, Verdict]):
+        def do_evaluate_single_output(self, example: Example[str, str], output: Any) -> Verdict:
+            if "error_message" in output:
+                raise KeyError("loud")
+            return Verdict(correct=output["loud"] == example.expected_output)
+
+    class Count(AggregationLogic[Verdict, Verdict]):
+        def aggregate(self, evaluations: Any) -> Verdict:
+            return Verdict(correct=all(each.correct for each in evaluations))
+
+    root = Path(sys.argv[1])
+    datasets, runs = FileDatasetRepository(root), FileRunRepository(root)
+    evaluations, aggregations = FileEvaluationRepository(root), FileAggregationRepository(root)
+    examples = [Example(id=each, input=each, expected_output=each.upper()) for each in ("hi", "crash", "Ho")]
+    dataset = datasets.create_dataset(examples, "n", id="Mixed.Case")
+    run = Runner(Shout(), datasets, runs, "r").run_dataset(dataset.id)
+    evaluation = Evaluator(datasets, runs, evaluations, "e", Same()).evaluate_runs(run.id)
+    overview = Aggregator(evaluations, aggregations, "a", Count()).aggregate_evaluation(evaluation.id)
+    print(run.id, evaluation.id, overview.id)
+"""
+
+
+@pytest.mark.skipif("PHARIA_PYTHON" not in os.environ, reason="PHARIA_PYTHON names no interpreter that has the SDKs")
+def test_what_the_sdks_themselves_have_just_written_is_read(tmp_path: Path) -> None:
+    script = tmp_path / "theirs.py"
+    script.write_text(textwrap.dedent(THEIRS))
+    root = tmp_path / "root"
+    command = [os.environ["PHARIA_PYTHON"], str(script), str(root)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True)
+    run_id, evaluation_id, aggregation_id = ended.stdout.split()[-3:]
+    datasets, runs = FileDatasetRepository(root), FileRunRepository(root)
+    assert [each.input for each in datasets.examples("Mixed.Case", str, str)] == ["Ho", "crash", "hi"]
+    outputs = {each.example_id: each.output for each in runs.example_outputs(run_id, Any)}
+    assert outputs["hi"] == {"loud": "HI"}
+    assert isinstance(outputs["crash"], FailedExampleRun)
+    step, root_span = runs.example_tracer(run_id, "Ho").export_for_viewing()
+    assert (step.name, root_span.name, step.events[0].body) == ("step", "Shout", [1, "two", None])
+    evaluations = FileEvaluationRepository(root)
+    assert len(evaluations.example_evaluations(evaluation_id, dict[str, bool])) == 3
+    assert len(evaluations.failed_example_evaluations(evaluation_id, dict)) == 1
+    overview = FileAggregationRepository(root).aggregation_overview(aggregation_id, dict[str, bool])
+    assert [each.id for each in overview.evaluation_overviews] == [evaluation_id]
+
+
+def test_a_kept_trace_comes_back_as_it_was(tmp_path: Path) -> None:
+    runs = FileRunRepository(tmp_path)
+    tracer = runs.create_tracer_for_example("r", "e")
+    given = {"q": [1]}
+
+    def traced(root: TaskSpan) -> None:
+        with root:
+            given["q"].append(2)
+            root.log("first", {"a": 1})
+            with root.span("child", temperature=0.5) as child:
+                child.log("inner", "x")
+            root.log("last", None)
+            raise ValueError("no")
+
+    root = tracer.task_span("root", given)
+    with pytest.raises(ValueError, match="no"):
+        traced(root)
+    with tracer.span("another"):
+        pass
+    back = runs.example_tracer("r", "e")
+    again = FileRunRepository(tmp_path).example_tracer("r", "e")
+    first, second = back.entries
+    assert (first.name, first.input, first.status, second.name) == ("root", {"q": [1]}, "error", "another")
+    names = [getattr(entry, "name", None) or entry.message for entry in first.entries]
+    assert names == ["first", "child", "last", "no"]
+    assert first.entries[1].attributes == {"temperature": 0.5}
+    assert first.id == root.id
+    exported = [span.model_dump_json() for span in back.export_for_viewing()]
+    assert exported == [span.model_dump_json() for span in again.export_for_viewing()]

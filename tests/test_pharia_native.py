@@ -1,0 +1,304 @@
+"""Labels given later, the command, and the SDKs' world on the native path."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from evaluand import Accuracy, Aggregator, Dataset, Evaluator, Mean, Measure, MemoryStore, Runner, compare
+from evaluand.errors import DataError
+from evaluand.interop import pharia
+from evaluand.interop.pharia import (
+    AsyncEvaluator,
+    AsyncFileEvaluationRepository,
+    AsyncInMemoryEvaluationRepository,
+    Example,
+    FailedExampleEvaluation,
+    FileDatasetRepository,
+    InMemoryDatasetRepository,
+    InMemoryEvaluationRepository,
+    InMemoryRunRepository,
+    LabellingLogic,
+    SingleOutputEvaluationLogic,
+    SuccessfulExampleOutput,
+    Task,
+    TaskSpan,
+    as_scorer,
+    dataset_of,
+    native_dataset,
+    native_evaluation,
+)
+
+
+class Shout(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        if input == "crash":
+            raise ValueError("boom")
+        return input.upper()
+
+
+class Parts(BaseModel):
+    length: int
+    ratio: float | None
+
+
+class Verdict(BaseModel):
+    correct: bool
+    why: str
+    parts: Parts
+
+
+class Judge(SingleOutputEvaluationLogic[str, str, str, Verdict]):
+    def do_evaluate_single_output(self, example: Example[str, str], output: str) -> Verdict:
+        if example.expected_output == "?":
+            raise KeyError("nothing to compare with")
+        same = output == example.expected_output
+        return Verdict(correct=same, why="same" if same else "not", parts=Parts(length=len(output), ratio=None))
+
+
+CASES = [("a", "hi", "HI"), ("b", "ho", "HO"), ("c", "crash", "X"), ("d", "hey", "no"), ("e", "hm", "?")]
+
+
+@pytest.fixture
+def world() -> tuple[InMemoryDatasetRepository, InMemoryRunRepository, str]:
+    datasets, runs = InMemoryDatasetRepository(), InMemoryRunRepository()
+    examples = [Example(id=id, input=input, expected_output=expected) for id, input, expected in CASES]
+    dataset = datasets.create_dataset(examples, "shouts", id="shouts")
+    return datasets, runs, pharia.Runner(Shout(), datasets, runs, "shout").run_dataset(dataset.id).id
+
+
+def test_a_logic_scores_on_the_native_path_with_its_whole_result(world: Any) -> None:
+    datasets, _, _ = world
+    data = native_dataset(datasets, "shouts")
+    run = Runner().run(Shout(), data)
+    evaluation = Evaluator().evaluate(run, {"judge": as_scorer(Judge())})
+    table = evaluation.table("judge")
+    assert table["status"].to_pylist() == ["scored", "scored", "failed", "scored", "failed"]
+    whole = {"correct": False, "parts": {"length": 3, "ratio": None}, "why": "not"}
+    assert json.loads(table["data"].to_pylist()[3]) == whole
+
+
+def test_an_evaluation_as_kept_is_measured_natively_without_being_made_again(world: Any) -> None:
+    datasets, runs, run_id = world
+    kept = InMemoryEvaluationRepository()
+    overview = pharia.Evaluator(datasets, runs, kept, "judged", Judge()).evaluate_runs(run_id)
+    evaluation = native_evaluation(datasets, runs, kept, overview.id)
+    assert evaluation.table("evaluation")["status"].to_pylist() == ["scored", "scored", "failed", "scored", "failed"]
+    measures = [
+        Measure("evaluation", Accuracy(column="data.correct")),
+        Measure("evaluation", Accuracy(column="data.correct", missing="wrong")),
+        Measure("evaluation", Mean(column="data.parts.length")),
+    ]
+    left_out, wrong, length = Aggregator().aggregate([evaluation], measures).table().to_pylist()
+    assert (left_out["value"], left_out["n_failed"]) == (pytest.approx(2 / 3), 2)
+    assert wrong["value"] == pytest.approx(2 / 5)
+    assert length["value"] == pytest.approx(7 / 3)
+
+
+def test_two_failures_in_ten_are_left_out_or_wrong_natively_too() -> None:
+    texts = ["hi"] * 8 + ["crash"] * 2
+    datasets, runs, kept = InMemoryDatasetRepository(), InMemoryRunRepository(), InMemoryEvaluationRepository()
+    examples = [Example(id=str(n), input=text, expected_output="HI" if n < 6 else "no") for n, text in enumerate(texts)]
+    datasets.create_dataset(examples, "ten", id="ten")
+    run = pharia.Runner(Shout(), datasets, runs, "shout").run_dataset("ten")
+    overview = pharia.Evaluator(datasets, runs, kept, "judged", Judge()).evaluate_runs(run.id)
+    evaluation = native_evaluation(datasets, runs, kept, overview.id)
+    measures = [Measure("evaluation", Accuracy(column="data.correct", missing=how)) for how in ("leave_out", "wrong")]
+    assert Aggregator().aggregate([evaluation], measures).table()["value"].to_pylist() == [0.75, 0.6]
+
+
+def test_results_of_the_seeds_code_are_compared(world: Any) -> None:
+    datasets, runs, run_id = world
+
+    class Whisper(Task[str, str]):
+        def do_run(self, input: str, task_span: TaskSpan) -> str:
+            return input
+
+    other = pharia.Runner(Whisper(), datasets, runs, "whisper").run_dataset("shouts").id
+    kept = InMemoryEvaluationRepository()
+    judge = pharia.Evaluator(datasets, runs, kept, "judged", Judge())
+    store = MemoryStore()
+    ids = {"whisper": judge.evaluate_runs(other).id, "shout": judge.evaluate_runs(run_id).id}
+    sides = [native_evaluation(datasets, runs, kept, id, store=store, name=name) for name, id in ids.items()]
+    told = str(compare(*sides, metrics=Accuracy(column="data.correct")))
+    assert "shout − whisper = +66.7 points" in told
+
+
+def test_results_of_several_runs_together_belong_to_no_native_run(world: Any) -> None:
+    datasets, runs, run_id = world
+    kept = InMemoryEvaluationRepository()
+
+    class Both(pharia.EvaluationLogic[str, str, str, int]):
+        def do_evaluate(self, example: Example[str, str], *output: SuccessfulExampleOutput[str]) -> int:
+            return len(output)
+
+    other = pharia.Runner(Shout(), datasets, runs, "shout").run_dataset("shouts").id
+    overview = pharia.Evaluator(datasets, runs, kept, "both", Both()).evaluate_runs(run_id, other)
+    with pytest.raises(ValueError, match="of 2 runs together"):
+        native_evaluation(datasets, runs, kept, overview.id)
+
+
+@pytest.mark.parametrize(
+    ("result", "path", "number"),
+    [(True, "value", 1.0), ({"value": 3}, "data.value", 3.0), ({"a": [1, {"b": 2}]}, "data.a[1].b", 2.0)],
+)
+def test_numbers_in_results_of_any_type_are_measured(world: Any, result: Any, path: str, number: float) -> None:
+    datasets, runs, run_id = world
+    kept = InMemoryEvaluationRepository()
+
+    class Constant(SingleOutputEvaluationLogic[str, str, str, Any]):
+        def do_evaluate_single_output(self, example: Example[str, str], output: str) -> Any:
+            return result
+
+    overview = pharia.Evaluator(datasets, runs, kept, "constant", Constant()).evaluate_runs(run_id)
+    evaluation = native_evaluation(datasets, runs, kept, overview.id)
+    (row,) = Aggregator().aggregate([evaluation], [Measure("evaluation", Mean(column=path))]).table().to_pylist()
+    assert (row["value"], row["n_scored"], row["n_failed"]) == (number, 4, 1)
+
+
+def test_a_dataset_goes_to_the_native_path_and_back(world: Any) -> None:
+    datasets = InMemoryDatasetRepository()
+    examples = [
+        Example(id="1", input={"q": {}, "n": None}, expected_output=[1, "x"], metadata={"author": {"name": "x"}}),
+        Example(id="2", input="text", expected_output=None),
+    ]
+    head = datasets.create_dataset(examples, "mixed")
+    native = native_dataset(datasets, head.id)
+    back = dataset_of(native, datasets, "again", id="again")
+    assert list(datasets.examples(back.id, Any, Any)) == examples
+    rich = Dataset.from_rows([{"input": "a", "expected": "b", "topic": "x", "w": 2.0}], attributes="topic", weight="w")
+    dataset_of(rich, datasets, "rich", id="rich")
+    (example,) = datasets.examples("rich", str, str)
+    assert example.metadata == {"topic": "x", "weight": 2.0}
+
+
+class Rating(BaseModel):
+    stars: int
+
+
+class Ask(LabellingLogic[str, str, str, Rating]):
+    def to_record(self, example: Example[str, str], *output: SuccessfulExampleOutput[str]) -> dict[str, Any]:
+        if example.id == "e":
+            raise ValueError("nothing to show")
+        return {"question": example.input, "answers": [each.output for each in output]}
+
+
+@pytest.mark.parametrize("kind", ["memory", "files"])
+def test_labels_are_asked_for_given_and_retrieved(world: Any, tmp_path: Path, kind: str) -> None:
+    datasets, runs, run_id = world
+    kept = AsyncInMemoryEvaluationRepository() if kind == "memory" else AsyncFileEvaluationRepository(tmp_path)
+    evaluator = AsyncEvaluator(datasets, runs, kept, "stars", Ask(), tmp_path / "labelling")
+    waiting = evaluator.submit(run_id, labels={"people"})
+    assert (waiting.submitted_evaluation_count, waiting.skipped_example_count) == (3, 1)
+    assert list(kept.partial_evaluation_overview_ids()) == [waiting.id]
+    path = evaluator.labelling_file(waiting.id)
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    assert lines[0] == {"example_id": "a", "record": {"question": "hi", "answers": ["HI"]}, "label": None}
+
+    nothing_yet = evaluator.retrieve(waiting.id)
+    assert (nothing_yet.successful_evaluation_count, nothing_yet.skipped_example_count) == (0, 4)
+
+    labels = {"a": {"stars": 5}, "b": {"stars": "many"}}
+    people = tmp_path / "labels.jsonl"
+    people.write_text("".join(json.dumps({"example_id": id, "label": label}) + "\n" for id, label in labels.items()))
+    evaluator.import_labels(waiting.id, people)
+    overview = evaluator.retrieve(waiting.id)
+    assert overview.id == waiting.id
+    assert (overview.successful_evaluation_count, overview.failed_evaluation_count) == (1, 2)
+    assert (overview.skipped_example_count, overview.labels) == (2, {"people"})
+    a, b, e = kept.example_evaluations(overview.id, Rating)
+    assert a.result == Rating(stars=5)
+    assert isinstance(b.result, FailedExampleEvaluation)
+    assert e.result.error_message == "ValueError: nothing to show"
+
+    people.write_text('{"example_id": "d", "label": {"stars": 1}}\n{"example_id": "b", "label": {"stars": 2}}\n')
+    evaluator.import_labels(waiting.id, people)
+    full = evaluator.retrieve(waiting.id)
+    assert (full.successful_evaluation_count, full.failed_evaluation_count, full.skipped_example_count) == (3, 1, 1)
+    assert [lineage.example.id for lineage in evaluator.evaluation_lineages(full.id)] == ["a", "b", "d", "e"]
+
+
+def test_labels_of_other_examples_are_refused(world: Any, tmp_path: Path) -> None:
+    datasets, runs, run_id = world
+    kept = AsyncInMemoryEvaluationRepository()
+    evaluator = AsyncEvaluator(datasets, runs, kept, "stars", Ask(), tmp_path)
+    waiting = evaluator.submit(run_id)
+    other = tmp_path / "other.jsonl"
+    other.write_text('{"example_id": "z", "label": 1}\n')
+    with pytest.raises(DataError, match="'z' was not submitted"):
+        evaluator.import_labels(waiting.id, other)
+    other.write_text('{"example_id": "a", "label": 1}\nnonsense\n')
+    with pytest.raises(DataError, match=r"other\.jsonl:2: not a line"):
+        evaluator.import_labels(waiting.id, other)
+    with pytest.raises(ValueError, match="nothing submitted as 'none'"):
+        evaluator.retrieve("none")
+
+
+MODULE = """
+    from pydantic import BaseModel
+    from evaluand.interop.pharia import AggregationLogic, SingleOutputEvaluationLogic, Task
+
+    class Verdict(BaseModel):
+        correct: bool
+
+    class Total(BaseModel):
+        right: int
+
+    class Shout(Task[str, str]):
+        def do_run(self, input, task_span):
+            return input.upper()
+
+    class Same(SingleOutputEvaluationLogic[str, str, str, Verdict]):
+        def do_evaluate_single_output(self, example, output):
+            return Verdict(correct=output == example.expected_output)
+
+    class Count(AggregationLogic[Verdict, Total]):
+        def aggregate(self, evaluations):
+            return Total(right=sum(each.correct for each in evaluations))
+"""
+
+
+def test_the_three_steps_are_one_command(tmp_path: Path) -> None:
+    (tmp_path / "shouting.py").write_text(textwrap.dedent(MODULE))
+    examples = [Example(id=id, input=id, expected_output="A") for id in "ab"]
+    FileDatasetRepository(tmp_path / "data").create_dataset(examples, "letters", id="letters")
+    options = {
+        "--task": "shouting.Shout",
+        "--eval-logic": "shouting.Same",
+        "--aggregation-logic": "shouting.Count",
+        "--dataset-repository-path": "data",
+        "--dataset-id": "letters",
+        "--target-dir": "results",
+        "--description": "letters",
+    }
+
+    def called(**changed: str) -> subprocess.CompletedProcess[str]:
+        given = options | {f"--{name.replace('_', '-')}": value for name, value in changed.items()}
+        flags = [part for option in given.items() for part in option]
+        command = [sys.executable, "-m", "evaluand.interop.pharia.run_evaluation", *flags]
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    done = called()
+    assert done.returncode == 0, done.stderr
+    assert "Total(right=1); 2 evaluated, 0 failed (letters)" in done.stdout
+    (aggregation,) = (tmp_path / "results" / "aggregations").glob("*.json")
+    assert aggregation.stem in done.stdout
+    wrong = called(task="shouting.Whisper")
+    assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
+    assert "shouting.Whisper cannot be imported" in wrong.stderr
+    assert "no dataset 'none'" in called(dataset_id="none").stderr
+
+
+def test_every_name_of_the_namespace_is_there() -> None:
+    for name in pharia.__all__:
+        if name != "OpenTelemetryTracer":
+            assert getattr(pharia, name) is not None
+    assert callable(importlib.import_module("evaluand.interop.pharia").main)

@@ -1,0 +1,570 @@
+"""Run, evaluate, aggregate and lineage by the names of the Pharia SDKs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pydantic import BaseModel
+
+from evaluand.errors import SpecError
+from evaluand.interop.pharia import (
+    AggregationLogic,
+    AggregationRepository,
+    Aggregator,
+    DatasetRepository,
+    EvaluationFailed,
+    EvaluationLogic,
+    EvaluationRepository,
+    Evaluator,
+    Example,
+    FailedExampleEvaluation,
+    FailedExampleRun,
+    FileAggregationRepository,
+    FileDatasetRepository,
+    FileEvaluationRepository,
+    FileRunRepository,
+    InMemoryAggregationRepository,
+    InMemoryDatasetRepository,
+    InMemoryEvaluationRepository,
+    InMemoryRunRepository,
+    InMemoryTracer,
+    MeanAccumulator,
+    NoOpTracer,
+    Runner,
+    RunRepository,
+    SingleOutputEvaluationLogic,
+    SuccessfulExampleOutput,
+    Task,
+    TaskSpan,
+    aggregation_overviews_to_pandas,
+    evaluation_lineages_to_pandas,
+    extract_latency_from_trace,
+    extract_token_count_from_trace,
+    run_lineages_to_pandas,
+)
+
+VECTORS = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "pharia"
+needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")
+
+
+class Review(BaseModel):
+    text: str
+
+
+class Mood(BaseModel):
+    label: str
+
+
+class Verdict(BaseModel):
+    correct: bool
+
+
+class Share(BaseModel):
+    accuracy: float
+    n: int
+
+
+class Classify(Task[Review, Mood]):
+    def do_run(self, input: Review, task_span: TaskSpan) -> Mood:
+        if "CRASH" in input.text:
+            raise RuntimeError(f"task crashed on {input.text}")
+        words = {"good": "pos", "great": "pos", "bad": "neg", "awful": "neg"}
+        with task_span.span("lookup") as span:
+            label = next((label for word, label in words.items() if word in input.text), "neu")
+            span.log("hit", label)
+        return Mood(label=label)
+
+
+class ExactMatch(SingleOutputEvaluationLogic[Review, Mood, str, Verdict]):
+    def do_evaluate_single_output(self, example: Example[Review, str], output: Mood) -> Verdict:
+        if example.expected_output == "EVALCRASH":
+            raise RuntimeError("evaluation crashed")
+        return Verdict(correct=output.label == example.expected_output)
+
+
+class Accuracy(AggregationLogic[Verdict, Share]):
+    def aggregate(self, evaluations: Iterable[Verdict]) -> Share:
+        mean = MeanAccumulator()
+        for each in evaluations:
+            mean.add(each.correct)
+        return Share(accuracy=mean.extract(), n=len(list(evaluations)))
+
+
+class Repositories(NamedTuple):
+    datasets: DatasetRepository
+    runs: RunRepository
+    evaluations: EvaluationRepository
+    aggregations: AggregationRepository
+
+
+@pytest.fixture(params=["memory", "files"])
+def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Repositories:
+    if request.param == "memory":
+        kinds: Any = (InMemoryDatasetRepository, InMemoryRunRepository)
+        kinds += (InMemoryEvaluationRepository, InMemoryAggregationRepository)
+        return Repositories(*(kind() for kind in kinds))
+    kinds = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
+    return Repositories(*(kind(tmp_path) for kind in kinds))
+
+
+def reviews(*texts: tuple[str, str, str]) -> list[Example[Review, str]]:
+    return [Example(id=id, input=Review(text=text), expected_output=label) for id, text, label in texts]
+
+
+THREE = reviews(("3", "awful", "neg"), ("1", "good", "pos"), ("2", "CRASH", "pos"))
+
+
+def classified(kept: Repositories, examples: Iterable[Example[Any, Any]] = THREE, **options: Any) -> Any:
+    dataset = kept.datasets.create_dataset(examples, "reviews")
+    return Runner(Classify(), kept.datasets, kept.runs, "words").run_dataset(dataset.id, **options)
+
+
+def evaluator(kept: Repositories) -> Evaluator[Review, Mood, str, Verdict]:
+    return Evaluator(kept.datasets, kept.runs, kept.evaluations, "same", ExactMatch())
+
+
+def aggregator(kept: Repositories, **options: Any) -> Aggregator[Verdict, Share]:
+    return Aggregator(kept.evaluations, kept.aggregations, "share", Accuracy(), **options)
+
+
+@needs_vectors
+@pytest.mark.parametrize("case", ["all_ok", "two_task_failures"])
+def test_the_vectors_counts_statuses_results_lineages_and_traces_come_out(kept: Repositories, case: str) -> None:
+    vector = json.loads((VECTORS / "accuracy_10.json").read_text())["cases"][case]
+    given = vector["dataset"]
+    examples = reviews(*((each["id"], each["input"]["text"], each["expected_output"]) for each in given["examples"]))
+    dataset = kept.datasets.create_dataset(
+        examples, given["name"], given["id"], set(given["labels"]), given["metadata"]
+    )
+    runner = Runner(Classify(), kept.datasets, kept.runs, "lexicon")
+    run = runner.run_dataset(dataset.id, description="v1", labels={"r"}, metadata={"k": 1})
+    assert run.model_dump(include=vector["run_overview"].keys()) | {"labels": ["r"]} == vector["run_overview"]
+    outputs = [
+        {"example_id": each.example_id, "failed": each.output.error_message}
+        if isinstance(each.output, FailedExampleRun)
+        else each.model_dump(exclude={"run_id"})
+        for each in kept.runs.example_outputs(run.id, Mood)
+    ]
+    assert outputs == vector["example_outputs"]
+
+    judge = Evaluator(kept.datasets, kept.runs, kept.evaluations, "exact-match", ExactMatch())
+    evaluation = judge.evaluate_runs(run.id, description="v1")
+    assert evaluation.model_dump(include=vector["evaluation_overview"].keys()) == vector["evaluation_overview"]
+    results = kept.evaluations.example_evaluations(evaluation.id, Verdict)
+    assert [each.model_dump(exclude={"evaluation_id"}) for each in results] == vector["example_evaluations"]
+
+    adding = Aggregator(kept.evaluations, kept.aggregations, "acc", Accuracy())
+    aggregation = adding.aggregate_evaluation(evaluation.id, description="v1")
+    told = aggregation.model_dump(include=vector["aggregation_overview"].keys())
+    told["failed_evaluation_count"] = aggregation.failed_evaluation_count
+    assert told.pop("statistics") == pytest.approx(vector["aggregation_overview"].pop("statistics"), abs=1e-9)
+    assert told == vector["aggregation_overview"]
+
+    assert [each.example.id for each in judge.evaluation_lineages(evaluation.id)] == vector["lineages"]
+    assert [each.example.id for each in runner.failed_runs(run.id, str)] == vector["failed_runs"]
+    assert list(judge.failed_evaluations(evaluation.id)) == vector["failed_evaluations"]
+    traces = {each.example.id: _told(each.tracer) for each in runner.run_lineages(run.id, str)}
+    assert traces == vector["traces"]
+
+
+def _told(tracer: Any) -> list[dict[str, Any]]:
+    """A trace as the vectors tell it."""
+    spans = [json.loads(span.model_dump_json()) for span in tracer.export_for_viewing()]
+    names = {span["context"]["span_id"]: span["name"] for span in spans}
+    for span in spans:
+        for event in span["events"]:
+            if isinstance(event["body"], dict):
+                del event["body"]["stack_trace"]
+    return [
+        {
+            "name": span["name"],
+            "parent": names.get(span["parent_id"]),
+            "type": span["attributes"]["type"],
+            "status": span["status"],
+            "input": span["attributes"].get("input"),
+            "output": span["attributes"].get("output"),
+            "events": [{"message": event["message"], "body": event["body"]} for event in span["events"]],
+        }
+        for span in spans
+    ]
+
+
+@needs_vectors
+def test_the_accumulators_vectors_come_out_with_the_true_deviation() -> None:
+    for case in json.loads((VECTORS / "mean_accumulator.json").read_text())["cases"]:
+        values = [0.1] * 1000 if isinstance(case["values"], str) else case["values"]
+        accumulator = MeanAccumulator()
+        for value in values:
+            accumulator.add(value)
+        assert accumulator.extract() == pytest.approx(case["mean"], abs=1e-9)
+        assert accumulator.standard_deviation() == pytest.approx(case["true_population_sd"], abs=1e-9)
+        of = math.sqrt(len(values) or 1)
+        assert accumulator.standard_error() == pytest.approx(case["true_population_sd"] / of, abs=1e-9)
+
+
+def test_failures_are_left_out_or_count_as_what_is_declared(kept: Repositories) -> None:
+    right = [(f"r{n}", "good", "pos") for n in range(6)]
+    wrong = [(f"w{n}", "good", "neg") for n in range(2)]
+    crashed = [(f"c{n}", "CRASH", "pos") for n in range(2)]
+    run = classified(kept, reviews(*right, *wrong, *crashed))
+    evaluation = evaluator(kept).evaluate_runs(run.id)
+    left_out = aggregator(kept).aggregate_evaluation(evaluation.id)
+    assert left_out.statistics == Share(accuracy=0.75, n=8)
+    assert (left_out.failure_policy, left_out.failed_evaluation_count) == ("left out", 2)
+    counted = aggregator(kept, failure_counts_as=Verdict(correct=False)).aggregate_evaluation(evaluation.id)
+    assert counted.statistics.model_dump() == pytest.approx({"accuracy": 0.6, "n": 10}, abs=1e-9)
+    assert counted.failure_policy == 'counted as {"correct":false}'
+    assert counted.successful_evaluation_count == 8
+
+
+def test_failed_evaluations_are_counted_as_declared_too(kept: Repositories) -> None:
+    run = classified(kept, reviews(("a", "good", "pos"), ("b", "good", "EVALCRASH")))
+    evaluation = evaluator(kept).evaluate_runs(run.id)
+    assert (evaluation.successful_evaluation_count, evaluation.failed_evaluation_count) == (1, 1)
+    (failed,) = evaluator(kept).failed_evaluations(evaluation.id)
+    assert failed.evaluation.result == FailedExampleEvaluation(error_message="RuntimeError: evaluation crashed")
+    overview = aggregator(kept, failure_counts_as=Verdict(correct=False)).aggregate_evaluation(evaluation.id)
+    assert overview.statistics == Share(accuracy=0.5, n=2)
+    with pytest.raises(EvaluationFailed, match="1 failed examples"):
+        overview.raise_on_evaluation_failure()
+
+
+def test_each_call_makes_a_run_of_its_own(kept: Repositories) -> None:
+    dataset = kept.datasets.create_dataset(THREE, "reviews")
+    runner = Runner(Classify(), kept.datasets, kept.runs, "words")
+    first = runner.run_dataset(dataset.id, metadata={"model": "a"})
+    second = runner.run_dataset(dataset.id, num_examples=2, description="two")
+    assert kept.runs.run_overview_ids() == sorted([first.id, second.id])
+    assert list(kept.runs.example_output_ids(second.id)) == ["1", "2"]
+    assert second.description == "words : two"
+    assert runner.run_is_already_computed({"model": "a"})
+    assert not runner.run_is_already_computed({"model": "b"})
+
+
+def test_a_runs_head_tells_commit_versions_seed_configuration_and_environment(kept: Repositories) -> None:
+    told = classified(kept, seed=7, environment_version="prod-3", max_workers=2).provenance
+    assert told is not None
+    assert (told["seed"], told["environment_version"]) == (7, "prod-3")
+    assert told["configuration"]["max_workers"] == 2
+    assert {"evaluand", "python", "packages", "git", "code"} <= told.keys()
+    (stored,) = kept.runs.run_overviews()
+    assert stored.provenance == told
+
+
+def test_a_run_is_traced_by_example_and_where_the_caller_wants(kept: Repositories) -> None:
+    tracer = InMemoryTracer()
+    run = classified(kept, tracer=tracer)
+    assert len(tracer.entries) == 3
+    own = kept.runs.example_tracer(run.id, "1")
+    assert [span.name for span in own.export_for_viewing()] == ["lookup", "Classify"]
+    assert kept.runs.example_tracer(run.id, "none") is None
+    alone = classified(kept, tracer=tracer, trace_examples_individually=False)
+    assert len(tracer.entries) == 6
+    assert kept.runs.example_tracer(alone.id, "1") is None
+
+
+def test_stack_traces_are_kept_out_of_results(kept: Repositories) -> None:
+    run = classified(kept)
+    failed = kept.runs.example_output(run.id, "2", Mood)
+    assert failed.output == FailedExampleRun(error_message="RuntimeError: task crashed on CRASH")
+    with pytest.raises(ZeroDivisionError) as raised:
+        1 / 0  # noqa: B018
+    assert __file__ in FailedExampleRun.from_exception(raised.value, stack_trace=True).error_message
+
+
+def test_a_dataset_that_does_not_fit_the_task_is_refused_before_anything_runs(kept: Repositories) -> None:
+    dataset = kept.datasets.create_dataset([*THREE, Example(id="4", input="bare", expected_output="pos")], "mixed")
+    with pytest.raises(ValueError, match=r"example 4, input: .*instance of Review"):
+        Runner(Classify(), kept.datasets, kept.runs, "words").run_dataset(dataset.id)
+    assert list(kept.runs.run_overview_ids()) == []
+
+
+def test_expected_values_that_do_not_fit_the_logic_are_refused_before_anything_is_evaluated(kept: Repositories) -> None:
+    run = classified(kept, [Example(id="1", input=Review(text="good"), expected_output=3)])
+    with pytest.raises(ValueError, match=r"example 1, expected_output: .*valid string"):
+        evaluator(kept).evaluate_runs(run.id)
+
+
+class Shout(Task[str, str]):
+    def __init__(self, fails_on: str = "", suffix: str = "") -> None:
+        self.fails_on, self.suffix = fails_on, suffix
+
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        if input == self.fails_on:
+            raise ValueError("boom")
+        return input.upper() + self.suffix
+
+
+class Outputs(EvaluationLogic[str, str, None, list[str]]):
+    def do_evaluate(self, example: Example[str, None], *output: SuccessfulExampleOutput[str]) -> list[str]:
+        return [each.output for each in output]
+
+
+def shouted(kept: Repositories, *tasks: Shout, **options: Any) -> list[str]:
+    examples = [Example(id=each, input=each, expected_output=None) for each in "abcd"]
+    dataset = kept.datasets.create_dataset(examples, "letters")
+    return [Runner(task, kept.datasets, kept.runs, "shout").run_dataset(dataset.id, **options).id for task in tasks]
+
+
+def results(kept: Repositories, evaluation_id: str) -> dict[str, list[str]]:
+    found = kept.evaluations.example_evaluations(evaluation_id, list[str])
+    return {each.example_id: each.result for each in found}
+
+
+def test_the_outputs_of_several_runs_come_in_the_order_given(kept: Repositories) -> None:
+    ids = shouted(kept, *(Shout(suffix=str(n)) for n in range(5)))
+    evaluate = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs()).evaluate_runs
+    for order in (ids, ids[::-1], [ids[2], ids[0]]):
+        evaluation = evaluate(*order, num_examples=1)
+        assert results(kept, evaluation.id) == {"a": [f"A{ids.index(id)}" for id in order]}
+        stored = kept.evaluations.evaluation_overview(evaluation.id)
+        assert [run.id for run in stored.ordered_runs] == order
+
+
+def test_examples_that_a_run_failed_on_are_left_out_or_evaluated_with_what_there_is(kept: Repositories) -> None:
+    first, second = shouted(kept, Shout("b"), Shout("c", "!"))
+    all_of = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs())
+    whole = all_of.evaluate_runs(first, second)
+    assert results(kept, whole.id) == {"a": ["A", "A!"], "d": ["D", "D!"]}
+    assert whole.skipped_example_count == 2
+    part = all_of.evaluate_runs(first, second, skip_example_on_any_failure=False)
+    assert results(kept, part.id) == {"a": ["A", "A!"], "b": ["B!"], "c": ["C"], "d": ["D", "D!"]}
+    two = all_of.evaluate_runs(first, second, num_examples=2)
+    assert list(results(kept, two.id)) == ["a", "d"]
+    lineage = all_of.evaluation_lineage(part.id, "b")
+    assert [type(each.output) for each in lineage.outputs] == [FailedExampleRun, str]
+
+
+def test_runs_that_overlap_are_evaluated_where_they_do(kept: Repositories) -> None:
+    dataset = kept.datasets.create_dataset([Example(id=e, input=e, expected_output=None) for e in "abc"], "letters")
+    runner = Runner(Shout(), kept.datasets, kept.runs, "shout")
+    all_, two = runner.run_dataset(dataset.id), runner.run_dataset(dataset.id, num_examples=2)
+    evaluation = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs()).evaluate_runs(all_.id, two.id)
+    assert list(results(kept, evaluation.id)) == ["a", "b"]
+    assert evaluation.skipped_example_count == 1
+
+
+def test_what_cannot_be_evaluated_together_is_refused_with_its_reason(kept: Repositories) -> None:
+    (first,), (other,) = shouted(kept, Shout()), shouted(kept, Shout())
+    judge = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs())
+    with pytest.raises(ValueError, match="give the id of a run"):
+        judge.evaluate_runs()
+    with pytest.raises(ValueError, match="no run 'none'"):
+        judge.evaluate_runs(first, "none")
+    with pytest.raises(ValueError, match="several datasets"):
+        judge.evaluate_runs(first, other)
+    two = shouted(kept, Shout(), Shout())
+    with pytest.raises(ValueError, match="outputs of one run"):
+        evaluator(kept).evaluate_runs(*two)
+
+
+def test_several_evaluations_are_aggregated_as_one(kept: Repositories) -> None:
+    first, second = classified(kept, num_examples=1), classified(kept)
+    ids = [evaluator(kept).evaluate_runs(run.id).id for run in (first, second)]
+    overview = aggregator(kept).aggregate_evaluation(*ids, labels={"x"}, metadata={"k": 1}, description="both")
+    assert overview.statistics == Share(accuracy=1.0, n=3)
+    assert sorted(overview.run_ids) == sorted([first.id, second.id])
+    stored = kept.aggregations.aggregation_overview(overview.id, Share)
+    assert stored == overview
+    assert stored.description == "share : both"
+    with pytest.raises(ValueError, match="no evaluation 'none'"):
+        aggregator(kept).aggregate_evaluation("none")
+    with pytest.raises(ValueError, match="id of an evaluation"):
+        aggregator(kept).aggregate_evaluation()
+
+
+def test_undefined_numbers_come_back_undefined(kept: Repositories) -> None:
+    class Nothing(AggregationLogic[Verdict, Share]):
+        def aggregate(self, evaluations: Iterable[Verdict]) -> Share:
+            return Share(accuracy=math.nan, n=0)
+
+    evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
+    overview = Aggregator(kept.evaluations, kept.aggregations, "none", Nothing()).aggregate_evaluation(evaluation.id)
+    assert math.isnan(kept.aggregations.aggregation_overview(overview.id, Share).statistics.accuracy)
+
+
+class Undecided(Task[Any, Any]):
+    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        if input == "crash":
+            raise RuntimeError("crashed")
+        return {"error_message": input}
+
+
+@pytest.mark.parametrize("output_type", [Any, dict, dict[str, str]])
+def test_a_crashed_task_never_reads_back_as_success(kept: Repositories, output_type: Any) -> None:
+    examples = [Example(id=each, input=each, expected_output=None) for each in ("crash", "fine")]
+    dataset = kept.datasets.create_dataset(examples, "any")
+    run = Runner(Undecided(), kept.datasets, kept.runs, "any").run_dataset(dataset.id)
+    assert (run.successful_example_count, run.failed_example_count) == (1, 1)
+    crashed, fine = kept.runs.example_outputs(run.id, output_type)
+    assert crashed.output == FailedExampleRun(error_message="RuntimeError: crashed")
+    assert fine.output == {"error_message": "fine"}
+    assert isinstance(kept.runs.example_output(run.id, "crash", output_type).output, FailedExampleRun)
+    assert [each.example_id for each in kept.runs.successful_example_outputs(run.id, output_type)] == ["fine"]
+    assert [each.example_id for each in kept.runs.failed_example_outputs(run.id, output_type)] == ["crash"]
+
+
+def test_an_output_that_cannot_be_written_is_a_failure(kept: Repositories) -> None:
+    class Bad(Task[str, Any]):
+        def do_run(self, input: str, task_span: TaskSpan) -> Any:
+            return object()
+
+    dataset = kept.datasets.create_dataset([Example(id="a", input="a", expected_output=None)], "one")
+    runner = Runner(Bad(), kept.datasets, kept.runs, "bad")
+    assert runner.run_dataset(dataset.id).failed_example_count == 1
+    with pytest.raises(SpecError, match="example a cannot be kept"):
+        runner.run_dataset(dataset.id, abort_on_error=True)
+
+
+def test_async_tasks_and_functions_run(kept: Repositories) -> None:
+    class Later(Task[str, str]):
+        async def do_run(self, input: str, task_span: TaskSpan) -> str:  # type: ignore[override]
+            return input.upper()
+
+    dataset = kept.datasets.create_dataset([Example(id="a", input="a", expected_output=None)], "one")
+    for task in (Later(), str.upper):
+        run = Runner(task, kept.datasets, kept.runs, "later").run_dataset(dataset.id)
+        assert kept.runs.example_output(run.id, "a", str).output == "A"
+
+
+def test_a_run_that_was_stopped_by_an_error_goes_on_with_what_is_missing(kept: Repositories) -> None:
+    calls: list[str] = []
+
+    class Fragile(Task[str, str]):
+        mended = False
+
+        def do_run(self, input: str, task_span: TaskSpan) -> str:
+            calls.append(input)
+            if input == "c" and not self.mended:
+                raise ValueError("boom")
+            return input.upper()
+
+    dataset = kept.datasets.create_dataset([Example(id=e, input=e, expected_output=None) for e in "abcd"], "letters")
+    task = Fragile()
+    runner = Runner(task, kept.datasets, kept.runs, "fragile")
+    with pytest.raises(ValueError, match="boom"):
+        runner.run_dataset(dataset.id, abort_on_error=True, max_workers=1)
+    assert list(kept.runs.run_overviews()) == []
+    task.mended = True
+    calls.clear()
+    run = runner.run_dataset(dataset.id, resume_from_recovery_data=True, max_workers=1)
+    assert calls == ["c", "d"]
+    assert (run.successful_example_count, run.failed_example_count) == (4, 0)
+    assert [each.output for each in kept.runs.example_outputs(run.id, str)] == list("ABCD")
+    again = runner.run_dataset(dataset.id, resume_from_recovery_data=True)
+    assert again.id != run.id
+
+
+def test_datasets_do_not_change(kept: Repositories) -> None:
+    example = Example(id="a", input={"tags": ["x"]}, expected_output=None)
+    dataset = kept.datasets.create_dataset([example], "one", id="mine")
+    example.input["tags"].append("y")
+    for _ in range(2):
+        (found,) = kept.datasets.examples(dataset.id, dict[str, list[str]], type(None))
+        assert found.input == {"tags": ["x"]}
+        found.input["tags"].append("z")
+    with pytest.raises(ValueError, match="'mine' already"):
+        kept.datasets.create_dataset([], "other", id="mine")
+    with pytest.raises(ValueError, match="two examples have the id 'a'"):
+        kept.datasets.create_dataset([example, example], "twice")
+    kept.datasets.delete_dataset("mine")
+    assert list(kept.datasets.dataset_ids()) == []
+    with pytest.raises(ValueError, match="no dataset 'mine'"):
+        list(kept.datasets.examples("mine", Any, Any))
+
+
+def test_types_are_read_from_brackets_and_from_annotations(kept: Repositories) -> None:
+    class Annotated(Task):  # type: ignore[type-arg]
+        def do_run(self, input: int, task_span: TaskSpan) -> str:
+            return str(input)
+
+    class Base(Task[int, Any]):
+        def do_run(self, input, task_span):  # type: ignore[no-untyped-def]
+            return input
+
+    class Heir(Base):
+        pass
+
+    class Silent(Task):  # type: ignore[type-arg]
+        def do_run(self, input, task_span):  # type: ignore[no-untyped-def]
+            return input
+
+    def runner(task: Any) -> Runner[Any, Any]:
+        return Runner(task, kept.datasets, kept.runs, "types")
+
+    assert (runner(Annotated()).input_type(), runner(Annotated()).output_type()) == (int, str)
+    assert (runner(Heir()).input_type(), runner(Heir()).output_type()) == (int, Any)
+    with pytest.raises(TypeError, match=r"Silent does not tell its input; annotate Silent\.do_run"):
+        runner(Silent()).input_type()
+
+    class Told(SingleOutputEvaluationLogic):  # type: ignore[type-arg]
+        def do_evaluate_single_output(self, example: Example[str, int], output: float) -> Verdict:
+            return Verdict(correct=True)
+
+    judge: Evaluator[Any, Any, Any, Any] = Evaluator(kept.datasets, kept.runs, kept.evaluations, "told", Told())
+    types = (judge.input_type(), judge.output_type(), judge.expected_output_type(), judge.evaluation_type())
+    assert types == (str, float, int, Verdict)
+
+
+def test_lineages_become_tables(kept: Repositories) -> None:
+    run = classified(kept)
+    runner = Runner(Classify(), kept.datasets, kept.runs, "words")
+    frame = run_lineages_to_pandas(list(runner.run_lineages(run.id, str)))
+    assert frame.index.names == ["example_id", "run_id"]
+    assert list(frame.columns) == ["input", "expected_output", "metadata", "output", "lineage"]
+    assert list(frame["expected_output"]) == ["pos", "pos", "neg"]
+    evaluation = evaluator(kept).evaluate_runs(run.id)
+    frame = evaluation_lineages_to_pandas(list(evaluator(kept).evaluation_lineages(evaluation.id)))
+    assert frame.index.names == ["example_id", "evaluation_id", "run_id"]
+    columns = ["input", "expected_output", "metadata", "output", "result", "tracer", "lineage"]
+    assert list(frame.columns) == columns
+    assert list(frame["result"]) == [Verdict(correct=True)] * 2
+    assert len(evaluation_lineages_to_pandas([])) == 0
+    lineage = runner.run_lineage(run.id, "1", str)
+    assert (lineage.example.expected_output, lineage.output.output) == ("pos", Mood(label="pos"))
+    assert runner.run_lineage(run.id, "none", str) is None
+
+
+def test_aggregations_become_tables(kept: Repositories) -> None:
+    evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
+    metadata = {"model": "a", "id": "shadow", "deep": {"x": 2}}
+    overview = aggregator(kept).aggregate_evaluation(evaluation.id, metadata=metadata)
+    (row,) = aggregation_overviews_to_pandas([overview]).to_dict("records")
+    assert (row["accuracy"], row["n"], row["model"], row["deep.x"]) == (1.0, 2, "a", 2)
+    assert (row["id"], row["metadata.id"]) == (overview.id, "shadow")
+    (row,) = aggregation_overviews_to_pandas([overview], False, True, False).to_dict("records")
+    assert (row["statistics"], row["metadata"]) == ({"accuracy": 1.0, "n": 2}, metadata)
+    other = overview.model_copy(update={"statistics": Verdict(correct=True)})
+    with pytest.raises(ValueError, match="several types"):
+        aggregation_overviews_to_pandas([overview, other])
+    assert len(aggregation_overviews_to_pandas([overview, other], strict=False)) == 2
+
+
+def test_latency_and_tokens_are_told_by_a_trace() -> None:
+    class Complete(Task[str, dict[str, Any]]):
+        def do_run(self, input: str, task_span: TaskSpan) -> dict[str, Any]:
+            return {"usage": {"completion_tokens": 5}}
+
+    class Twice(Task[str, dict[str, Any]]):
+        def do_run(self, input: str, task_span: TaskSpan) -> dict[str, Any]:
+            for _ in range(2):
+                Complete().run(input, task_span)
+            return {"num_tokens_generated": 10}
+
+    tracer = InMemoryTracer()
+    Twice().run("a", tracer)
+    trace = tracer.export_for_viewing()
+    assert extract_token_count_from_trace(trace) == 10
+    root = trace[-1]
+    assert extract_latency_from_trace(trace) == (root.end_time - root.start_time).total_seconds() * 1e6
+    with pytest.raises(ValueError, match="without a parent"):
+        extract_latency_from_trace([])
+
+
+def test_a_task_runs_without_any_trace(kept: Repositories) -> None:
+    assert Classify().run(Review(text="good"), NoOpTracer()) == Mood(label="pos")
