@@ -20,7 +20,7 @@ from statsmodels.stats.multitest import multipletests
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
 from evaluand.comparison import check_gates, find_evaluations
 from evaluand.comparison.difference import bound, difference
-from evaluand.comparison.pairing import Rows, _matched, paired
+from evaluand.comparison.pairing import Rows, matched, paired
 from evaluand.comparison.ranking import letters
 from evaluand.comparison.significance import benjamini_hochberg, holm, mcnemar, sign_flip
 from evaluand.errors import DataError, Doubt, NotFound, SpecError
@@ -425,7 +425,7 @@ def test_equal_examples_meet_in_their_order() -> None:
 def test_rows_of_any_numbers_match_where_they_are_equal(table: list[list[int]]) -> None:
     for size in (1, 2, 3):
         rows = np.array(table)[:, :size]
-        first, second = _matched([rows[:7], rows[7:]])
+        first, second = matched([rows[:7], rows[7:]])
         texts = [tuple(row) for row in rows.tolist()]
         places = {row: place for place, row in enumerate(sorted(set(texts)))}
         assert [*first.tolist(), *second.tolist()] == [places[row] for row in texts]
