@@ -1040,7 +1040,7 @@ def test_bands_of_very_many_points_are_as_wide_as_if_all_were_resampled(monkeypa
     points = solve(Confidences.read(truth, {"m": truth + rng.normal(size=1500)}), ["accuracy", "specificity"])
     found = []
     for most in (100, len(points)):
-        monkeypatch.setattr("evaluand.tradeoff._MOST_BANDED", most)
+        monkeypatch.setattr("evaluand.tradeoff.points._MOST_BANDED", most)
         bands = points.bands(replicates=500)
         found.append((bands.high - bands.low)[750])
     assert (found[0] != found[1]).all()

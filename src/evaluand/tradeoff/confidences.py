@@ -28,6 +28,9 @@ of its ROC curve."""
 AT_ONCE: Final = 1 << 24
 """Numbers that are held at once."""
 
+READ: Final = "make them by Confidences.read"
+"""What to do where something else is given."""
+
 CELLS: Final = ((False, False), (False, True), (True, False), (True, True))
 """The truth and the decision of each cell of counts."""
 

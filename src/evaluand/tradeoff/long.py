@@ -13,7 +13,7 @@ from evaluand.tradeoff.confidences import group_text
 from evaluand.tradeoff.objectives import Objective
 
 if TYPE_CHECKING:
-    from evaluand.tradeoff import Tradeoff
+    from evaluand.tradeoff.points import Tradeoff
 
 _AT: Final = pa.map_(pa.string(), pa.string())
 
