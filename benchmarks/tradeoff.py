@@ -179,7 +179,7 @@ def main() -> None:
                 say(f"{who}, {turn + 1} of {options.rounds}")
                 passed = ["--measure", who, *["--quick"] * options.quick]
                 results[who].append(run([str(python), str(Path(__file__).resolve()), *passed], clean_environment()))
-    _print(results)
+    _print(results, not options.quick)
     if options.json:
         options.json.write_text(json.dumps(results) + "\n")
 
@@ -200,7 +200,8 @@ def _measured(options: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def _print(results: dict[str, list[dict[str, Any]]]) -> None:
+def _print(results: dict[str, list[dict[str, Any]]], compared: bool) -> None:
+    """Prints the times; targets are of all rows, and not compared with fewer."""
     speeds = sorted(result["speed"] for each in results.values() for result in each)
     print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} CPUs")
     print(
@@ -217,7 +218,7 @@ def _print(results: dict[str, list[dict[str, Any]]]) -> None:
             target, met = f"≥ {case.times:,.0f}×", "yes" if ratio >= (case.times or 0) else "NO"
         elif case.most is not None:
             target, met = f"≤ {case.most:g} s", "yes" if statistics.median(ours) <= case.most else "NO"
-        lines.append([*line, target, met])
+        lines.append([*line, *((target, met) if compared else ("", ""))])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     for cells in lines:
         print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())

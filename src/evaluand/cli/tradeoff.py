@@ -100,7 +100,7 @@ _STORED = (
         "--thresholds",
         metavar="WHICH",
         help="Which of each model are tried: every (each of its scores), roc (the corners of its ROC curve: fewer, and"
-        " the best point may be missing), or how many from 0 to 1.  [default: every]",
+        " the best point may be missing), how many from 0 to 1, or these: 0.3,0.5.  [default: every]",
     ),
     store_option,
 )
@@ -561,10 +561,20 @@ def _thresholds(text: str | None) -> Any:
     try:
         number = int(text)
     except ValueError:
-        raise UsageError(f"--thresholds: {text!r} is neither every nor roc, nor how many") from None
+        return _given_thresholds(text)
     if number < 2:
         raise UsageError("--thresholds: at least 2, from 0 to 1")
     return number
+
+
+def _given_thresholds(text: str) -> list[float]:
+    try:
+        found = [float(part) for part in text.split(",")]
+    except ValueError:
+        found = [math.nan]
+    if any(map(math.isnan, found)):
+        raise UsageError(f"--thresholds: {text!r} is neither every nor roc, nor how many, nor numbers such as 0.3,0.5")
+    return found
 
 
 def _of_scores(metric: str) -> bool:
@@ -588,6 +598,8 @@ def _called(systems: list[_System], names: Sequence[str]) -> list[_System]:
     """Systems by other names, where these are given."""
     if not names:
         return systems
+    if not all(map(str.strip, names)):
+        raise UsageError("--name: a name of nothing; write some text")
     if len(names) != len(systems):
         raise UsageError(f"--name: there are {len(systems)} systems and {len(names)} names")
     return [replace(each, system=name) for each, name in zip(systems, names, strict=True)]
@@ -614,7 +626,7 @@ def _systems(files: Sequence[Path], stored: _Stored, names: Sequence[str], dedup
     called = [each.system for each in systems]
     for name in called:
         if called.count(name) > 1:
-            raise SpecError(f"several systems are called {name}; name each by --name to compare them")
+            raise UsageError(f"several systems are called {name}; name each by --name to compare them")
     return dict(zip(called, systems, strict=True))
 
 
@@ -674,11 +686,14 @@ def _print(header: Sequence[str], rows: Sequence[Sequence[Any]], form: str | Non
         from tabulate import tabulate, tabulate_formats
     except ImportError:
         raise SpecError(f"tables as {form} need tabulate: pip install 'evaluand[plots]'") from None
-    if form not in tabulate_formats:
-        raise UsageError(f"--format: there is no {form!r}; there are csv, {', '.join(tabulate_formats)}")
+    known = [one for one in tabulate_formats if one not in _UNSAFE]
+    if form not in known:
+        raise UsageError(f"--format: there is no {form!r}; there are csv, {', '.join(known)}")
     sides = [_side(value) for value in rows[0]]
-    told = tabulate([[*map(_cell, row)] for row in rows], header, tablefmt=form, disable_numparse=True, colalign=sides)
-    click.echo(told)
+    cells = [[*map(_cell, row)] for row in rows]
+    if form in _PIPED:
+        header, *cells = ([cell.replace("|", "\\|") for cell in row] for row in (header, *cells))
+    click.echo(tabulate(cells, header, tablefmt=form, disable_numparse=True, colalign=sides))
 
 
 def _cell(value: str | float | None) -> str:
@@ -698,3 +713,7 @@ def _whole(indicator: str, value: float) -> float:
 _OF_STORED: Final = ("metrics", "by", "label", "scorer", "thresholds")
 _OF_THRESHOLDS: Final = ("thresholds", "by", "prior", "only", "out", "deduplicate", "force")
 _OF_NO_FILE: Final = re.compile(r"[^\w. -]|^[. ]")
+_PIPED: Final = ("github", "pipe", "orgtbl", "jira")
+"""Forms of tables in which | ends a cell."""
+_UNSAFE: Final = ("latex_raw", "unsafehtml")
+"""Forms that take names for markup."""

@@ -276,6 +276,8 @@ class Confidences:
         """Without rows of weight 0, weights that are all alike, and clusters of one row each."""
         there = np.ones(len(self.truth), bool) if self.weight is None else self.weight > 0
         weight, cluster = (None if each is None else each[there] for each in (self.weight, self.cluster))
+        if weight is not None and not _SMALLEST < weight.max() < 1 / _SMALLEST:
+            weight = np.ldexp(weight, -int(np.frexp(weight.max())[1]))  # so that sums and squares are numbers
         if weight is not None and np.ptp(weight) == 0:
             weight = None
         if cluster is not None:
@@ -550,3 +552,4 @@ def _corners(sure: np.ndarray, truth: np.ndarray) -> np.ndarray:
 
 _THRESHOLDS: Final = "'every', 'roc', a number of them, or a list of numbers"
 _SHOWN: Final = 5
+_SMALLEST: Final = 1e-100

@@ -261,6 +261,8 @@ class Tradeoff:
         self._for_all("bands")
         given = self._rows("bands")
         found = [np.full(self.value.shape, np.nan) for _ in range(2)]
+        if not len(self):
+            return Ends(self.value, *found)
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
         some = self._thinned(_MOST_BANDED)
         for number, drawn in some._replicated(replicates, seed).items():
@@ -289,7 +291,7 @@ class Tradeoff:
             seed: of the draws.
 
         Returns:
-            NaN, told as a `Doubt`, where rows are too few for two halves that both have a front, or the hypervolume is
+            NaN, told as a `Doubt`, where there are no points, rows are too few for two halves that both have a front, or the hypervolume is
             the same in all halves.
 
         Raises:
@@ -301,6 +303,9 @@ class Tradeoff:
             if objective.of_confidences:
                 raise SpecError(f"{objective.name} is no metric of decisions, so the hypervolume has no interval")
         given = self._rows("intervals")
+        if not len(self):
+            warnings.warn("there are no points, so the hypervolume has no interval", Doubt, stacklevel=2)
+            return math.nan, math.nan
         some = self._thinned(_MOST_RESAMPLED.get(len(self.objectives), _MOST_RESAMPLED_ELSE))
         pairs = [self._volumes(*halves) for halves in halved(given, some._tried(), self.objectives, replicates, seed)]
         chosen, tried = np.concatenate(pairs, axis=-1)

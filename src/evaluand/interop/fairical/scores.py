@@ -205,7 +205,9 @@ def a_priori(
         front, others = earlier.non_dominated_solutions()
         chosen, which = (others, "dominated") if dominated else (front, "non-dominated")
     points = chosen.at(given, objectives(metrics))
-    return Solutions.of_points(points, {FROM: earlier.system, "prior-solution-set": which})
+    return Solutions.of_points(
+        points, {FROM: earlier.metadata.get(FROM) or earlier.system, "prior-solution-set": which}
+    )
 
 
 def _instead(given: Any) -> str:

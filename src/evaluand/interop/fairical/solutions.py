@@ -353,9 +353,11 @@ def _metadata(given: Any, points: Mapping[str, list[float]], faults: list[Fault]
         faults.append(Fault("metadata", f"must be an object and is {kind_of(given)}"))
         return {}
     found, n = dict(given), len(next(iter(points.values()), []))
-    if _MISSPELT in found and THRESHOLDS not in found:
+    if _MISSPELT in found:
         doubt(f"metadata.{_MISSPELT} is read as {THRESHOLDS}")
-        found[THRESHOLDS] = found.pop(_MISSPELT)
+        misspelt = found.pop(_MISSPELT)
+        if found.setdefault(THRESHOLDS, misspelt) != misspelt:
+            faults.append(Fault(f"metadata.{_MISSPELT}", f"differs from metadata.{THRESHOLDS}; leave one of them out"))
     if THRESHOLDS in found:
         found[THRESHOLDS] = numbers(found[THRESHOLDS], f"metadata.{THRESHOLDS}", faults, -np.inf, np.inf)
     found[OF_MODELS] = _of_models(found.get(OF_MODELS), faults)
