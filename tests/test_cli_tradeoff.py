@@ -114,6 +114,19 @@ def test_tables_keep_names_and_counts_as_they_are(folder: Folder, form: str) -> 
     assert cells[5] == str(int(count))
 
 
+def test_a_name_ends_no_cell_of_a_table(folder: Folder) -> None:
+    file = folder.solved("scores/a.json")
+    *_, row = folder.done("evaluate", file, "--name", "a|b", "--format", "github").splitlines()
+    assert row.startswith(r"| a\|b ")
+    assert "there is no 'unsafehtml'" in folder.refused("evaluate", file, "--format", "unsafehtml")
+    assert "a name of nothing" in folder.refused("evaluate", file, "--name", " ")
+
+
+def test_thresholds_may_be_given_one_by_one(folder: Folder) -> None:
+    file = folder.solved("scores/a.json", "--thresholds", "0.3,0.5")
+    assert set(json.loads(Path(file).read_text())["metadata"]["thresholds"]) == {0.3, 0.5}
+
+
 def test_points_and_picks_are_told_in_usual_formats_too(folder: Folder) -> None:
     out = str(folder.path / "out")
     solved = folder.done("solve", str(folder.path / "scores/a.json"), "--out", out, "--format", "csv").splitlines()

@@ -210,6 +210,17 @@ def test_without_marks_only_infinite_thresholds_decide_alike_for_all() -> None:
     assert found.tradeoff.trivial.tolist() == [True, False]
 
 
+def test_thresholds_told_twice_have_to_be_the_same() -> None:
+    document = points(thresholds=[0.1, 0.2])
+    document["metadata"]["threholds"] = [0.1, 0.2]
+    with pytest.warns(Doubt, match=r"metadata\.threholds is read as thresholds"):
+        assert Solutions.from_dict(document).metadata["thresholds"] == [0.1, 0.2]
+    document["metadata"]["threholds"] = [0.1, 0.3]
+    with pytest.raises(DataError, match=r"metadata\.threholds: differs from metadata\.thresholds"):
+        with pytest.warns(Doubt):
+            Solutions.from_dict(document)
+
+
 # An earlier solution
 
 
@@ -221,6 +232,8 @@ def test_thresholds_come_from_a_system_that_is_named() -> None:
     assert (later.system, later.metadata["nds-from"]) == ("test", "validation")
     assert later.metadata["prior-solution-set"] == "non-dominated"
     assert list(later) == ["acc", "dpd+g"]
+    again = Scores.from_dict(two_models(), "later still").solutions_a_priori(["acc", "dpd+g"], later)
+    assert again.metadata["nds-from"] == "validation"
     named = scores.solutions_a_priori(["acc", "dpd+g"], chosen, True, nds_from="another")
     assert (named.metadata["nds-from"], named.metadata["prior-solution-set"]) == ("another", "dominated")
 

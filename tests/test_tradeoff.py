@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from typing import Any
 
@@ -1057,3 +1058,56 @@ def test_how_far_systems_fall_short_is_the_same_whether_or_not_a_front_is_measur
         loss = systems[name].front().loss
         assert found["igd_plus"] == pytest.approx(igd_plus(loss, reference), abs=1e-12)
         assert found["epsilon"] == pytest.approx(additive_epsilon(loss, reference), abs=1e-12)
+
+
+def test_a_single_point_is_printed_with_its_model_threshold_and_interval() -> None:
+    points = solve(small(), FAIR, [0.5, 0.7])
+    assert str(points.pick("accuracy")).splitlines()[0] == "system: tree from 0.7"
+    lines = str(points.pick("accuracy").with_intervals()).splitlines()
+    assert re.fullmatch(r"  accuracy +1 +0\.\d+ to 1 +higher", lines[2])
+    apart = solve(small(), "accuracy", [0.5], apart_by="sex")
+    assert str(apart).splitlines()[0] == "system: tree from sex=f: 0.5, sex=m: 0.5"
+
+
+def test_confidences_are_printed_in_a_line() -> None:
+    assert repr(small()) == "<Confidences 'system': 4 rows, 2 of them positive; models ['tree'], attributes ['sex']>"
+
+
+def test_the_interval_of_a_hypervolume_is_doubted_where_points_were_chosen_and_has_no_ends_without_points() -> None:
+    truth, sure, by = random_rows(3)
+    points = solve(Confidences.read(truth, sure, by), ["accuracy", "recall difference by sex"], 20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        points.hypervolume_interval(replicates=50)
+        points.front().at(Confidences.read(truth, sure, by)).hypervolume_interval(replicates=50)
+    with pytest.warns(Doubt, match="chosen by their values on these rows"):
+        points.front().hypervolume_interval(replicates=50)
+    none = points.taken(np.array([], int))
+    assert none.bands().low.shape == (0, 2)
+    with pytest.warns(Doubt, match="there are no points"):
+        assert all(map(math.isnan, none.hypervolume_interval()))
+
+
+@pytest.mark.parametrize("name", ["a, b", " sp", "sex,", "", "e\n"])
+def test_attributes_that_no_objective_could_ask_for_are_refused(name: str) -> None:
+    with pytest.raises(SpecError, match="which no objective could ask for"):
+        Confidences.read([0, 1], {"m": [0.1, 0.9]}, {name: ["a", "b"]})
+
+
+def test_columns_of_one_name_are_refused_and_none_is_dropped() -> None:
+    frame = pd.DataFrame([[0.1, 0.2], [0.8, 0.9]], columns=["m", "m"])
+    with pytest.raises(SpecError, match="models: two columns are called 'm'; name each differently"):
+        Confidences.read([0, 1], frame)
+
+
+def test_weights_as_large_and_as_small_as_numbers_can_be_weigh_as_others() -> None:
+    truth, sure = [0, 1, 1, 0], [0.2, 0.9, 0.3, 0.8]
+    values = []
+    for scale in (1.0, 1e307, 1e-307):
+        given = Confidences.read(truth, {"m": sure}, weight=np.array([9.0, 2.0, 9.0, 4.0]) * scale)
+        values.append(solve(given, ["accuracy", "recall"], [0.5]).with_intervals())
+    for other in values[1:]:
+        assert other.ends is not None
+        assert values[0].ends is not None
+        for one, mine in zip(values[0].ends, other.ends, strict=True):
+            np.testing.assert_allclose(mine, one, rtol=1e-12)

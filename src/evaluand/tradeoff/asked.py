@@ -32,16 +32,21 @@ def named(what: str, given: Any, example: str) -> dict[str, Any]:
     """What stands under which name: a mapping, or the columns of a frame or Arrow table.
 
     Raises:
-        SpecError: it is something else, or a name is no text.
+        SpecError: it is something else, a name is no text, or two are alike.
     """
     if getattr(given, "ndim", None) == 2 and hasattr(given, "items"):
-        found = dict(given.items())
+        pairs = list(given.items())
     elif hasattr(given, "column_names") and hasattr(given, "columns"):
-        found = dict(zip(given.column_names, given.columns, strict=True))
+        pairs = list(zip(given.column_names, given.columns, strict=True))
     elif isinstance(given, Mapping):
-        found = dict(given)
+        pairs = list(given.items())
     else:
         raise SpecError(f"{what} must be given by name, such as {example}, and is {kind_of(given)}")
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SpecError(f"{what}: two columns are called {twice!r}; name each differently")
     for name in found:
         if not isinstance(name, str):
             raise SpecError(f"{what}: the name {name!r} is no text; write such as {example}")

@@ -44,7 +44,7 @@ class Groups(NamedTuple):
     cluster: np.ndarray | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Confidences:
     """Models of one system on the same rows.
 
@@ -102,6 +102,10 @@ class Confidences:
         if not given:
             raise SpecError("no model is given; give the confidences of each by its name")
         groups = {} if by is None else named("by", by, "{'sex': ['f', 'm']}")
+        for name in groups:
+            if "," in name or name != name.strip() or not name.isprintable() or not name:
+                told = "which no objective could ask for; a name is text without commas and blanks at its ends"
+                raise SpecError(f"by: an attribute is called {name!r}, {told}")
         called: Any = system
         if not isinstance(called, str):
             raise SpecError(f"system={called!r} must be text, such as 'linear'")
@@ -116,6 +120,10 @@ class Confidences:
         if not len(positive):
             raise DataError(Fault("truth", "has no rows, so there is nothing to decide"))
         return cls(positive, sure, attributes, system, weighing, together)._that_count()
+
+    def __repr__(self) -> str:
+        told = f"{len(self.truth):,} rows, {int(self.truth.sum()):,} of them positive"
+        return f"<Confidences {self.system!r}: {told}; models {[*self.models]}, attributes {[*self.attributes]}>"
 
     @property
     def effective(self) -> float:

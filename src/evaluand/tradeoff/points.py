@@ -59,6 +59,7 @@ class Tradeoff:
         undefined: what a rate without rows is taken for, see `Undefined`.
         as_zero: which values, points × objectives, are others for counting rates without rows as 0 than for leaving
             them out; None where that is not known.
+        chosen: whether these points were chosen among others by their values on these rows.
     """
 
     objectives: tuple[Objective, ...]
@@ -75,6 +76,7 @@ class Tradeoff:
 
     undefined: Undefined = "nan"
     as_zero: np.ndarray | None = None
+    chosen: bool = False
 
     def __post_init__(self) -> None:
         n, thresholds = len(self.model), (len(self.apart),) if self.apart else ()
@@ -94,13 +96,16 @@ class Tradeoff:
         return f"<Tradeoff {self._told}>"
 
     def __str__(self) -> str:
-        """What there is, and a line for each objective with the least and the greatest value."""
-        rows = [("", "lowest", "highest", "better"), *self._ranges()]
+        """What there is, and a line for each objective with the least and the greatest value.
+
+        Of a single point its model and threshold, and each value with the interval it has.
+        """
+        rows = self._values() if len(self) == 1 else [("", "lowest", "highest", "better"), *self._ranges()]
         wide = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             f"  {name:{wide[0]}}  {low:>{wide[1]}}  {high:>{wide[2]}}  {better}" for name, low, high, better in rows
         ]
-        return "\n".join([self._told, *lines])
+        return "\n".join([self._told if len(self) != 1 else self._point, *lines])
 
     def _repr_html_(self) -> str:
         """The same for a notebook."""
@@ -110,6 +115,24 @@ class Tradeoff:
         )
         heads = "<tr><th></th><th>lowest</th><th>highest</th><th>better</th></tr>"
         return f"<table><caption>{escape(self._told)}</caption><thead>{heads}</thead><tbody>{lines}</tbody></table>"
+
+    @property
+    def _point(self) -> str:
+        """What the only point is called."""
+        at = np.atleast_1d(self.threshold[0]).tolist()
+        groups = [f"{group_text(group)}: " for group in self.apart] or [""]
+        told = ", ".join(f"{group}{each:.6g}" for group, each in zip(groups, at, strict=True) if not math.isnan(each))
+        return _printable(f"{self.system}: {self.models[self.model[0]]}{' from ' + told if told else ''}")
+
+    def _values(self) -> list[tuple[str, str, str, str]]:
+        """Each objective with the value of the only point, its interval, and which is better."""
+        lines = [("", "value", "interval", "better")]
+        for place, one in enumerate(self.objectives):
+            ends = ("–", "–") if self.ends is None else [f"{end[0, place]:.4g}" for end in self.ends[1:]]
+            known = self.ends is not None and not np.isnan(self.ends.low[0, place])
+            value = "–" if np.isnan(self.value[0, place]) else f"{self.value[0, place]:.4g}"
+            lines.append((_printable(one.name), value, " to ".join(ends) if known else "–", str(one.direction)))
+        return lines
 
     @property
     def _told(self) -> str:
@@ -179,7 +202,7 @@ class Tradeoff:
 
     def front(self) -> Tradeoff:
         """The points that no other dominates, in their order; values that differ by rounding alone are equal."""
-        return self.taken(self.on_front)
+        return replace(self.taken(self.on_front), chosen=True)
 
     def dominated(self) -> Tradeoff:
         """The points that another dominates; those that are undefined are neither here nor there."""
@@ -291,8 +314,9 @@ class Tradeoff:
             seed: of the draws.
 
         Returns:
-            NaN, told as a `Doubt`, where there are no points, rows are too few for two halves that both have a front, or the hypervolume is
-            the same in all halves.
+            NaN, told as a `Doubt`, where there are no points, rows are too few for two halves that both have a front,
+            or the hypervolume is the same in all halves. Points that are a front already no longer tell what it was
+            chosen from, which is told as a `Doubt` too.
 
         Raises:
             SpecError: the rows that the points come from are not known, or an objective is one of confidences.
@@ -306,6 +330,9 @@ class Tradeoff:
         if not len(self):
             warnings.warn("there are no points, so the hypervolume has no interval", Doubt, stacklevel=2)
             return math.nan, math.nan
+        if self.chosen:
+            told = "these points were chosen by their values on these rows, so the interval of their hypervolume is too"
+            warnings.warn(f"{told} high; ask all points for it", Doubt, stacklevel=2)
         some = self._thinned(_MOST_RESAMPLED.get(len(self.objectives), _MOST_RESAMPLED_ELSE))
         pairs = [self._volumes(*halves) for halves in halved(given, some._tried(), self.objectives, replicates, seed)]
         chosen, tried = np.concatenate(pairs, axis=-1)
@@ -389,7 +416,7 @@ class Tradeoff:
             found = valued(given, name, tried, self.objectives, policy, self.apart)
             value[mine], trivial[mine], as_zero[mine] = found
         points = replace(self, value=value, trivial=trivial, as_zero=as_zero, undefined=policy)
-        return replace(points, given=given, ends=None, band=None, system=given.system)
+        return replace(points, given=given, ends=None, band=None, system=given.system, chosen=False)
 
     def pick(self, best: str, where: str | Sequence[str] = ()) -> Tradeoff:
         """The one point that is best by an objective among those that keep some limits.
@@ -411,7 +438,7 @@ class Tradeoff:
             >>> points.pick("accuracy", ["selection_rate difference by sex <= 0.1"]).threshold
             array([0.7])
         """
-        return self.taken(np.array([self.best_place(best, where)]))
+        return replace(self.taken(np.array([self.best_place(best, where)])), chosen=True)
 
     def best_place(self, best: str, where: str | Sequence[str] = ()) -> int:
         """Which of the points `pick` takes; arguments and errors are the same."""
