@@ -216,9 +216,11 @@ def test_thresholds_told_twice_have_to_be_the_same() -> None:
     with pytest.warns(Doubt, match=r"metadata\.threholds is read as thresholds"):
         assert Solutions.from_dict(document).metadata["thresholds"] == [0.1, 0.2]
     document["metadata"]["threholds"] = [0.1, 0.3]
-    with pytest.raises(DataError, match=r"metadata\.threholds: differs from metadata\.thresholds"):
-        with pytest.warns(Doubt):
-            Solutions.from_dict(document)
+    with (
+        pytest.warns(Doubt),
+        pytest.raises(DataError, match=r"metadata\.threholds: differs from metadata\.thresholds"),
+    ):
+        Solutions.from_dict(document)
 
 
 # An earlier solution
