@@ -356,6 +356,7 @@ def _between_clusters(metric: Metric, counts: np.ndarray, crossed: np.ndarray, c
 
     A value is linearised about its counts, and so its variance is a sum of products of the counts of clusters: a rate
     is a ratio of two sums over clusters (see `intervals.cluster_variance`), and of others the slopes are differences.
+    Metrics of rows leave out blocks of clusters for most, so that their ends are near these and not the same.
     """
     value, rate, sides = _of_cells(metric, counts, "nan"), _rate(metric), np.eye(len(CELLS))
     shares = None if rate or not isinstance(metric, OfCounts) else metric.shares_of(_of_classes(metric, sides))
