@@ -26,10 +26,13 @@ from evaluand.tradeoff.front import hypervolume
 
 OBJECTIVES = (
     "accuracy",
+    "balanced_accuracy",
     "recall",
+    "precision",
     "f_beta",
     "demographic_parity difference by g",
     "recall difference by g",
+    "balanced_accuracy difference by g",
     "equalized_odds difference by g",
     "equalized_odds ratio by g",
 )
@@ -57,6 +60,7 @@ WORLDS = {
     "false positives apart": World((0.4, 0.3), (0.8, 0.75), (0.1, 0.35)),
     "high rates": World((0.4, 0.3), (0.95, 0.85), (0.05, 0.1)),
     "alike": World((0.4, 0.4), (0.75, 0.75), (0.2, 0.2)),
+    "rare positives": World((0.05, 0.05), (0.9, 0.9), (0.02, 0.02)),
 }
 
 

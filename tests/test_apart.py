@@ -36,17 +36,21 @@ def rows(groups: int, n: int = 600, seed: int = 5) -> dict[str, Any]:
     return {"truth": truth, "sure": sure, "group": np.array([*"abcdefghijklmnopqrst"])[random.integers(0, groups, n)]}
 
 
+def together(given: dict[str, Any]) -> dict[str, Any]:
+    return {name: given[name] for name in ("weight", "cluster") if name in given}
+
+
 def by_evaluate(given: dict[str, Any], metric: str, kind: Any) -> DisparityRow:
     asked: dict[str, Any] = {"metrics": [metric], "disparities": kind}
     if metric == "equalized_odds":
         asked = {"fairness": metric}
-    found = evaluate(given["truth"], given["sure"] >= 0.5, by={"g": given["group"]}, **asked)
+    found = evaluate(given["truth"], given["sure"] >= 0.5, by={"g": given["group"]}, **asked, **together(given))
     [row] = [each for each in found.disparities if (each.metric, each.disparity) == (metric, kind)]
     return row
 
 
 def by_solve(given: dict[str, Any], metric: str, kind: str, undefined: Any = "nan") -> Tradeoff:
-    confidences = Confidences.read(given["truth"], {"m": given["sure"]}, {"g": given["group"]})
+    confidences = Confidences.read(given["truth"], {"m": given["sure"]}, {"g": given["group"]}, **together(given))
     return solve(confidences, [f"{metric} {kind} by g"], [0.5], undefined).with_intervals()
 
 
@@ -73,6 +77,37 @@ def test_a_disparity_of_the_same_rows_is_the_same_by_every_door(metric: str, kin
             by_solve(rows(groups), metric, kind)
         return
     check_alike(rows(groups), metric, kind)
+
+
+@pytest.mark.parametrize("names", [("weight",), ("cluster",), ("weight", "cluster")], ids=" and ".join)
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("kind", ["difference", "min"])
+def test_of_rows_with_weights_or_clusters_intervals_are_nearly_the_same(
+    metric: str, kind: str, names: tuple[str, ...]
+) -> None:
+    """Metrics of rows leave out blocks of clusters, and trade-offs linearise the value."""
+    given, kind = rows(2), "difference" if metric == "selection_rate" else kind
+    beside = {"weight": np.random.default_rng(1).random(600) * 2 + 0.1, "cluster": np.arange(600) // 3}
+    given |= {name: beside[name] for name in names}
+    expected, points = by_evaluate(given, metric, kind), by_solve(given, metric, kind)
+    [told] = points.facts(points.objectives[0].name)
+    assert told.value == pytest.approx(expected.value, rel=1e-9)
+    assert (told.lowest, told.highest, told.n_groups) == (expected.lowest, expected.highest, expected.n_groups)
+    assert (told.low, told.high) == pytest.approx((expected.low, expected.high), abs=0.12 * (told.high - told.low))
+
+
+@pytest.mark.parametrize("metric", ["f_beta", "balanced_accuracy", "matthews_correlation", "cohen_kappa"])
+@pytest.mark.parametrize("name", ["weight", "cluster"])
+def test_few_rows_of_a_class_are_no_certainty_by_any_door(metric: str, name: str) -> None:
+    """Ten of 200 rows are positive, and all are right."""
+    truth = np.arange(200) < 10
+    beside = {"weight": np.where(np.arange(200) % 2, 1, 1.0001), "cluster": np.append(np.arange(199), 198)}[name]
+    [row] = evaluate(truth, truth, metrics=metric, label=True if metric == "f_beta" else None, **{name: beside}).rows
+    given = Confidences.read(truth, {"m": np.where(truth, 0.9, 0.1)}, **{name: beside})
+    ends = solve(given, [metric], [0.5]).with_intervals().ends
+    assert ends is not None
+    assert (ends.low[0, 0], ends.high[0, 0]) == pytest.approx((row.low, row.high), abs=0.002)
+    assert row.low < 0.85
 
 
 @pytest.mark.parametrize("groups", [2, 6, 20])

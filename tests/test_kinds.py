@@ -76,7 +76,7 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "adjusted_rand": [("labels", {}, JACKKNIFE)],
     "average_precision": [("scores", {}, INFLUENCE)],
     "average_recall": [("boxes", {}, JACKKNIFE)],
-    "balanced_accuracy": [("labels", {}, JACKKNIFE)],
+    "balanced_accuracy": [("labels", {}, JACKKNIFE), ("labels", {"adjusted": True}, JACKKNIFE)],
     "brier": [("scores", {}, STUDENT)],
     "cohen_kappa": [("labels", {}, JACKKNIFE)],
     "completeness": [("labels", {}, JACKKNIFE)],
@@ -162,7 +162,7 @@ def test_every_kind_goes_the_whole_path_from_a_file_and_has_the_interval_it_name
         assert (told, found["low"], found["high"]) == (None, None, None)
         return
     assert told == f"{method} 95%"
-    reference = of_counts if setup == "spans" else INTERVALS[method]
+    reference = of_counts if setup == "spans" else of_shares if kind == "balanced_accuracy" else INTERVALS[method]
     assert (found["low"], found["high"]) == pytest.approx(reference(metric, table), rel=1e-7)
     assert found["low"] < found["value"] < found["high"]
 
@@ -247,6 +247,21 @@ def of_counts(metric: Any, table: pa.Table) -> tuple[float, float]:
     value = above.sum() / below.sum()
     variance = N / (N - 1) * float(np.square(above - value * below).sum()) / below.sum() ** 2
     return score_interval(value, variance, round(below.sum() ** 2 / (below**2).sum()))
+
+
+def of_shares(metric: Any, table: pa.Table) -> tuple[float, float]:
+    """Of the mean of the recalls by Wilson's interval of each, as the distances of its ends add up."""
+    truth, prediction = (np.array(table[name].to_pylist()) for name in ("truth", "prediction"))
+    each = [(int((prediction[truth == name] == name).sum()), int((truth == name).sum())) for name in np.unique(truth)]
+    recall = np.array([right / n for right, n in each])
+    found = [scipy.stats.binomtest(right, n).proportion_ci(0.95, "wilson") for right, n in each]
+    ends = [
+        recall.mean() + side * math.sqrt(float(np.square(end - recall).sum())) / len(each)
+        for side, end in ((-1, [one.low for one in found]), (1, [one.high for one in found]))
+    ]
+    guessing = 1 / len(each)
+    low, high = ((end - guessing) / (1 - guessing) for end in ends) if metric.adjusted else ends
+    return low, high
 
 
 def score_interval(share: float, variance: float, effective: int) -> tuple[float, float]:

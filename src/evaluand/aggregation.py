@@ -250,7 +250,7 @@ class Aggregator:
         return Aggregation(store, id, Receipt(len(measures), called=len(measures)))
 
 
-BEHAVIOUR: Final = 3
+BEHAVIOUR: Final = 4
 """Raised whenever the same measures give other intervals or counts, so that no older values are taken for those."""
 
 

@@ -11,12 +11,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from evaluand.errors import SpecError
-from evaluand.intervals import count_rows, runs, wilson
+from evaluand.intervals import Spread, clustered_wilson, correlation_of, count_rows, mean_of_shares, runs, wilson
 from evaluand.labels import in_order, one_vocabulary
 from evaluand.metric import APART, LABELS, WEIGHT, Columns, Fill, State, Values, refuse
 from evaluand.statistic import Judged, Statistic, kept, of_kinds, sorted_parts
@@ -73,9 +74,9 @@ class Confusion(Statistic):
 class OfCounts(Confusion):
     """A function of what each class comes to: that of many groups, and without each block, is found at once.
 
-    Where rows are independent of each other and do not weigh, the interval of a share is Wilson's, and that of another
-    function leaves out every single row: those that are alike change it alike. Of more than `BLOCKS` kinds of rows, and
-    of others, it leaves out blocks.
+    Where rows are independent of each other and do not weigh, the interval of a share is Wilson's, that of a mean of
+    shares is made of theirs, and that of another function leaves out every single row: those that are alike change it
+    alike. Of more than `BLOCKS` kinds of rows, and of others, it leaves out blocks.
     """
 
     @abstractmethod
@@ -85,6 +86,28 @@ class OfCounts(Confusion):
     def share_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray] | None:
         """How many rows of how many the value of each replicate is the share of; None where it is none."""
         return None
+
+    def shares_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray] | None:
+        """How many rows of how many the shares are that the value is a mean of: replicates × classes; or None."""
+        return None
+
+    def of_mean(self, mean: np.ndarray, counts: ClassCounts) -> np.ndarray:
+        """What a mean of shares is as a value, whose intervals are those of the mean."""
+        return mean
+
+    def bounds_of(self, counts: ClassCounts, confidence: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """The interval of each replicate of independent rows; None where it is to leave out single rows."""
+        share = self.share_of(counts)
+        if share is not None:
+            return wilson(*share, confidence)
+        shares = self.shares_of(counts)
+        if shares is None:
+            return None
+        right, n = shares
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = mean_of_shares(right / n, *wilson(right, n, confidence))
+            low, high = (self.of_mean(end, counts) for end in ends)
+        return low, high
 
     def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
         """See `basis`; the counts are those of one replicate."""
@@ -131,8 +154,9 @@ class OfCounts(Confusion):
         alone = single[group[first]]
         often = np.where(alone[of], leaves.total, 1.0)
         without = self._defined(whole.less(leaves.over(often), of), rows[LABELS])
-        share = self.share_of(whole) if self.confidence is not None and alone.any() else None
-        bounds = None if share is None else np.stack(wilson(*share, self.confidence or 0.0), axis=1).tolist()
+        ends_of = self.bounds_of(whole, self.confidence) if self.confidence is not None and alone.any() else None
+        bounds = None if ends_of is None else np.stack(ends_of, axis=1).tolist()
+        of_shares = self.confidence is not None and self.shares_of(whole) is not None
         there = leaves.total > 0
         for place, start in enumerate(first.tolist()):
             counts = whole.of(place, seen[place])
@@ -143,11 +167,40 @@ class OfCounts(Confusion):
                 found = Judged(value, told, None, basis, without[mine][there[mine]], often=often[mine][there[mine]])
                 if bounds and alone[place]:
                     found = found._replace(ends=tuple(bounds[place]))
+                elif of_shares:
+                    found = found._replace(bounds=partial(self._by_shares, counts, leaves.within(mine, seen[place])))
                 yield int(group[start]), found
             else:
                 end = first[place + 1] if place + 1 < len(first) else len(group)
                 own = {name: column if name == LABELS else column[start:end] for name, column in rows.items()}
                 yield int(group[start]), Judged(value, told, self._why(own, own[WEIGHT]))
+
+    def _by_shares(self, counts: ClassCounts, leaves: ClassCounts, effective: float) -> tuple[float, float]:
+        """The interval of a mean of shares by what each is without each block, and with each other.
+
+        A share that all blocks agree in, or that a single block has, rests on as many clusters as it has of the rows.
+
+        Args:
+            counts: of one replicate.
+            leaves: of the blocks that it consists of.
+            effective: how many clusters of equal weight it has.
+        """
+        leaves = leaves.at(leaves.total > 0)
+        n = len(leaves.total)
+        shares, left = self.shares_of(counts), self.shares_of(counts.less(leaves, np.zeros(n, np.int64)))
+        if n < 2 or shares is None or left is None or self.confidence is None:
+            return math.nan, math.nan
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share, without = shares[0][0] / shares[1][0], left[0] / left[1]
+        off = without - without.mean(axis=0)
+        off = np.where(np.isfinite(off) & (np.abs(off) > _ROUNDING), off, 0.0)
+        covariance = (n - 1) / n * off.T @ off
+        rests_on = effective * shares[1][0] / counts.total[0]
+        variance = np.diagonal(covariance)
+        rests_on = np.where(variance > 0, np.minimum(rests_on, n), rests_on)
+        ends = clustered_wilson(share, Spread(variance, np.full(len(share), n), rests_on), self.confidence)
+        low, high = map(np.atleast_1d, mean_of_shares(share, *ends, correlation_of(covariance)))
+        return float(self.of_mean(low, counts)[0]), float(self.of_mean(high, counts)[0])
 
     def _defined(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -247,10 +300,18 @@ class ClassCounts(NamedTuple):
         divided = (part / np.maximum(parts, 1.0).reshape(-1, *[1] * (part.ndim - 1)) for part in self[1:])
         return ClassCounts(self.classes, *divided)
 
+    def at(self, places: np.ndarray) -> ClassCounts:
+        """Some of the replicates."""
+        return ClassCounts(self.classes, *(part[places] for part in self[1:]))
+
     def of(self, place: int, classes: np.ndarray) -> ClassCounts:
         """One replicate, and some of the classes."""
-        expected, predicted, right = (part[place : place + 1, classes] for part in self[1:4])
-        total, astray = (part[place : place + 1] for part in self[4:])
+        return self.within(slice(place, place + 1), classes)
+
+    def within(self, places: slice, classes: np.ndarray) -> ClassCounts:
+        """Replicates that follow each other, and some of the classes."""
+        expected, predicted, right = (part[places, classes] for part in self[1:4])
+        total, astray = (part[places] for part in self[4:])
         named = [self.classes[i] for i in classes.tolist()]
         return ClassCounts(named, expected, predicted, right, total, astray)
 

@@ -198,6 +198,54 @@ def interval_within(
     return least + width * low, least + width * high
 
 
+def mean_of_shares(
+    share: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    correlation: np.ndarray | None = None,
+    range: tuple[float, float] = (0.0, 1.0),
+) -> tuple[np.ndarray, np.ndarray]:
+    """The interval of the mean of shares that have an interval each, and so of one that all agree in as well.
+
+    How far the ends of the shares lie off them is added up as standard errors are.
+    Source: G. Zou & A. Donner, "Construction of confidence limits about effect measures: a general approach"
+    (Statistics in Medicine 27, 2008); with correlations G. Zou, "Toward using confidence intervals to compare
+    correlations" (Psychological Methods 12, 2007).
+
+    Args:
+        share: any axes × shares; NaN for those that do not count.
+        low: the lower end of each.
+        high: the upper end of each.
+        correlation: any axes × shares × shares; that of independent shares if not given.
+        range: the values a share can take.
+
+    Example:
+        >>> low, high = mean_of_shares(np.array([0.9, 0.7]), np.array([0.8, 0.6]), np.array([0.95, 0.8]))
+        >>> round(float(low), 3), round(float(high), 3)
+        (0.729, 0.856)
+    """
+    there = ~np.isnan(share)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        n = np.where(there.any(axis=-1), there.sum(axis=-1), np.nan)
+        mean = np.where(there, share, 0.0).sum(axis=-1) / n
+    ends = []
+    for off in (np.where(there, share - low, 0.0), np.where(there, high - share, 0.0)):
+        other = off if correlation is None else np.einsum("...ij,...j->...i", correlation, off)
+        ends.append(np.sqrt(np.maximum((off * other).sum(axis=-1), 0.0)) / n)
+    return np.maximum(mean - ends[0], range[0]), np.minimum(mean + ends[1], range[1])
+
+
+def correlation_of(covariance: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
+    """The correlations of any axes × shares × shares; `otherwise` with what has no spread."""
+    size = covariance.shape[-1]
+    spread = np.sqrt(np.maximum(np.einsum("...ii->...i", covariance), 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = covariance / (spread[..., :, None] * spread[..., None, :])
+    return np.where(
+        np.eye(size, dtype=np.bool_), 1.0, np.where(np.isfinite(found), np.clip(found, -1.0, 1.0), otherwise)
+    )
+
+
 def steadied(
     value: float, variance: float, expected: float, effective: float, range: tuple[float, float], confidence: float
 ) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -25,7 +25,16 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from evaluand.intervals import Spread, count_rows, interval_within, runs, scrambled, steadied
+from evaluand.intervals import (
+    Spread,
+    correlation_of,
+    count_rows,
+    interval_within,
+    mean_of_shares,
+    runs,
+    scrambled,
+    steadied,
+)
 from evaluand.labels import one_vocabulary
 from evaluand.metric import (
     APART,
@@ -262,6 +271,9 @@ class Statistic(Metric):
             if found.ends is not None:
                 low[group], high[group] = found.ends
                 continue
+            if found.bounds is not None:
+                low[group], high[group] = found.bounds(float(effective[group]))
+                continue
             if found.changes is not None:
                 low[group], high[group] = self._by_influence(found.value, [found], effective[[group]])
                 continue
@@ -361,6 +373,9 @@ class Statistic(Metric):
             blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
             means = without[:, members].mean(axis=1)[blocks]
             each = [judged[group] for group in members.tolist()]
+            if all(found.bounds is not None for found in each):
+                ends[place] = self._by_bounds(each, without[:, members][blocks], effective[members])
+                continue
             variance, n = self._variance(float(value[place]), means, float(np.mean([found.least for found in each])))
             if math.isfinite(variance):
                 rests_on = min(float(k) * found.basis for k, found in zip(effective[members], each, strict=True))
@@ -442,6 +457,21 @@ class Statistic(Metric):
         variance = self._unless_rounding(variance, value, len(change))
         return steadied(value, variance, expected, fewest, self.range, self.confidence)
 
+    def _by_bounds(self, groups: Sequence[Judged], without: np.ndarray, effective: np.ndarray) -> tuple[float, float]:
+        """The interval about the mean of the values of groups by theirs; groups without spread are taken as alike.
+
+        Args:
+            without: the values without each block, blocks × groups.
+            effective: how many clusters of equal weight each group has.
+        """
+        each = [found.bounds(float(n)) for n, found in zip(effective, groups, strict=True) if found.bounds is not None]
+        low, high = np.array(each).T
+        off = without - without.mean(axis=0)
+        off[:, [math.sqrt(float(one @ one)) <= _ROUNDING * math.sqrt(len(one)) for one in off.T]] = 0.0
+        together = correlation_of(off.T @ off, 1.0)
+        ends = mean_of_shares(np.array([found.value for found in groups]), low, high, together, self.range)
+        return float(ends[0]), float(ends[1])
+
     def _unless_rounding(self, variance: float, value: float, n: int) -> float:
         """The variance, 0 where it may be of rounding alone."""
         width = self.range[1] - self.range[0]
@@ -478,6 +508,7 @@ class Judged(NamedTuple):
         changes: the influences, where there is to be an interval by them.
         often: how many blocks each of `without` stands for; one if not given.
         ends: the interval, where it is known without them.
+        bounds: the interval of so many clusters of equal weight, of a kind that has it otherwise.
     """
 
     value: float
@@ -489,6 +520,7 @@ class Judged(NamedTuple):
     changes: Changes | None = None
     often: np.ndarray | None = None
     ends: tuple[float, float] | None = None
+    bounds: Callable[[float], tuple[float, float]] | None = None
 
 
 def of_kinds(state: State, keeps: Sequence[str], most: int = BLOCKS) -> tuple[State, np.ndarray]:

@@ -15,6 +15,8 @@ class BalancedAccuracy(ByClass):
 
     So always answering the commonest class is worth 1 / k with k classes, and not its share. The bounds take a class
     that only missing rows have into account.
+
+    The interval is made of those of the classes, so it is wide where one of them has few rows, though all are right.
     Source: K. Brodersen et al., "The balanced accuracy and its posterior distribution" (ICPR 2010).
 
     Args:
@@ -41,8 +43,16 @@ class BalancedAccuracy(ByClass):
     def of_classes(self, counts: ClassCounts) -> np.ndarray:
         there = counts.expected > 0
         k = there.sum(axis=1)
-        value = np.where(there, counts.right / counts.expected, 0.0).sum(axis=1) / k
-        return np.asarray((value - 1 / k) / (1 - 1 / k)) if self.adjusted else value
+        return self.of_mean(np.where(there, counts.right / counts.expected, 0.0).sum(axis=1) / k, counts)
+
+    def shares_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray]:
+        return counts.right, counts.expected
+
+    def of_mean(self, mean: np.ndarray, counts: ClassCounts) -> np.ndarray:
+        if not self.adjusted:
+            return mean
+        k = (counts.expected > 0).sum(axis=1)
+        return np.asarray((mean - 1 / k) / (1 - 1 / k))
 
     def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
         return harmonic(counts.expected[0], float(counts.total[0]))

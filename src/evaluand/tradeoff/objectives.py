@@ -18,11 +18,11 @@ import numpy as np
 from evaluand import registry
 from evaluand.apart import Ends, Kind, disparity, spread
 from evaluand.class_scores import CONFIDENCE, OfScores
-from evaluand.counts import PREDICTION, TRUTH, Confusion, OfCounts, class_counts
+from evaluand.counts import PREDICTION, TRUTH, ClassCounts, Confusion, OfCounts, class_counts
 from evaluand.disparity import Compared
 from evaluand.errors import SpecError, kind_of
 from evaluand.fairness import CRITERIA, Criterion
-from evaluand.intervals import Spread, interval_within, wilson
+from evaluand.intervals import Spread, clustered_wilson, correlation_of, interval_within, mean_of_shares, wilson
 from evaluand.metric import CLUSTER, LABELS, VALUE, WEIGHT, Columns, Direction, Metric, Values, confidence_of
 from evaluand.registry import nearest
 from evaluand.rows import INDEX
@@ -316,8 +316,7 @@ def _of_cells(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.nd
 def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
     """Which cells a rate counts, and of which; None for metrics that are no rate of cells."""
     if isinstance(metric, OfCounts):
-        each = class_counts(metric.arranged(metric.prepare(_ROWS)), np.eye(len(CELLS)))
-        found = metric.share_of(each)
+        found = metric.share_of(_of_classes(metric, np.eye(len(CELLS))))
         return None if found is None else (found[0].astype(np.int64), found[1].astype(np.int64))
     if isinstance(metric, Confusion):
         return None
@@ -335,7 +334,8 @@ def _of_weights(metric: Metric, counts: np.ndarray) -> np.ndarray:
 
 
 def _with_ends(metric: Metric, counts: np.ndarray, confidence: float, crossed: np.ndarray | None = None) -> Ends:
-    """The value of each group with its interval: of rates Wilson's, of others what leaving out single rows gives.
+    """The value of each group with its interval: of rates and means of them by Wilson's, of others what leaving out
+    single rows gives.
 
     The rows that a rate is about are taken as given; so it has no spread but that of the rate.
     """
@@ -344,9 +344,10 @@ def _with_ends(metric: Metric, counts: np.ndarray, confidence: float, crossed: n
     unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
     value = _of_cells(metric, unique, "nan")
     rate = _rate(metric)
-    low, high = (
-        wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else _left_out(metric, unique, confidence)
-    )
+    ends = wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else None
+    if ends is None and isinstance(metric, OfCounts):
+        ends = metric.bounds_of(_of_classes(metric, unique), confidence)
+    low, high = ends or _left_out(metric, unique, confidence)
     return Ends(*(array[place.ravel()].reshape(counts.shape[:-1]) for array in (value, low, high)))
 
 
@@ -355,22 +356,79 @@ def _between_clusters(metric: Metric, counts: np.ndarray, crossed: np.ndarray, c
 
     A value is linearised about its counts, and so its variance is a sum of products of the counts of clusters: a rate
     is a ratio of two sums over clusters (see `intervals.cluster_variance`), and of others the slopes are differences.
+    Metrics of rows leave out blocks of clusters for most, so that their ends are near these and not the same.
     """
     value, rate, sides = _of_cells(metric, counts, "nan"), _rate(metric), np.eye(len(CELLS))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if rate:
-            of = rate[1].astype(np.float64)
-            slope = (rate[0] - value[..., None] * of) / (counts @ of)[..., None]
-        else:
-            of, step = np.ones(len(CELLS)), _STEP * counts.sum(axis=-1)
+    shares = None if rate or not isinstance(metric, OfCounts) else metric.shares_of(_of_classes(metric, sides))
+    if rate:
+        slope, share = _slope(*rate, counts), 1.0
+        of = rate[1].astype(np.float64)
+    elif shares is not None:
+        return Ends(value, *_of_shares(shares[0].T, shares[1].T, counts, crossed, confidence))
+    else:
+        of, step = np.ones(len(CELLS)), _STEP * counts.sum(axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
             more = [_of_cells(metric, counts + step[..., None] * side, "nan") for side in sides]
             slope = np.stack([(each - value) / step for each in more], axis=-1)
+            share = _rests_on(metric, counts) / counts.sum(axis=-1)
+    variance = np.einsum("...i,...ij,...j->...", slope, crossed, slope)
+    spread = _spread(variance, of, counts, crossed, share)
+    return Ends(value, *interval_within(value, spread, metric.range, confidence))
+
+
+def _of_shares(
+    right: np.ndarray, of: np.ndarray, counts: np.ndarray, crossed: np.ndarray, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The interval of a mean of rates that are the more alike, the more clusters reach across them.
+
+    Args:
+        right: which cells each rate counts, rates × `CELLS`.
+        of: and of which.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = (counts @ right.T) / (counts @ of.T)
+    slope = np.stack([_slope(*each, counts) for each in zip(right, of, strict=True)], axis=-2)
+    covariance = np.einsum("...ai,...ij,...bj->...ab", slope, crossed, slope)
+    ends = []
+    for place, mine in enumerate(of):
+        spread = _spread(covariance[..., place, place], mine, counts, crossed)
+        spread = spread._replace(  # of a single cluster nothing is known but that it is one
+            variance=np.nan_to_num(spread.variance), clusters=np.full(spread.clusters.shape, 2.0)
+        )
+        ends.append(clustered_wilson(value[..., place], spread, confidence))
+    low, high = (np.stack(each, axis=-1) for each in zip(*ends, strict=True))
+    low, high = mean_of_shares(value, low, high, correlation_of(covariance))
+    whole = _spread(np.zeros(value.shape[:-1]), np.ones(len(CELLS)), counts, crossed)
+    return tuple(np.where(np.isnan(whole.variance), np.nan, end) for end in (low, high))  # type: ignore[return-value]
+
+
+def _slope(right: np.ndarray, of: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """By how much a rate changes with each cell: … × `CELLS`."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        whole = (counts @ of)[..., None]
+        return np.asarray((right - (counts @ right)[..., None] / whole * of) / whole)
+
+
+def _spread(
+    variance: np.ndarray, of: np.ndarray, counts: np.ndarray, crossed: np.ndarray, share: np.ndarray | float = 1.0
+) -> Spread:
+    """How far a value may be off, whose slopes have this variance.
+
+    Args:
+        of: which cells it is about.
+        share: of these, the one that it rests on.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
         effective = np.square(counts @ of) / np.einsum("i,...ij,j->...", of, crossed, of)
-        variance = np.einsum("...i,...ij,...j->...", slope, crossed, slope) * effective / (effective - 1)
+        variance = variance * effective / (effective - 1)
     several = effective > 1 + _STEP
     variance = np.where(several, np.where(variance > _ALIKE, variance, 0.0), np.nan)
-    spread = Spread(variance, np.where(several, effective, 1.0), effective)
-    return Ends(value, *interval_within(value, spread, metric.range, confidence))
+    return Spread(variance, np.where(several, effective, 1.0), np.minimum(effective, effective * share))
+
+
+def _of_classes(metric: OfCounts, counts: np.ndarray) -> ClassCounts:
+    """What the two classes come to: counts replicates × `CELLS`."""
+    return class_counts(metric.arranged(metric.prepare(_ROWS)), counts.astype(np.float64))
 
 
 def _left_out(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
