@@ -24,6 +24,7 @@ from evaluand.rows import DISPARITIES, METRICS
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at, crossed_at
 from evaluand.tradeoff.front import additive_epsilon, igd_plus, non_dominated
+from evaluand.tradeoff.limits import Limit
 
 NAN = math.nan
 FAIR = ("accuracy", "equalized_odds difference by sex")
@@ -452,6 +453,27 @@ def test_the_best_that_keeps_the_limits_is_picked() -> None:
     assert points.pick("accuracy").threshold.tolist() == [0.7]
     limited = points.pick("accuracy", ["selection_rate difference by sex >= 0.4", "accuracy >= 0.5"])
     assert limited.threshold.tolist() == [0.9]  # as good as at 0.6, which comes later
+
+
+def test_a_point_on_the_limit_keeps_it_and_rounding_parts_no_ties() -> None:
+    """16 of 20 and 15 of 20 lie 0.05 apart, and as floats a little more."""
+    truth, sure = [1] * 40, [0.9] * 16 + [0.1] * 4 + [0.9] * 15 + [0.1] * 5
+    given = Confidences.read(truth, {"m": sure}, {"g": ["a"] * 20 + ["b"] * 20})
+    points = solve(given, ["accuracy", "recall difference by g"], [0.5])
+    assert points["recall difference by g"][0] > 0.05
+    assert len(points.pick("accuracy", "recall difference by g <= 0.05")) == 1
+    turned = Tradeoff(points.objectives, ("m",), *np.zeros((2, 1), int), np.array([[0.3, 0.3]]), np.array([False]))
+    assert len(turned.pick("accuracy", [f"accuracy >= {0.1 + 0.2}"])) == 1
+    with pytest.raises(SpecError, match="is kept by 0"):
+        points.pick("accuracy", "recall difference by g <= 0.0499999")
+
+
+def test_the_last_sign_of_a_limit_counts() -> None:
+    limit = Limit.parse("eod+a<=b >= 0.01")
+    assert (limit.name, limit.above, limit.bound) == ("eod+a<=b", True, 0.01)
+    given = Confidences.read([0, 1, 0, 1], {"tree": [0.1, 0.7, 0.6, 0.9]}, {"a<=b": list("ffmm")})
+    points = solve(given, ["accuracy", "accuracy difference by a<=b"])
+    assert points.pick("accuracy", "accuracy difference by a<=b >= 0.4")["accuracy"].tolist() == [0.75]
 
 
 def test_of_equally_good_points_the_one_that_is_best_by_the_others_is_picked() -> None:

@@ -39,6 +39,7 @@ from evaluand.report.text import safe
 from evaluand.report.tradeoff_page import write_page
 from evaluand.stores.directory import DirectoryStore
 from evaluand.tradeoff import Confidences, Tradeoff, compared
+from evaluand.tradeoff.limits import Limit
 from evaluand.tradeoff.stored import confidences_of, of_evaluations, variants
 
 _EXAMPLES = """\b
@@ -134,8 +135,7 @@ class _Stored:
 
     def choosing(self, best: str, where: Sequence[str]) -> _Stored:
         """With the metrics that a choice is made by, where no others are given."""
-        named = (re.match("(.*?)[<>]=", text) for text in where)
-        asked = dict.fromkeys([best, *(found[1].strip() for found in named if found)])
+        asked = dict.fromkeys([best, *(Limit.parse(text).name for text in where)])
         return self if self.metrics or not self.named else replace(self, metrics=tuple(asked))
 
     def confidences(self) -> Iterator[Confidences]:

@@ -411,11 +411,14 @@ class Tradeoff:
     def best_place(self, best: str, where: str | Sequence[str] = ()) -> int:
         """Which of the points `pick` takes; arguments and errors are the same."""
         places = [self.place_asked(best), *range(len(self.objectives))]
-        limits = [Limit.parse(text, self) for text in listed("where", where, str, _LIMIT)]
+        limits = [Limit.parse(text) for text in listed("where", where, str, _LIMIT)]
+        of = [(limit, self.place_asked(limit.name)) for limit in limits]
         known = ~np.isnan(self.value).any(axis=1)
-        kept = known & np.logical_and.reduce([known, *(limit.kept(self.value[:, limit.place]) for limit in limits)])
+        kept = known.copy()
+        for limit, place in of:
+            kept &= limit.kept(self.value[:, place], self.objectives[place])
         if not kept.any():
-            nearest = "; ".join(limit.nearest(self.value[known, limit.place]) for limit in limits)
+            nearest = "; ".join(limit.nearest(self.value[known, place], self.objectives[place]) for limit, place in of)
             raise SpecError(f"no point keeps the limits{': ' + nearest if known.any() else ': none has all values'}")
         among = np.flatnonzero(kept)
         loss = settled(self.loss[among])

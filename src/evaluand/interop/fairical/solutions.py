@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -31,6 +30,7 @@ from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
 from evaluand.tradeoff.asked import listed, made
 from evaluand.tradeoff.front import distinct, non_dominated
+from evaluand.tradeoff.limits import Limit
 
 NAMES: Final = "identifier-names"
 OF_MODELS: Final = "identifiers"
@@ -278,7 +278,7 @@ class Solutions:
         """
         points, undefined = self.tradeoff, self._undefined()
         where = listed("where", where, str, "'eod+sex <= 0.05'")
-        asked = {best, *(re.split("[<>]=", text)[0].strip() for text in where)}
+        asked = {best, *(Limit.parse(text).name for text in where)}
         wanted = [bool({one.name, one.text} & asked) for one in points.objectives]
         known = np.flatnonzero(~undefined[:, wanted].any(axis=1))
         if len(known) < len(points):
