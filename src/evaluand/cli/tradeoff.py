@@ -135,8 +135,10 @@ class _Stored:
 
     def choosing(self, best: str, where: Sequence[str]) -> _Stored:
         """With the metrics that a choice is made by, where no others are given."""
-        asked = dict.fromkeys([best, *(Limit.parse(text).name for text in where)])
-        return self if self.metrics or not self.named else replace(self, metrics=tuple(asked))
+        if self.metrics or not self.named:
+            return self
+        asked = dict.fromkeys([best, *(Limit.parse(text, best).name for text in where)])
+        return replace(self, metrics=tuple(asked))
 
     def confidences(self) -> Iterator[Confidences]:
         """Those of each system."""

@@ -31,8 +31,12 @@ class Limit:
     text: str
 
     @classmethod
-    def parse(cls, text: str) -> Limit:
+    def parse(cls, text: str, like: str = "accuracy") -> Limit:
         """From text such as `accuracy >= 0.8`; the last sign counts, for names may have some.
+
+        Args:
+            text: an objective, a sign and a bound.
+            like: an objective that there is, to say how limits are written.
 
         Raises:
             SpecError: it is written in another way.
@@ -47,7 +51,7 @@ class Limit:
         except ValueError:
             bound = math.nan
         if found is None or math.isnan(bound):
-            raise SpecError(f"{text!r} is no limit; write it as in 'accuracy >= 0.8'")
+            raise SpecError(f"{text!r} is no limit; write it as in '{like} <= 0.05'")
         return cls(found["name"].strip(), found["sign"] == ">=", bound, text)
 
     def kept(self, value: np.ndarray, objective: Objective) -> np.ndarray:

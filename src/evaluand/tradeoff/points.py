@@ -159,7 +159,7 @@ class Tradeoff:
     @property
     def unknown(self) -> np.ndarray:
         """Which values are undefined, or rest on rates without rows that count as 0: points × objectives."""
-        undefined = np.isnan(self.value)
+        undefined: np.ndarray = np.isnan(self.value)
         return undefined if self.as_zero is None else undefined | self.as_zero
 
     def taken(self, points: np.ndarray) -> Tradeoff:
@@ -437,7 +437,7 @@ class Tradeoff:
     def best_place(self, best: str, where: str | Sequence[str] = ()) -> int:
         """Which of the points `pick` takes; arguments and errors are the same."""
         places = [self.place_asked(best), *range(len(self.objectives))]
-        limits = [Limit.parse(text) for text in listed("where", where, str, _LIMIT)]
+        limits = [Limit.parse(text, self.objectives[-1].name) for text in listed("where", where, str, _LIMIT)]
         of = [(limit, self.place_asked(limit.name)) for limit in limits]
         known = ~self.unknown[:, [places[0], *(place for _, place in of)]].any(axis=1)
         told = f"{(~known).sum()} of {len(self)} points are undefined by what is asked for"
