@@ -186,7 +186,7 @@ def test_what_rests_on_a_rate_without_rows_that_counts_as_0_has_no_interval() ->
     assert native.ends.low[0, 0] >= 0
     [told] = points.facts(points.objectives[0].name)
     assert (told.lowest, told.undefined, told.n_groups) == ({"g": "c"}, ({"g": "c"},), 4)
-    assert told.reason == "no interval: g=c has none"
+    assert told.reason == "rests on rates without rows, taken for 0"
     assert np.isnan(points.bands(replicates=20).low[0, 0])
 
 
@@ -197,7 +197,7 @@ def test_points_keep_what_is_undefined_as_it_was_asked_for() -> None:
     again, native = points.at(points.given), points.at(points.given, "nan")
     assert (again.undefined, native.undefined) == ("zero", "nan")
     assert again.value.tolist() == points.value.tolist() != native.value.tolist()
-    assert points.pick("false_positive_rate difference by g").undefined == "zero"
+    assert points.taken(np.array([0])).undefined == "zero"
 
 
 def test_no_other_way_to_take_what_is_undefined_is_known() -> None:

@@ -283,6 +283,23 @@ def test_a_pick_is_looked_at_on_other_samples_with_intervals(folder: Folder) -> 
     assert told["chosen"]["acc"] == best
 
 
+def test_what_rests_on_a_group_without_negatives_there_is_told_with_its_reason(folder: Folder) -> None:
+    other = scores(1)
+    other["attributes"]["sex"] = ["b" if truth else "a" for truth in other["ground-truth"]]
+    asked = ("pick", folder.solved("scores/a.json"), "--best", "acc", "--on", folder.write("other.json", other))
+    why = "rests on rates without rows, taken for 0"
+    assert json.loads(folder.done(*asked, "--json"))["reasons"] == {"there": {"eod+sex": why}}
+    assert f"note: eod+sex there: {why}" in folder.call(*asked).stderr
+
+
+def test_an_attribute_with_a_sign_in_its_name_can_be_limited(folder: Folder) -> None:
+    document = scores(0)
+    document["attributes"] = {"a<=b": document["attributes"]["sex"]}
+    file = folder.solved(folder.write("signs.json", document))
+    for limit in ("eod+a<=b <= 0.3", "eod+a<=b >= 0.01"):
+        assert "eod+a<=b" in folder.done("pick", file, "--best", "acc", "--where", limit)
+
+
 def test_thresholds_of_one_system_are_applied_to_another(folder: Folder) -> None:
     file = folder.solved("scores/a.json")
     out = folder.path / "prior"

@@ -344,6 +344,18 @@ def test_the_rates_behind_a_criterion_stand_beside_it(decisions: dict[str, Any])
     assert "equalized_odds: difference by group" in str(result)
 
 
+def test_a_ratio_where_one_rate_is_0_in_all_groups_is_that_of_the_other() -> None:
+    truth, group = [True] * 8 + [False] * 8, {"group": list("aaaabbbb") * 2}
+    guess = [True] * 6 + [False] * 10
+    *_, ratio = evaluate(truth, guess, by=group, fairness="equalized_odds").disparities
+    assert (ratio.disparity, ratio.value, ratio.decided_by, ratio.reason) == ("ratio", 0.5, "recall", None)
+    *_, none = evaluate(truth, [False] * 15 + [True], by=group, fairness="equalized_odds").disparities
+    assert (none.value, none.decided_by) == (0.0, "false_positive_rate")
+    *_, none = evaluate([*truth[:-1], True], [False] * 16, by=group, fairness="equalized_odds").disparities
+    assert math.isnan(none.value)
+    assert none.reason == "a ratio of zeros: all groups have the value 0"
+
+
 def test_the_rate_that_decides_is_named(decisions: dict[str, Any]) -> None:
     truth, guess, group = decisions.values()
     result = evaluate(truth, guess, by={"group": group}, fairness="equalized_odds")

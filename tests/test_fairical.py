@@ -179,6 +179,16 @@ def test_a_point_that_is_undefined_by_what_is_asked_for_is_not_picked() -> None:
         Solutions.from_dict(points(undefined={"acc": [0, 1]})).pick("acc")
 
 
+def test_a_limit_on_an_attribute_with_a_sign_in_its_name_is_about_what_is_defined() -> None:
+    of = Solutions(
+        {"acc": [0.6, 0.9], "eod+a<=b": [0.04, 0.0]},
+        {"identifiers": [0, 0], "thresholds": [0.1, 0.2], "undefined": {"eod+a<=b": [1]}},
+    )
+    for limit in ("eod+a<=b <= 0.05", "eod+a<=b >= 0.01"):
+        with pytest.warns(Doubt, match="1 of 2 points are undefined"):
+            assert of.pick("acc", [limit]).threshold.tolist() == [0.1]
+
+
 def test_a_point_is_not_lost_to_an_equal_one_that_is_undefined() -> None:
     equal = {"acc": [0.6] * 3, "eod+g": [0.0] * 3}
     told = {"identifiers": [0] * 3, "thresholds": [0.1, 0.2, 0.3], "undefined": {"eod+g": [0]}}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import fairlearn.metrics as fairlearn
@@ -25,6 +26,7 @@ from evaluand.rows import DISPARITIES, METRICS
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compared, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at, crossed_at
 from evaluand.tradeoff.front import additive_epsilon, igd_plus, non_dominated
+from evaluand.tradeoff.limits import Limit
 
 NAN = math.nan
 FAIR = ("accuracy", "equalized_odds difference by sex")
@@ -455,6 +457,27 @@ def test_the_best_that_keeps_the_limits_is_picked() -> None:
     assert limited.threshold.tolist() == [0.9]  # as good as at 0.6, which comes later
 
 
+def test_a_point_on_the_limit_keeps_it_and_rounding_parts_no_ties() -> None:
+    """16 of 20 and 15 of 20 lie 0.05 apart, and as floats a little more."""
+    truth, sure = [1] * 40, [0.9] * 16 + [0.1] * 4 + [0.9] * 15 + [0.1] * 5
+    given = Confidences.read(truth, {"m": sure}, {"g": ["a"] * 20 + ["b"] * 20})
+    points = solve(given, ["accuracy", "recall difference by g"], [0.5])
+    assert points["recall difference by g"][0] > 0.05
+    assert len(points.pick("accuracy", "recall difference by g <= 0.05")) == 1
+    turned = Tradeoff(points.objectives, ("m",), *np.zeros((2, 1), int), np.array([[0.3, 0.3]]), np.array([False]))
+    assert len(turned.pick("accuracy", [f"accuracy >= {0.1 + 0.2}"])) == 1
+    with pytest.raises(SpecError, match="is kept by 0"):
+        points.pick("accuracy", "recall difference by g <= 0.0499999")
+
+
+def test_the_last_sign_of_a_limit_counts() -> None:
+    limit = Limit.parse("eod+a<=b >= 0.01")
+    assert (limit.name, limit.above, limit.bound) == ("eod+a<=b", True, 0.01)
+    given = Confidences.read([0, 1, 0, 1], {"tree": [0.1, 0.7, 0.6, 0.9]}, {"a<=b": list("ffmm")})
+    points = solve(given, ["accuracy", "accuracy difference by a<=b"])
+    assert points.pick("accuracy", "accuracy difference by a<=b >= 0.4")["accuracy"].tolist() == [0.75]
+
+
 def test_of_equally_good_points_the_one_that_is_best_by_the_others_is_picked() -> None:
     points = solve(small(), ["recall", "false_positive_rate", "accuracy"], [0.0, 0.2, 0.7, 0.65])
     assert points["recall"].tolist() == [1, 1, 1, 1]
@@ -474,8 +497,50 @@ def test_limits_that_no_point_keeps_are_told_with_how_near_they_come() -> None:
 
 def test_points_without_values_are_not_picked() -> None:
     points = solve(no_negatives(), ["recall", "equalized_odds difference by g"])
-    with pytest.raises(SpecError, match="none has all values"):
-        points.pick("recall")
+    with pytest.raises(
+        SpecError, match="points are undefined by what is asked for, so there is nothing to choose from"
+    ):
+        points.pick("equalized_odds difference by g")
+    assert points.pick("recall")["recall"].tolist() == [1.0]  # asks for nothing that is undefined
+
+
+def perfect() -> Confidences:
+    """All that is positive has the confidence 0.9, and all else 0.1."""
+    return Confidences.read([1] * 40 + [0] * 40, {"m": [0.9] * 40 + [0.1] * 40}, {"g": (["a"] * 20 + ["b"] * 20) * 2})
+
+
+@pytest.mark.parametrize("undefined", ["nan", "zero"])
+def test_where_no_group_has_a_false_positive_the_recall_decides(undefined: Any) -> None:
+    ratio = "equalized_odds ratio by g"
+    points = solve(perfect(), ["accuracy", ratio], undefined=undefined)
+    assert points.value[1].tolist() == [1.0, 1.0]
+    expected = fairlearn.equalized_odds_ratio(
+        points.given.truth, points.given.truth, sensitive_features=["a"] * 20 + ["b"] * 20 + ["a"] * 20 + ["b"] * 20
+    )
+    assert expected == 1.0
+    assert points.unknown[:, 1].tolist() == [True, False, False]  # without a positive decision there is no ratio
+    fact = points.facts(ratio)[1]
+    assert (fact.value, fact.reason, fact.decided_by) == (1.0, None, "recall")
+    with pytest.warns(Doubt, match="1 of 3 points are undefined by what is asked for; they are not chosen from"):
+        assert points.pick("accuracy", f"{ratio} >= 0.8")["accuracy"].tolist() == [1.0]
+    assert not points.trivial[points.best_place("accuracy")]
+
+
+def test_what_rests_on_rates_without_rows_is_told_and_neither_picked_nor_taken_for_what_does_not() -> None:
+    name, why = "false_positive_rate difference by g", "rests on rates without rows, taken for 0"
+    points = solve(no_negatives(), ["recall", name], [0.5], "zero")
+    assert points.as_zero is not None
+    assert points.as_zero.tolist() == [[False, True]]
+    with pytest.raises(SpecError, match="1 of 1 points are undefined by what is asked for"):
+        points.pick(name)
+    assert [row["reason"] for row in points.table().to_pylist()] == [None, why]
+    [fact] = points.facts(name)
+    assert (fact.value, fact.reason) == (points[name][0], why)
+    [zeros] = solve(perfect(), "equalized_odds ratio by g", [1.0], "zero").facts("equalized_odds ratio by g")
+    assert (zeros.value, zeros.reason) == (0.0, "rests on rates without rows or a ratio of zeros, taken for 0")
+    twice = points.taken(np.array([0, 0]))
+    assert len(twice.deduplicated()) == 1
+    assert len(replace(twice, as_zero=np.array([[False, True], [False, False]])).deduplicated()) == 2
 
 
 @pytest.mark.parametrize("limit", ["accuracy < 0.5", "accuracy <= much", "accuracy <= nan", "0.5"])

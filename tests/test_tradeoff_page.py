@@ -234,7 +234,13 @@ def opened(browser: Any, tmp_path: Path) -> Iterator[Callable[[dict[str, Tradeof
 def test_the_script_picks_what_pick_does_also_of_points_that_are_not_listed(opened: Any) -> None:
     wanted = ("recall", "accuracy", "precision")
     tied = [[0.9, 0.5, 0.6], [0.9, 0.6, 0.5], [0.9, 0.6, 0.5], [0.5, 0.9, 0.1]]
-    cases = [(long_front(1201), {"1": "0.3005"}, [f"{LOW} <= 0.3005"]), (points_of(tied, wanted), {}, [])]
+    near = [[0.3, 0.6, 0.5], [0.1 + 0.2, 0.5, 0.6]]  # by rounding alone the second were the better one
+    cases = [
+        (long_front(1201), {"1": "0.3005"}, [f"{LOW} <= 0.3005"]),
+        (points_of(tied, wanted), {}, []),
+        (points_of(near, wanted), {}, []),
+        (points_of(near, wanted), {"0": repr(0.1 + 0.2)}, [f"recall >= {0.1 + 0.2}"]),
+    ]
     for points, limits, where in cases:
         page = opened({"s": points})
         for place, limit in limits.items():

@@ -70,7 +70,8 @@ def disparity(
     """The disparity of the groups; of several metrics, the largest.
 
     Groups without a value are left out; with fewer than two that have one there is no disparity, and neither is there
-    of several metrics if one has none. A group without an interval takes no part in that of the disparity; where it is
+    of several metrics if one has none; but of ratios, where all groups have the value 0 by one metric, the others
+    decide. A group without an interval takes no part in that of the disparity; where it is
     one of the two that lie farthest apart, there is none at all.
 
     Args:
@@ -179,7 +180,8 @@ def _disparity(
     none: list[Ends | None] = [None] * len(groups)
     against = [*overall] or none
     lowest, highest, apart = (np.stack(parts) for parts in zip(*map(_extremes, groups, against), strict=True))
-    undefined = np.isnan(apart).any(axis=0)
+    zeros = np.stack([_of_zeros(*each) for each in zip(groups, against, strict=True)]) & log
+    undefined = np.isnan(np.where(zeros.all(axis=0) | ~zeros, apart, 0.0)).any(axis=0)
     of, entry = np.where(np.isnan(apart), -np.inf, apart).argmax(axis=0), np.arange(apart.shape[1])
     lowest, highest, value = (parts[of, entry] for parts in (lowest, highest, apart))
     bounded = np.stack([one.bounded for one in groups])
@@ -197,6 +199,13 @@ def _disparity(
     held = held & ~undefined
     ends = Ends(np.where(undefined, np.nan, value), *(np.where(held, end, np.nan) for end in (low, high)))
     return ends, lowest, highest, of
+
+
+def _of_zeros(one: Ends, overall: Ends | None) -> np.ndarray:
+    """Where all groups, two or more, have the value 0, and all rows: of logarithms."""
+    known, nothing = ~np.isnan(one.value), np.isneginf(one.value)
+    found = (known == nothing).all(axis=-1) & (known.sum(axis=-1) > 1)
+    return np.asarray(found if overall is None else found & np.isneginf(overall.value[:, 0]))
 
 
 def _logarithms(one: Ends) -> Ends:

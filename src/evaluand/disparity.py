@@ -225,7 +225,7 @@ class Compared:
             return f"{'no group has' if not fewest else 'only one group has'} a value; a disparity is one of two groups"
         if kind.endswith("overall") and any(np.isnan(one.value[entry]).any() for one in self.overall or ()):
             return f"{_ALL_ROWS} is undefined"
-        if kind.startswith("ratio") and any(np.nan_to_num(one.value[entry]).max() <= 0 for one in self.values):
+        if kind.startswith("ratio") and all(np.nan_to_num(one.value[entry]).max() <= 0 for one in self.values):
             return "a ratio of zeros: all groups have the value 0"
         return None
 

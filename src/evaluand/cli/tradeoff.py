@@ -39,6 +39,7 @@ from evaluand.report.text import safe
 from evaluand.report.tradeoff_page import write_page
 from evaluand.stores.directory import DirectoryStore
 from evaluand.tradeoff import Confidences, Tradeoff, compared
+from evaluand.tradeoff.limits import Limit
 from evaluand.tradeoff.stored import confidences_of, of_evaluations, variants
 
 _EXAMPLES = """\b
@@ -134,9 +135,10 @@ class _Stored:
 
     def choosing(self, best: str, where: Sequence[str]) -> _Stored:
         """With the metrics that a choice is made by, where no others are given."""
-        named = (re.match("(.*?)[<>]=", text) for text in where)
-        asked = dict.fromkeys([best, *(found[1].strip() for found in named if found)])
-        return self if self.metrics or not self.named else replace(self, metrics=tuple(asked))
+        if self.metrics or not self.named:
+            return self
+        asked = dict.fromkeys([best, *(Limit.parse(text, best).name for text in where)])
+        return replace(self, metrics=tuple(asked))
 
     def confidences(self) -> Iterator[Confidences]:
         """Those of each system."""
@@ -480,20 +482,30 @@ def _show_pick(point: Tradeoff, there: Tradeoff | None, form: str | None, as_jso
     model, threshold = come["model"], come["threshold"]
     chosen = {name: one["value"] for name, one in come["values"].items()}
     elsewhere: Facts = {} if there is None else point_facts(there, 0)["values"]
+    reasons = {"chosen": _reasons(point), "there": {} if there is None else _reasons(there)}
     if as_json:
         told = {"model": model, "threshold": threshold, "trivial": come["trivial"], "chosen": chosen}
+        told |= {"reasons": {where: each for where, each in reasons.items() if each}} if any(reasons.values()) else {}
         return print_json(strict(told if there is None else {**told, "there": elsewhere, "system": there.system}))
     rows = [
         (name, value, *([elsewhere[name][end] for end in ("value", "low", "high")] if elsewhere else ()))
         for name, value in chosen.items()
     ]
     header = ("metric", "chosen at", *(("there", "low", "high") if elsewhere else ()))
+    for where, name, why in ((where, name, why) for where, each in reasons.items() for name, why in each.items()):
+        click.echo(f"note: {safe(name)} {'where it was chosen' if where == 'chosen' else 'there'}: {why}", err=True)
     at = "" if threshold is None else f" at {threshold!r}{' (decides alike for all)' if come['trivial'] else ''}"
     if form is None:
         show(Text(f"{safe(model)}{at}\n"))
         return _print(header, rows)
     beside = {"point": model} | ({} if threshold is None else {"threshold": repr(threshold)})
     _print((*beside, *header), [(*beside.values(), *row) for row in rows], form)
+
+
+def _reasons(points: Tradeoff) -> dict[str, str]:
+    """Why values of a single point are undefined, or no values like others."""
+    found = {one.name: points.why_unknown(0, place) for place, one in enumerate(points.objectives)}
+    return {name: why for name, why in found.items() if why}
 
 
 def _show_points(systems: Sequence[Tradeoff], form: str | None, as_json: bool) -> None:

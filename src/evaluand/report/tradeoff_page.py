@@ -37,6 +37,8 @@ from evaluand.report.tradeoff_facts import (
     told_of_ends,
 )
 from evaluand.tradeoff import Confidences, Tradeoff, compared, shared_objectives
+from evaluand.tradeoff.front import settled
+from evaluand.tradeoff.limits import rounding_of
 from evaluand.tradeoff.objectives import Objective
 
 _MOST_DRAWN: Final = 600
@@ -231,7 +233,7 @@ class _Choices:
         """The system and place that the script begins with: the best by the first objective, then by the others."""
         among = [(system, place) for system, places in self.places.items() for place in places]
         losses = [self.fronts[system].loss[places] for system, places in self.places.items()]
-        return among[np.lexsort(np.concatenate(losses).T[::-1])[0]] if among else None
+        return among[np.lexsort(settled(np.concatenate(losses)).T[::-1])[0]] if among else None
 
 
 def _chooser(objectives: Sequence[Objective]) -> str:
@@ -366,6 +368,7 @@ def _points_table(systems: Mapping[str, Tradeoff], objectives: Sequence[Objectiv
     told = _script_data(
         {
             "lower": [one.direction == "lower" for one in objectives],
+            "rounding": [rounding_of(one) for one in objectives],
             "names": [safe(one.name, LABEL) for one in objectives],
             "systems": [safe(system, LABEL) for system in systems],
             "models": [[safe(model, LABEL) for model in points.models] for points in systems.values()],

@@ -41,15 +41,13 @@ def table_of(points: Tradeoff) -> pa.Table:
     ends = {name: np.full((n, k), np.nan) if points.ends is None else getattr(points.ends, name) for name in _ENDS}
     each = [_of(objective, points) for objective in points.objectives]
     repeated: dict[str, Sequence[Any]] = {name: [one[name] for one in each] * n for name in each[0]}
-    unknown = np.isnan(points.value)
+    unknown = points.unknown
     columns = {
         **repeated,
         "system": [points.system] * (n * k),
         "at": [one for one in at for _ in range(k)],
         "value": points.value.ravel(),
-        "reason": [
-            _reason(points.objectives[place % k], points) if miss else None for place, miss in enumerate(unknown.flat)
-        ],
+        "reason": [points.why_unknown(*divmod(place, k)) if miss else None for place, miss in enumerate(unknown.flat)],
         **{name: end.ravel() for name, end in ends.items()},
         "trivial": np.repeat(points.trivial, k),
     }
@@ -80,16 +78,6 @@ def _of(objective: Objective, points: Tradeoff) -> Mapping[str, Any]:
         "over": list(objective.by),
         "n": None if given is None else int((given.groups(objective.by).code >= 0).sum()),
     }
-
-
-def _reason(objective: Objective, points: Tradeoff) -> str:
-    if points.given is None:
-        return "it is undefined where the points come from"
-    if objective.disparity is None:
-        return "there are no rows that it is about"
-    if objective.disparity in ("min", "max"):
-        return "no group has a value"
-    return f"fewer than two groups have a value{', or all have 0' if objective.disparity == 'ratio' else ''}"
 
 
 _ENDS: Final = ("low", "high")

@@ -31,9 +31,10 @@ from evaluand.tradeoff.asked import listed
 from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
 
 Undefined = Literal["nan", "zero"]
-"""What a rate without rows is: undefined, and its group left out of a disparity; or 0. Then a ratio of zeros is 0 too,
-but for the false positive rates of equalized odds: where no group has any, the recall alone decides. What rests on such
-a rate has no interval."""
+"""What a rate without rows is: undefined, and its group left out of a disparity; or 0. A ratio of zeros is then 0 too,
+and else undefined; but of equalized odds the recall alone decides where no group has a false positive, and if nothing
+counts as 0 the false positive rate alone where no group has a true one. What rests on a rate without rows that is 0 has
+no interval."""
 
 COLUMNS: Final = ("system", "model", "threshold", "trivial")
 """What is told of a point besides its values."""
@@ -219,6 +220,16 @@ class Objective:
             rests_on = [_rests_on(part, counts) for part in parts]
         return Compared(parts, groups.names, values, rests_on, None, confidence, undefined == "zero")
 
+    def why_undefined(self, given: Confidences | None) -> str:
+        """Why a value is undefined, of rows that are known or not."""
+        if given is None:
+            return "it is undefined where the points come from"
+        if self.disparity is None:
+            return "there are no rows that it is about"
+        if self.disparity in ("min", "max"):
+            return "no group has a value"
+        return f"fewer than two groups have a value{', or all have 0' if self.disparity == 'ratio' else ''}"
+
     def _reduced(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
         """One value of those of the groups, of the worse rate where there are two."""
         if not self.disparity:
@@ -230,6 +241,9 @@ class Objective:
         if undefined == "zero" and not self.of_confidences:
             found[0] = np.nan_to_num(found[0])
             found = np.where(np.isnan(found), found[0], found)
+        elif kind == "ratio":  # where all groups have 0 by one rate, the other decides
+            zeros = np.stack([spread(one, "max", fewest) == 0 for one in values])
+            found = np.where(zeros & ~zeros.all(axis=0), np.inf, found)
         return np.asarray(found.max(axis=0) if self.disparity == "difference" else found.min(axis=0))
 
     def _apart(self, found: Sequence[Ends], value: np.ndarray, confidence: float, undefined: Undefined) -> Ends:

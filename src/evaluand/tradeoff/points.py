@@ -179,6 +179,12 @@ class Tradeoff:
         """The values as shares of the objectives' ranges, which may go up or down: points × objectives."""
         return np.stack([one.share(self.value[:, place]) for place, one in enumerate(self.objectives)], axis=1)
 
+    @property
+    def unknown(self) -> np.ndarray:
+        """Which values are undefined, or rest on rates without rows that count as 0: points × objectives."""
+        undefined: np.ndarray = np.isnan(self.value)
+        return undefined if self.as_zero is None else undefined | self.as_zero
+
     def taken(self, points: np.ndarray) -> Tradeoff:
         """Some of the points, by their places or as a mask.
 
@@ -211,10 +217,16 @@ class Tradeoff:
     def deduplicated(self, apart: float = 1e-6) -> Tradeoff:
         """The first of each points whose values are equal, to within `apart` of the objectives' ranges.
 
+        A value that rests on rates without rows is equal to none that does not.
+
         Raises:
             SpecError: `apart` is no number of 0 or more.
         """
-        return self.taken(distinct(self.share, apart))
+        return self.taken(self.distinct_places(apart))
+
+    def distinct_places(self, apart: float = 1e-6) -> np.ndarray:
+        """Which of the points `deduplicated` takes; arguments and errors are the same."""
+        return distinct(np.hstack([self.share, self.unknown]), apart)
 
     def indicators(self) -> dict[str, float]:
         """What the front is worth, in numbers; of points without values, NaN.
@@ -376,8 +388,20 @@ class Tradeoff:
                 compared = one.compared(given, name, counts, confidence, self.undefined, crossed)
                 rows = compared.rows(one.disparity, one.by, one.metric)
                 for point, row in zip(some.tolist(), rows * (len(some) // len(rows)), strict=True):
-                    found[point] = row._replace(value=float(self.value[point, place]))
+                    row = row._replace(value=float(self.value[point, place]))
+                    found[point] = (
+                        row
+                        if self.as_zero is None or not self.as_zero[point, place]
+                        else row._replace(reason=self.why_unknown(point, place))
+                    )
         return found
+
+    def why_unknown(self, point: int, place: int) -> str | None:
+        """Why a point's value by an objective is undefined, or no value like others; None where it is one."""
+        one = self.objectives[place]
+        if self.as_zero is not None and self.as_zero[point, place]:
+            return _OF_ZEROS if one.disparity == "ratio" else _AS_ZERO
+        return one.why_undefined(self.given) if np.isnan(self.value[point, place]) else None
 
     def place_asked(self, objective: str) -> int:
         """Which of the objectives one is that a user asks for.
@@ -422,6 +446,8 @@ class Tradeoff:
         """The one point that is best by an objective among those that keep some limits.
 
         Of points that are equally good, the one that is best by the other objectives in their order; then the first.
+        Points that are undefined by what is asked for, or rest on a rate without rows that counts as 0, are left out
+        and told as a `Doubt`; by the other objectives these are the worst.
         A pick is chosen for its value and so looks better than it is: take its value from other rows (`at`).
 
         Args:
@@ -443,14 +469,22 @@ class Tradeoff:
     def best_place(self, best: str, where: str | Sequence[str] = ()) -> int:
         """Which of the points `pick` takes; arguments and errors are the same."""
         places = [self.place_asked(best), *range(len(self.objectives))]
-        limits = [Limit.parse(text, self) for text in listed("where", where, str, _LIMIT)]
-        known = ~np.isnan(self.value).any(axis=1)
-        kept = known & np.logical_and.reduce([known, *(limit.kept(self.value[:, limit.place]) for limit in limits)])
+        limits = [Limit.parse(text, self.objectives[-1].name) for text in listed("where", where, str, _LIMIT)]
+        of = [(limit, self.place_asked(limit.name)) for limit in limits]
+        known = ~self.unknown[:, [places[0], *(place for _, place in of)]].any(axis=1)
+        told = f"{(~known).sum()} of {len(self)} points are undefined by what is asked for"
+        if not known.any():
+            raise SpecError(f"{told}, so there is nothing to choose from" if len(self) else "there are no points")
+        kept = known.copy()
+        for limit, place in of:
+            kept &= limit.kept(self.value[:, place], self.objectives[place])
         if not kept.any():
-            nearest = "; ".join(limit.nearest(self.value[known, limit.place]) for limit in limits)
-            raise SpecError(f"no point keeps the limits{': ' + nearest if known.any() else ': none has all values'}")
+            nearest = "; ".join(limit.nearest(self.value[known, place], self.objectives[place]) for limit, place in of)
+            raise SpecError(f"no point keeps the limits: {nearest}")
+        if not known.all():
+            warnings.warn(f"{told}; they are not chosen from", Doubt, stacklevel=3)
         among = np.flatnonzero(kept)
-        loss = settled(self.loss[among])
+        loss = settled(np.where(self.unknown, np.nan, self.loss)[among])
         order = np.lexsort([loss[:, place] for place in reversed(places)])
         return int(among[order[0]])
 
@@ -569,6 +603,8 @@ def _check(confidence: float, replicates: int = 1, seed: int = 0) -> None:
     whole("seed", seed, 0, "0")
 
 
+_AS_ZERO: Final = "rests on rates without rows, taken for 0"
+_OF_ZEROS: Final = "rests on rates without rows or a ratio of zeros, taken for 0"
 _LIMIT: Final = "'equalized_odds difference by sex <= 0.05'"
 _MOST_BANDED: Final = 1000
 _MOST_RESAMPLED: Final = {2: 500, 3: 120}

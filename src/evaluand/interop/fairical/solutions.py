@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -29,8 +28,8 @@ from evaluand.interop.fairical.reading import (
 )
 from evaluand.registry import nearest
 from evaluand.tradeoff import Confidences, Objective, Tradeoff
-from evaluand.tradeoff.asked import listed, made
-from evaluand.tradeoff.front import distinct, non_dominated
+from evaluand.tradeoff.asked import made
+from evaluand.tradeoff.front import non_dominated
 
 NAMES: Final = "identifier-names"
 OF_MODELS: Final = "identifiers"
@@ -250,7 +249,7 @@ class Solutions:
 
     def deduplicate(self, eps: float = 1e-6) -> Solutions:
         """The first of each points that are equal, defined and undefined ones apart."""
-        return self._taken(distinct(np.hstack([self.tradeoff.value, self._undefined()]), eps))
+        return self._taken(self.tradeoff.distinct_places(eps))
 
     def non_dominated_solutions(self) -> tuple[Solutions, Solutions]:
         """The points that no other dominates, and those that another does."""
@@ -276,19 +275,8 @@ class Solutions:
         Raises:
             SpecError: there is no such metric, or no point keeps the limits or is defined.
         """
-        points, undefined = self.tradeoff, self._undefined()
-        where = listed("where", where, str, "'eod+sex <= 0.05'")
-        asked = {best, *(re.split("[<>]=", text)[0].strip() for text in where)}
-        wanted = [bool({one.name, one.text} & asked) for one in points.objectives]
-        known = np.flatnonzero(~undefined[:, wanted].any(axis=1))
-        if len(known) < len(points):
-            told = f"{len(points) - len(known)} of {len(points)} points are undefined by what is asked for"
-            if not len(known):
-                raise SpecError(f"{told}, so there is nothing to choose from")
-            doubt(f"{told}; they are not chosen from")
-        place = known[[points.taken(known).best_place(best, where)]]
-        chosen = points.taken(place)
-        return replace(chosen, value=np.where(undefined[place], np.nan, chosen.value))
+        chosen = self.tradeoff.pick(best, where)
+        return replace(chosen, value=np.where(chosen.unknown, np.nan, chosen.value))
 
     @property
     def n_undefined(self) -> int:
@@ -428,6 +416,5 @@ def _of_models(given: Any, faults: list[Fault]) -> list[int]:
 
 def _undefined_of(points: Tradeoff) -> dict[str, list[int]]:
     """Which values are undefined, or others, if rates without rows are left out: metric → positions."""
-    marks = np.isnan(points.value) if points.as_zero is None else np.isnan(points.value) | points.as_zero
-    found = {one.name: np.flatnonzero(marks[:, i]).tolist() for i, one in enumerate(points.objectives)}
+    found = {one.name: np.flatnonzero(points.unknown[:, i]).tolist() for i, one in enumerate(points.objectives)}
     return {name: places for name, places in found.items() if places}

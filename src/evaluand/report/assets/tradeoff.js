@@ -7,7 +7,7 @@ for (const root of document.querySelectorAll("#tradeoff, .tradeoff")) (() => {
   const data = at("front");
   const body = root.querySelector("table.points tbody");
   if (!form || !data || !body) return;
-  const { lower, names, systems, models, points } = JSON.parse(data.textContent);
+  const { lower, rounding, names, systems, models, points } = JSON.parse(data.textContent);
   const rows = [...body.rows];
   const [SYSTEM, MODEL, THRESHOLD, ROW, VALUES, RATES] = [0, 1, 2, 3, 4, 5];
 
@@ -21,7 +21,7 @@ for (const root of document.querySelectorAll("#tradeoff, .tradeoff")) (() => {
     const best = Number(at("best").value);
     const order = [best, ...lower.keys()];
     const kept = points.filter((point) => read.every(({ value }, i) =>
-      value === null || (lower[i] ? point[VALUES][i] <= value : point[VALUES][i] >= value)));
+      value === null || (lower[i] ? point[VALUES][i] <= value + rounding[i] : point[VALUES][i] >= value - rounding[i])));
     const chosen = kept.reduce((a, b) => (!a || better(b[VALUES], a[VALUES], order) ? b : a), null);
     show(chosen, chosen
       ? `${called(chosen)}${chosen[ROW] === null ? " (not listed)" : ""}: ${values(chosen)} (${kept.length} of ${points.length} points keep the limits)`
@@ -39,9 +39,10 @@ for (const root of document.querySelectorAll("#tradeoff, .tradeoff")) (() => {
     return { value: Number(plain) / (percent ? 100 : 1) };
   }
 
-  // By the objective that is asked for, then by the others in their order; of equal points the first stays.
+  // By the objective that is asked for, then by the others in their order; of equal points the first stays. Values that
+  // differ by rounding alone are equal.
   function better(a, b, order) {
-    const place = order.find((i) => a[i] !== b[i]);
+    const place = order.find((i) => Math.abs(a[i] - b[i]) > rounding[i]);
     return place !== undefined && (lower[place] ? a[place] < b[place] : a[place] > b[place]);
   }
 
