@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from evaluand.aggregation import Aggregation
 from evaluand.cli import main
 from evaluand.errors import SpecError
 from evaluand.experiment import Experiment
-from evaluand.tradeoff.stored import Trade
+from evaluand.stores.directory import DirectoryStore
+from evaluand.tradeoff import Tradeoff
+from evaluand.tradeoff.stored import Trade, tradeoffs_of
 
 CODE = """
 def tree(i):
@@ -93,6 +96,17 @@ def test_the_tasks_of_an_experiment_are_models_at_thresholds(place: Place) -> No
     assert '<h2 id="tradeoffs-title">Trade-offs</h2>' in page
     assert "right for all" in page
     assert "trade-off: right for all" in place.done("show", "yes-men")
+
+
+def test_points_that_look_beaten_have_intervals_too_so_that_the_area_is_that_of_all_points(place: Place) -> None:
+    place.done("run", str(place.write(AT_THRESHOLDS)))
+    store = DirectoryStore(place.path / "store")
+    [id] = [ref.id for ref in store.refs() if ref.kind == "aggregations"]
+    [(_, points)] = tradeoffs_of(Aggregation(store, id))
+    assert isinstance(points, Tradeoff)
+    assert points.ends is not None
+    assert not points.on_front.all()
+    assert (points.ends.low < points.ends.high).all(axis=1).all()
 
 
 def test_a_trade_off_that_is_asked_for_later_needs_no_further_calls(place: Place) -> None:
