@@ -127,6 +127,19 @@ def test_what_has_no_points_says_why_and_the_report_is_written(place: Place) -> 
     assert "no row has a truth and a confidence of every model" in (place.path / "yes-men.html").read_text()
 
 
+def test_rows_that_are_left_out_are_told_beside_the_points(place: Place) -> None:
+    some = CODE.replace('"confidence": 0.5', '"confidence": 0.5 if i else None').replace(
+        'output["confidence"]', 'output["confidence"] or 0'
+    )
+    (place.path / "models.py").write_text(some)
+    place.done("run", str(place.write(AT_THRESHOLDS)), "--report")
+    [trade] = place.shown()
+    told = "1 row is left out, as not every model has a confidence for it"
+    assert trade["notes"] == [told]
+    assert f'<p class="note">Note: {told}</p>' in (place.path / "yes-men.html").read_text()
+    assert f"note: {told}" in place.done("show", "yes-men")
+
+
 def test_each_of_several_trade_offs_of_a_report_has_ids_of_its_own(place: Place) -> None:
     two = AT_THRESHOLDS + "  - {objectives: [mean(sure), accuracy(right)]}\n"
     place.done("run", str(place.write(two)), "--report", "--quiet")

@@ -59,6 +59,7 @@ class Tradeoff:
         undefined: what a rate without rows is taken for, see `Undefined`.
         as_zero: which values, points × objectives, are others for counting rates without rows as 0 than for leaving
             them out; None where that is not known.
+        notes: what is odd about the rows they come from, such as those that are left out.
     """
 
     objectives: tuple[Objective, ...]
@@ -75,6 +76,7 @@ class Tradeoff:
 
     undefined: Undefined = "nan"
     as_zero: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n, thresholds = len(self.model), (len(self.apart),) if self.apart else ()
@@ -389,7 +391,7 @@ class Tradeoff:
             found = valued(given, name, tried, self.objectives, policy, self.apart)
             value[mine], trivial[mine], as_zero[mine] = found
         points = replace(self, value=value, trivial=trivial, as_zero=as_zero, undefined=policy)
-        return replace(points, given=given, ends=None, band=None, system=given.system)
+        return replace(points, given=given, ends=None, band=None, system=given.system, notes=())
 
     def pick(self, best: str, where: str | Sequence[str] = ()) -> Tradeoff:
         """The one point that is best by an objective among those that keep some limits.

@@ -11,7 +11,7 @@ import dataclasses
 import math
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final, cast
 
@@ -33,7 +33,7 @@ from evaluand.aggregation import (
 from evaluand.apart import Ends
 from evaluand.comparison import find_evaluations
 from evaluand.comparison.comparing import declared_of, labels_of
-from evaluand.errors import DataError, Doubt, Fault, SpecError
+from evaluand.errors import DataError, Doubt, Fault, SpecError, doubts
 from evaluand.evaluation import Evaluation
 from evaluand.fairness import CRITERIA, Criterion, measures_of
 from evaluand.ids import encode
@@ -134,7 +134,7 @@ class Trade:
         return faults
 
     def points(self, evaluations: Mapping[str, Evaluation], declared: Sequence[Measure] | None = None) -> Tradeoff:
-        """The points, with their intervals.
+        """The points, with their intervals, and with what is told meanwhile as a `Doubt` as their notes.
 
         Args:
             evaluations: task → its evaluation.
@@ -148,6 +148,11 @@ class Trade:
             if task not in evaluations:
                 raise SpecError(f"the task {task!r} was not run; there are: {', '.join(evaluations)}")
         chosen = {name: evaluations[name] for name in self.tasks or evaluations}
+        with doubts() as told:
+            points = self._points(chosen, declared)
+        return replace(points, notes=tuple(told))
+
+    def _points(self, chosen: Mapping[str, Evaluation], declared: Sequence[Measure] | None) -> Tradeoff:
         if self.thresholds is None:
             asked: dict[str, Any] = {"label": self.label, "scorer": self.scorer, "declared": declared}
             return of_evaluations(chosen, self.objectives, system=self.name, **asked)
