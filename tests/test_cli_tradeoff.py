@@ -232,7 +232,7 @@ def test_scores_of_one_file_of_solutions_may_have_another_name_but_not_other_val
     folder.done("plot", file, "--scores", same, "--out", str(folder.path / "page.html"))
     out = str(folder.path / "none.html")
     told = folder.refused("plot", file, "--scores", other, "--out", out, code=1)
-    assert "the solutions a come to other values there" in told
+    assert re.search(r"\d+ of the \d+ solutions a come to other values there, by up to 0\.\d+", told)
     told = folder.refused("plot", file, "--scores", same, "--scores", other, "--out", out, code=1)
     assert "no solutions are called same; there are: a" in told
     told = folder.refused("plot", file, "--scores", same, "--kind", "radar", "--out", out.replace("html", "svg"))
@@ -518,6 +518,57 @@ def test_stored_models_are_solved_as_one_system(tmp_path: Path) -> None:
     assert made.refused(*command, "--out", str(tmp_path / "other"), code=1).startswith(
         "error: which label is positive?"
     )
+
+
+def stored_models(path: Path, missing: bool = False) -> list[str]:
+    """A store with a model that tells how sure it is of what it predicts, and the options that name it."""
+    store = DirectoryStore(path / "store")
+    data = [{"input": i, "expected": ["no", "yes"][i * 7 % 3 % 2], "site": "ab"[i % 2]} for i in range(60)]
+
+    def answer(i: int) -> dict[str, Any]:
+        sure = (i * 37 % 60 + 0.7) / 61
+        told = {"prediction": "yes" if sure >= 0.5 else "no", "confidence": sure if sure >= 0.5 else 1 - sure}
+        return {**told, "confidence": None} if missing and i < 3 else told
+
+    run = Runner(store).run(answer, Dataset.from_rows(data, attributes=["site"]), name="m")
+    Evaluator(store).evaluate(run, {"right": Prediction()}, name="m")
+    return ["--store", str(path / "store"), "--stored", "m", "--by", "site", "--label", "yes"]
+
+
+def test_stored_models_are_drawn_with_bands_and_rates_as_their_rows_are_known(tmp_path: Path) -> None:
+    out = tmp_path / "front.html"
+    Folder(tmp_path).done("plot", *stored_models(tmp_path), "-m", "acc", "-m", "eod+site", "--out", str(out))
+    text = out.read_text()
+    assert '<path class="area s0"' in text
+    assert "95 % of such bands hold for all points of a model at once." in text
+    assert "Rates of groups: " in text
+
+
+def test_what_is_told_of_the_rows_stands_in_the_page_too(tmp_path: Path) -> None:
+    out = tmp_path / "front.html"
+    stored = stored_models(tmp_path, missing=True)
+    result = Folder(tmp_path).call("plot", *stored, "-m", "acc", "-m", "eod+site", "--out", str(out))
+    told = "3 rows are left out, as not every model has a confidence for them"
+    assert result.stderr.count(told) == 1
+    assert f'<p class="note">Note: {told}</p>' in out.read_text()
+
+
+def test_scores_that_differ_by_rounding_alone_are_those_that_stored_solutions_were_made_from(tmp_path: Path) -> None:
+    """The store has 1 − x for what was sure of the other class, and 1 − (1 − x) is not always x."""
+    folder = Folder(tmp_path)
+    folder.done("solve", *stored_models(tmp_path), "-m", "acc", "-m", "eod+site", "--out", str(tmp_path / "out"))
+    sure = [(i * 37 % 60 + 0.7) / 61 for i in range(60)]
+    assert any(1 - (1 - one) != one for one in sure if one < 0.5)
+    same = {
+        "scores": [sure],
+        "identifiers": ["m"],
+        "ground-truth": [i * 7 % 3 % 2 for i in range(60)],
+        "attributes": {"site": ["ab"[i % 2] for i in range(60)]},
+    }
+    scores = folder.write("scores/m.json", same)
+    out = tmp_path / "front.html"
+    folder.done("plot", str(tmp_path / "out" / "m.json"), "--scores", scores, "--out", str(out))
+    assert "Rates of groups: " in out.read_text()
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,13 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
+from evaluand.aggregation import Aggregation
 from evaluand.cli import main
 from evaluand.errors import SpecError
 from evaluand.experiment import Experiment
-from evaluand.tradeoff.stored import Trade
+from evaluand.stores.directory import DirectoryStore
+from evaluand.tradeoff import Tradeoff
+from evaluand.tradeoff.stored import Trade, tradeoffs_of
 
 CODE = """
 def tree(i):
@@ -95,6 +98,17 @@ def test_the_tasks_of_an_experiment_are_models_at_thresholds(place: Place) -> No
     assert "trade-off: right for all" in place.done("show", "yes-men")
 
 
+def test_points_that_look_beaten_have_intervals_too_so_that_the_area_is_that_of_all_points(place: Place) -> None:
+    place.done("run", str(place.write(AT_THRESHOLDS)))
+    store = DirectoryStore(place.path / "store")
+    [id] = [ref.id for ref in store.refs() if ref.kind == "aggregations"]
+    [(_, points)] = tradeoffs_of(Aggregation(store, id))
+    assert isinstance(points, Tradeoff)
+    assert points.ends is not None
+    assert not points.on_front.all()
+    assert (points.ends.low < points.ends.high).all(axis=1).all()
+
+
 def test_a_trade_off_that_is_asked_for_later_needs_no_further_calls(place: Place) -> None:
     place.done("run", str(place.write("")))
     assert place.shown() == []
@@ -111,6 +125,19 @@ def test_what_has_no_points_says_why_and_the_report_is_written(place: Place) -> 
     [trade] = place.shown()
     assert trade["reason"].startswith("no row has a truth and a confidence of every model")
     assert "no row has a truth and a confidence of every model" in (place.path / "yes-men.html").read_text()
+
+
+def test_rows_that_are_left_out_are_told_beside_the_points(place: Place) -> None:
+    some = CODE.replace('"confidence": 0.5', '"confidence": 0.5 if i else None').replace(
+        'output["confidence"]', 'output["confidence"] or 0'
+    )
+    (place.path / "models.py").write_text(some)
+    place.done("run", str(place.write(AT_THRESHOLDS)), "--report")
+    [trade] = place.shown()
+    told = "1 row is left out, as not every model has a confidence for it"
+    assert trade["notes"] == [told]
+    assert f'<p class="note">Note: {told}</p>' in (place.path / "yes-men.html").read_text()
+    assert f"note: {told}" in place.done("show", "yes-men")
 
 
 def test_each_of_several_trade_offs_of_a_report_has_ids_of_its_own(place: Place) -> None:

@@ -358,23 +358,28 @@ def banded(n: int = 60, seed: int = 5, extra: int = 0) -> tuple[Tradeoff, Confid
     return solve(given, wanted, np.linspace(-1, 2, 12)).with_bands(replicates=50), given
 
 
-def test_the_area_of_a_front_holds_the_front_wherever_each_point_lies_between_its_ends() -> None:
+@pytest.mark.parametrize("seed", range(20))
+def test_the_area_of_a_front_holds_the_whole_front_wherever_each_point_lies_between_its_ends(seed: int) -> None:
+    """Points that look beaten reach farther than those that do not, and may truly be on the front."""
     path = pytest.importorskip("matplotlib.path", reason="needs Matplotlib: pip install 'evaluand[plots]'")
-    points, _ = banded()
-    assert points.ends is not None
-    area = path.Path(area_of_front(points, 1, 0))
-    rng = np.random.default_rng(1)
-    for _ in range(50):
-        drawn = points.ends.low + rng.random(points.value.shape) * (points.ends.high - points.ends.low)
-        there = replace(points, value=drawn).front()
-        far = points.front().ends
-        assert far is not None
-        seen = there.value[(there.value[:, 0] >= far.low[:, 0].min()) & (there.value[:, 1] <= far.high[:, 1].max())]
-        assert len(seen)
-        assert (
-            area.contains_points(seen[:, ::-1], radius=1e-9).all()
-            or area.contains_points(seen[:, ::-1], radius=-1e-9).all()
-        )
+    rng = np.random.default_rng(seed)
+    points = points_of(rng.random((12, 2)))
+    low, high = (points.value + sign * 0.4 * rng.random(points.value.shape) for sign in (-1, 1))
+    area = path.Path(area_of_front(replace(points, ends=Ends(points.value, low, high)), 1, 0))
+    for _ in range(200):
+        share = rng.choice([0, 1, rng.random()], points.value.shape)  # at their ends it is the most extreme
+        there = replace(points, value=low + share * (high - low)).front().value[:, ::-1]
+        near = [area.contains_points(there, radius=radius) for radius in (1e-9, -1e-9)]
+        assert np.any(near, axis=0).all()
+
+
+def test_the_area_of_a_front_reaches_as_far_as_a_point_that_looks_beaten() -> None:
+    points = points_of([[0.8, 0.2], [0.79, 0.3]])
+    reach = np.array([[0.05, 0.05], [0.1, 0.1]])
+    ends = Ends(points.value, points.value - reach, points.value + reach)
+    corners = area_of_front(replace(points, ends=ends), 1, 0)
+    assert max(x for x, _ in corners) == pytest.approx(0.4)
+    assert max(y for _, y in corners) == pytest.approx(0.89)
 
 
 def test_the_area_of_one_point_is_what_lies_between_its_ends() -> None:

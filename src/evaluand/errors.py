@@ -18,7 +18,9 @@ A message says what is wrong, where (file:row:column, `_index_`, JSON path) and 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,6 +33,31 @@ class EvaluandError(Exception):
 
 class Doubt(UserWarning):
     """Something that is allowed may not be what was meant; the command line tells it as a note."""
+
+
+@contextmanager
+def doubts() -> Iterator[list[str]]:
+    """The texts of the doubts that are told meanwhile, each once, for what is to carry them; they are told on after it.
+
+    Example:
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     with doubts() as told:
+        ...         warnings.warn("2 rows are left out", Doubt)
+        >>> told
+        ['2 rows are left out']
+    """
+    texts: list[str] = []
+    heard: list[warnings.WarningMessage] = []
+    try:
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always", Doubt)
+            yield texts
+    finally:
+        once = {(str(one.message), one.category, one.filename, one.lineno): one for one in heard}
+        texts += dict.fromkeys(str(one.message) for one in once.values() if issubclass(one.category, Doubt))
+        for one in once.values():
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
 class SpecError(EvaluandError):

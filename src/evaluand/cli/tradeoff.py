@@ -27,7 +27,7 @@ from evaluand import registry
 from evaluand.cli.options import Group, json_option, store_option
 from evaluand.cli.output import opened, print_json, show
 from evaluand.cli.run import notes
-from evaluand.errors import SpecError
+from evaluand.errors import SpecError, doubts
 from evaluand.evaluation import Evaluation
 from evaluand.interop.fairical import Scores, Solutions
 from evaluand.interop.fairical.names import UTILITIES, objectives
@@ -39,6 +39,7 @@ from evaluand.report.text import safe
 from evaluand.report.tradeoff_page import write_page
 from evaluand.stores.directory import DirectoryStore
 from evaluand.tradeoff import Confidences, Tradeoff, compared
+from evaluand.tradeoff.front import ROUNDING
 from evaluand.tradeoff.limits import Limit
 from evaluand.tradeoff.stored import confidences_of, of_evaluations, variants
 
@@ -108,6 +109,7 @@ _STORED = (
 
 
 _System = TypeVar("_System", Confidences, Tradeoff)
+_Made = TypeVar("_Made", Solutions, Confidences, Tradeoff)
 
 
 @dataclass(frozen=True)
@@ -350,9 +352,9 @@ def plot(
 ) -> None:
     """Draw the points of systems and their fronts, or their indicators on a radar chart; from files or from the store.
 
-    Two metrics are a plane, three a space, more are parallel axes. Solutions tell nothing of how sure they are: with
-    --scores the fronts have bands that hold for all points of a model at once, with 95 %; a page then has the rates of
-    groups too, as a picture of one point has by `pick --rates`.
+    Two metrics are a plane, three a space, more are parallel axes. Files of solutions tell nothing of how sure they
+    are: with --scores the fronts have bands that hold for all points of a model at once, with 95 %; a page then has the
+    rates of groups too, as a picture of one point has by `pick --rates`. Stored models have both without.
     """
     from evaluand.report import tradeoffs
 
@@ -362,7 +364,9 @@ def plot(
     if kind == "radar" and (hide_dominated or scores):
         raise UsageError("--hide-dominated and --scores are about points, and a radar chart has none")
     _check_new(out, [*files, *scores], force)
-    systems = _with_bands(_systems(files, stored, names, deduplicate), scores)
+    systems = _systems(files, stored, names, deduplicate)
+    if kind != "radar":
+        systems = _with_bands(systems, scores)
     if page:
         with opened(out) as file:
             write_page(out.stem, systems, file)
@@ -626,15 +630,24 @@ def _systems(files: Sequence[Path], stored: _Stored, names: Sequence[str], dedup
     if stored.of_scores:
         _refuse(("thresholds", "by"), "is about models at thresholds; of stored scores each run is a point without one")
     with notes():
-        solutions = [Solutions.load(file) for file in files]
+        solutions = [*_with_notes(Solutions.load(file) for file in files)]
+        rows: list[Confidences | None] = [None] * len(files)
         found: list[Tradeoff] = []
         if stored.of_scores:
-            found = [each.deduplicated() if deduplicate else each for each in stored.points()]
+            known = (replace(each, notes=told) for each, told in _with_notes(stored.points()))
+            found = [each.deduplicated() if deduplicate else each for each in known]
         elif stored.named:
             at = _thresholds(stored.thresholds)
-            solutions += [a_posteriori(given, _wanted(stored.metrics, given), at) for given in stored.confidences()]
-        order = list(solutions[0]) if solutions else []
-        systems = _called([*(_in_order(each, order, deduplicate) for each in solutions), *found], names)
+            for given, told in _with_notes(stored.confidences()):
+                solutions.append((a_posteriori(given, _wanted(stored.metrics, given), at), told))
+                rows.append(given)
+        order = list(solutions[0][0]) if solutions else []
+        decided = _with_notes(_in_order(each, order, deduplicate) for each, _ in solutions)
+        at_thresholds = [
+            replace(points, given=given, notes=(*told, *more))
+            for (points, more), (_, told), given in zip(decided, solutions, rows, strict=True)
+        ]
+        systems = _called([*at_thresholds, *found], names)
     called = [each.system for each in systems]
     for name in called:
         if called.count(name) > 1:
@@ -642,8 +655,18 @@ def _systems(files: Sequence[Path], stored: _Stored, names: Sequence[str], dedup
     return dict(zip(called, systems, strict=True))
 
 
+def _with_notes(each: Iterator[_Made]) -> Iterator[tuple[_Made, tuple[str, ...]]]:
+    """What is made one after the other, each with the doubts that were told meanwhile."""
+    while True:
+        with doubts() as told:
+            one = next(each, None)
+        if one is None:
+            return
+        yield one, tuple(told)
+
+
 def _with_bands(systems: dict[str, Tradeoff], scores: Sequence[Path]) -> dict[str, Tradeoff]:
-    """Systems with the rows they come from, and bands, where the scores are given."""
+    """Systems with the rows they come from where the scores are given, and with bands where the rows are known."""
     found = dict(systems)
     for file in scores:
         with notes():
@@ -652,12 +675,27 @@ def _with_bands(systems: dict[str, Tradeoff], scores: Sequence[Path]) -> dict[st
         if name not in found:
             raise SpecError(f"{file}: no solutions are called {name}; there are: {', '.join(map(safe, found))}")
         points = found[name]
-        there = points.at(given, "zero")
-        if not np.allclose(there.value, points.value, atol=1e-6):
-            raise SpecError(
-                f"{file}: the solutions {name} come to other values there; give the scores they are made from"
-            )
-        found[name] = replace(points, given=given).with_bands()
+        settled = replace(points, threshold=_at_scores(points, given), given=given)
+        apart = np.abs(settled.at(given, "zero").value - points.value)
+        if other := int((apart > _SAME).any(axis=1).sum()):
+            told = f"{other:,} of the {len(points):,} solutions {name} come to other values there, by up to"
+            told = f"{told} {np.nanmax(apart):.3g}; give the scores they are made from, with all their digits"
+            raise SpecError(f"{file}: {told}")
+        found[name] = settled
+    return {name: points if points.given is None else points.with_bands() for name, points in found.items()}
+
+
+def _at_scores(points: Tradeoff, given: Confidences) -> np.ndarray:
+    """The thresholds, those that differ from a score by rounding alone as this score.
+
+    So they do where a store has how sure a model was of the other class, and a file how sure of the positive one.
+    """
+    found = points.threshold.copy()
+    for number in np.unique(points.model):
+        mine, sure = points.model == number, np.unique(given.sure(points.models[number]))
+        place = np.searchsorted(sure, found[mine] - ROUNDING).clip(max=len(sure) - 1)
+        near = np.isclose(sure[place], found[mine], rtol=0, atol=ROUNDING)
+        found[mine] = np.where(near, sure[place], found[mine])
     return found
 
 
@@ -722,6 +760,7 @@ def _whole(indicator: str, value: float) -> float:
     return int(value) if indicator in _COUNTS else value
 
 
+_SAME: Final = 1e-6
 _OF_STORED: Final = ("metrics", "by", "label", "scorer", "thresholds")
 _OF_THRESHOLDS: Final = ("thresholds", "by", "prior", "only", "out", "deduplicate", "force")
 _OF_NO_FILE: Final = re.compile(r"[^\w. -]|^[. ]")

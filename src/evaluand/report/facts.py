@@ -200,7 +200,7 @@ def tradeoffs_facts(aggregation: Aggregation) -> list[Facts]:
         | (
             {"reason": points}
             if isinstance(points, str)
-            else {"reason": None, "of": len(points), "points": _listed(points)}
+            else {"reason": None, "notes": list(points.notes), "of": len(points), "points": _listed(points)}
         )
         for trade, points in tradeoffs_of(aggregation)
     ]

@@ -49,6 +49,7 @@ _WIDE = 104
 _REASONS = 3
 _MATRIX = 60
 _CLASS = 12
+_NOTES = 20
 _POINTS = 20
 _CURVES = {
     "roc": "the ROC curve",
@@ -509,6 +510,9 @@ def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
     for trade in facts["tradeoffs"]:
         yield Text(f"trade-off: {safe(trade['name'], 2 * CELL)}", "bold")
         yield Text(safe(trade["reason"])) if trade["reason"] else points_table(trade["points"])
+        yield from (Text(f"note: {safe(note)}") for note in trade.get("notes", ())[:_NOTES])
+        if (more := len(trade.get("notes", ())) - _NOTES) > 0:
+            yield Text(f"note: and {more:,} more", "dim")
 
 
 def points_table(points: Sequence[Facts]) -> RenderableType:

@@ -45,7 +45,8 @@ def ends_of(points: Tradeoff) -> tuple[np.ndarray, np.ndarray]:
 def area_of_front(points: Tradeoff, across: int, up: int) -> list[tuple[float, float]]:
     """The corners of the area that the front of two objectives lies in, if each point lies between its ends.
 
-    All points count, as one that looks beaten may truly be on the front. It goes as far as the points of the front may.
+    All points count, as one that looks beaten may truly be on the front. It goes as far as any point may that can be on
+    the front, which is one that no other beats if it is at its best end and the other at its worst.
 
     Args:
         points: with two objectives.
@@ -53,20 +54,32 @@ def area_of_front(points: Tradeoff, across: int, up: int) -> list[tuple[float, f
         up: the other.
     """
     sign = np.array([1.0 if points.objectives[place].direction == "lower" else -1.0 for place in (across, up)])
-    front = non_dominated(points.loss)
     ends = np.stack([end[:, [across, up]] * sign for end in ends_of(points)])
-    if not front.any():
+    best, worst = ends.min(axis=0), ends.max(axis=0)
+    best, worst = (end[~np.isnan(ends).any(axis=(0, 2))] for end in (best, worst))
+    if not len(best):
         return []
-    far = ends[:, front].max(axis=(0, 1))
-    around = [*_steps(ends.min(axis=0), far), *reversed(_steps(ends.max(axis=0), far))]
+    beyond = _front(worst)
+    far = worst[~_beaten(best, beyond)].max(axis=0)
+    around = [*_steps(_front(best), far), *reversed(_steps(beyond, far))]
     return [(float(x * sign[0]), float(y * sign[1])) for x, y in around]
 
 
-def _steps(points: np.ndarray, far: np.ndarray) -> list[tuple[float, float]]:
-    """The front of points whose lower coordinates are better, as far as it is to be seen."""
-    front = np.unique(points[non_dominated(points) & (points <= far).all(axis=1)], axis=0)
-    first, last = (front[0, 0], front[-1, 1]) if len(front) else far
-    stops = [(first, far[1]), *map(tuple, front.tolist()), (far[0], last)]
+def _front(points: np.ndarray) -> np.ndarray:
+    """The front of points whose lower coordinates are better, in its order."""
+    return np.unique(points[non_dominated(points)], axis=0)
+
+
+def _beaten(points: np.ndarray, front: np.ndarray) -> np.ndarray:
+    """Which points are worse in both coordinates than one of a front."""
+    place = np.searchsorted(front[:, 0], points[:, 0])
+    least = np.minimum.accumulate(np.append(np.inf, front[:, 1]))
+    return np.asarray(least[place] < points[:, 1])
+
+
+def _steps(front: np.ndarray, far: np.ndarray) -> list[tuple[float, float]]:
+    """A front, whose lower coordinates are better, as far as it is to be seen."""
+    stops = [(front[0, 0], far[1]), *map(tuple, front.tolist()), (far[0], front[-1, 1])]
     corners = [(right, above) for (_, above), (right, _) in pairwise(stops)]
     return [*(at for pair in zip(stops, corners, strict=False) for at in pair), stops[-1]]
 

@@ -48,6 +48,7 @@ _MOST_LINES: Final = 100
 _MOST_BARS: Final = 20
 _MOST_RATES: Final = 12_000
 _MOST_GROUPS: Final = 24
+_MOST_NOTES: Final = 20
 _PLANES_ALONE: Final = 3
 _NO_RATES: Final = "The rates of this point are not in the page, as its rows are not known or it is not listed."
 _SCRIPTS: Final = ("page.js", "tradeoff.js")
@@ -85,7 +86,12 @@ def tradeoff_section(systems: Mapping[str, Tradeoff]) -> str:
         told = f"There is one objective, so nothing is traded: the best points are listed. {told_of_ends(systems)}"
         parts.append(f'<p class="note">{clean(told)}</p>')
     chosen_from = _Choices.of(systems)
-    parts += [_chooser(objectives), _rates(systems, chosen_from), _points_table(systems, objectives, chosen_from)]
+    parts += [
+        _notes(systems),
+        _chooser(objectives),
+        _rates(systems, chosen_from),
+        _points_table(systems, objectives, chosen_from),
+    ]
     return "\n".join(part for part in parts if part)
 
 
@@ -125,6 +131,14 @@ def _figures_note(systems: Mapping[str, Tradeoff]) -> str:
         f'<p class="note">Each dot is {dot}; those that are not pale are on the front, which no other '
         f"point of the system beats in all objectives. {clean(told)}</p>"
     )
+
+
+def _notes(systems: Mapping[str, Tradeoff]) -> str:
+    """What is odd about the rows that points come from, beside the system where there are several."""
+    told = [f"{f'{system}: ' * (len(systems) > 1)}{note}" for system, one in systems.items() for note in one.notes]
+    if len(told) > _MOST_NOTES:
+        told = [*told[:_MOST_NOTES], f"and {len(told) - _MOST_NOTES:,} more notes"]
+    return "".join(f'<p class="note">Note: {clean(each)}</p>' for each in told)
 
 
 def _lines(points: Tradeoff) -> Lines:

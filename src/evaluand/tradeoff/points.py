@@ -60,6 +60,7 @@ class Tradeoff:
         as_zero: which values, points × objectives, are others for counting rates without rows as 0 than for leaving
             them out; None where that is not known.
         chosen: whether these points were chosen among others by their values on these rows.
+        notes: what is odd about the rows they come from, such as those that are left out.
     """
 
     objectives: tuple[Objective, ...]
@@ -77,6 +78,7 @@ class Tradeoff:
     undefined: Undefined = "nan"
     as_zero: np.ndarray | None = None
     chosen: bool = False
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         n, thresholds = len(self.model), (len(self.apart),) if self.apart else ()
@@ -440,7 +442,7 @@ class Tradeoff:
             found = valued(given, name, tried, self.objectives, policy, self.apart)
             value[mine], trivial[mine], as_zero[mine] = found
         points = replace(self, value=value, trivial=trivial, as_zero=as_zero, undefined=policy)
-        return replace(points, given=given, ends=None, band=None, system=given.system, chosen=False)
+        return replace(points, given=given, ends=None, band=None, system=given.system, chosen=False, notes=())
 
     def pick(self, best: str, where: str | Sequence[str] = ()) -> Tradeoff:
         """The one point that is best by an objective among those that keep some limits.

@@ -33,7 +33,7 @@ from evaluand.aggregation import (
 from evaluand.apart import Ends
 from evaluand.comparison import find_evaluations
 from evaluand.comparison.comparing import declared_of, labels_of
-from evaluand.errors import DataError, Doubt, Fault, SpecError
+from evaluand.errors import DataError, Doubt, Fault, SpecError, doubts
 from evaluand.evaluation import Evaluation
 from evaluand.fairness import CRITERIA, Criterion, measures_of
 from evaluand.ids import encode
@@ -134,7 +134,7 @@ class Trade:
         return faults
 
     def points(self, evaluations: Mapping[str, Evaluation], declared: Sequence[Measure] | None = None) -> Tradeoff:
-        """The points; of those at thresholds the front has intervals.
+        """The points, with their intervals, and with what is told meanwhile as a `Doubt` as their notes.
 
         Args:
             evaluations: task → its evaluation.
@@ -148,12 +148,16 @@ class Trade:
             if task not in evaluations:
                 raise SpecError(f"the task {task!r} was not run; there are: {', '.join(evaluations)}")
         chosen = {name: evaluations[name] for name in self.tasks or evaluations}
+        with doubts() as told:
+            points = self._points(chosen, declared)
+        return replace(points, notes=tuple(told))
+
+    def _points(self, chosen: Mapping[str, Evaluation], declared: Sequence[Measure] | None) -> Tradeoff:
         if self.thresholds is None:
             asked: dict[str, Any] = {"label": self.label, "scorer": self.scorer, "declared": declared}
             return of_evaluations(chosen, self.objectives, system=self.name, **asked)
         given = confidences_of(chosen, self.by, label=self.label, scorer=self.scorer, system=self.name)
-        points = solve(given, self.objectives, self.thresholds)
-        return replace(points, ends=_of_front(points))
+        return solve(given, self.objectives, self.thresholds).with_intervals()
 
 
 def tradeoffs_of(aggregation: Aggregation) -> Iterator[tuple[Trade, Tradeoff | str]]:
@@ -397,16 +401,6 @@ def _of_variants(wanted: tuple[Objective, ...], names: tuple[str, ...], ends: En
     n = len(names)
     thresholds, trivial = np.full(n, np.nan), np.zeros(n, bool)
     return Tradeoff(wanted, names, np.arange(n), thresholds, ends.value, trivial, system, ends=ends)
-
-
-def _of_front(points: Tradeoff) -> Ends:
-    """The intervals of the points of the front; NaN for the others, of which there may be very many."""
-    front = np.flatnonzero(points.on_front)
-    ends = points.taken(front).with_intervals().ends
-    assert ends is not None
-    low, high = (np.full(points.value.shape, np.nan) for _ in range(2))
-    low[front], high[front] = ends.low, ends.high
-    return Ends(points.value, low, high)
 
 
 def _check_objective(text: str, said: Mapping[str, Any]) -> None:
