@@ -6,7 +6,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -651,7 +651,7 @@ def test_a_threshold_is_picked_on_stored_confidences_and_told_on_others(tmp_path
     assert told["there"]["acc"]["value"] == 1.0
 
 
-def judged(*outputs: Any, truth: str = "abc") -> dict[str, Evaluation]:
+def judged(*outputs: Any, truth: Sequence[str] = "abc") -> dict[str, Evaluation]:
     """A model that gave these outputs to rows whose classes are those of `truth` in turn."""
     rows = [{"input": i, "expected": truth[i % len(truth)]} for i in range(len(outputs))]
     run = Runner().run(lambda i: outputs[i], Dataset.from_rows(rows))
@@ -685,3 +685,35 @@ def test_the_probabilities_of_all_classes_tell_that_of_any() -> None:
 def test_a_third_class_that_only_a_model_gives_is_no_other_of_two() -> None:
     with pytest.raises(DataError, match="2 of 4 rows do not tell how sure it was of 'a': beside 'b' and 'x'"):
         confidences_of(judged(said("a", 0.9), said("x", 0.8), said("a", 0.3), said("b", 0.6), truth="ab"), label="a")
+
+
+@pytest.mark.parametrize("label", ["yes", "no"])
+def test_the_probability_of_one_class_is_not_taken_for_that_of_the_predicted_one(label: str) -> None:
+    """A column `predict_proba(X)[:, 1]` that is recorded as `confidence`."""
+    sure = [i / 20 for i in range(20)]
+    outputs = [said("yes" if each >= 0.5 else "no", each) for each in sure]
+    with pytest.raises(DataError, match=r"m: 10 of 20 confidences are below 0.5.* the probability of 'yes'; .*_of"):
+        confidences_of(judged(*outputs, truth=["no", "yes"]), label=label)
+    declared = [{**one, "confidence_of": "yes"} for one in outputs]
+    given = confidences_of(judged(*declared, truth=["no", "yes"]), label="yes")
+    assert given.models["m"].tolist() == sure
+    own = [said("yes" if each >= 0.5 else "no", max(each, 1 - each)) for each in sure]
+    given = confidences_of(judged(*own, truth=["no", "yes"]), label="yes")
+    assert given.models["m"].round(12).tolist() == sure
+
+
+def test_confidences_below_a_half_that_part_nothing_are_told() -> None:
+    outputs = [said("yes" if i % 2 else "no", 0.3 + i / 50) for i in range(20)]
+    with pytest.warns(Doubt, match=r"m: 10 of 20 confidences are below 0.5.*taken for those of the predicted class"):
+        confidences_of(judged(*outputs, truth=["no", "yes"]), label="yes")
+
+
+def test_attributes_may_have_any_name(folder: Folder) -> None:
+    given = scores(1)
+    given["attributes"] = {"age group (years)": given["attributes"]["sex"]}
+    folder.write("scores/c.json", given)
+    metrics = ["acc", "eod+age group (years)", "minmaxd+f1+age group (years)"]
+    file = folder.solved("scores/c.json", *(part for each in metrics for part in ("-m", each)))
+    assert list(Solutions.load(file)) == metrics
+    where = "eod+age group (years) <= 0.9"
+    assert json.loads(folder.done("pick", file, "--best", "acc", "--where", where, "--json"))["threshold"] is not None

@@ -30,7 +30,7 @@ from evaluand.cli.run import notes
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.interop.fairical import Scores, Solutions
-from evaluand.interop.fairical.names import UTILITIES, objectives
+from evaluand.interop.fairical.names import FAIRNESS, UTILITIES, WITHIN, objectives
 from evaluand.interop.fairical.reading import doubt, strict
 from evaluand.interop.fairical.scores import a_posteriori, a_priori
 from evaluand.report.cells import plain_table
@@ -578,8 +578,11 @@ def _given_thresholds(text: str) -> list[float]:
 
 
 def _of_scores(metric: str) -> bool:
-    """Whether a metric is one of stored scores, and none of files."""
-    return bool(re.search(r"[(\s]", metric)) or (metric not in UTILITIES and metric in registry.names("metrics"))
+    """Whether a metric is one of stored scores, and none of files, whose attributes may have any name."""
+    head, attribute, _ = metric.partition("+")
+    if head in UTILITIES or (attribute and head in (*FAIRNESS, *WITHIN)):
+        return False
+    return bool(re.search(r"[(\s]", metric)) or metric in registry.names("metrics")
 
 
 def _wanted(metrics: Sequence[str], given: Confidences) -> Sequence[str]:

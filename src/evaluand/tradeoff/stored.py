@@ -369,7 +369,34 @@ def _probability(name: str, table: pa.Table, label: Any) -> np.ndarray:
         raise DataError(Fault(name, f"{what}: {why}; let the task give the probabilities of all classes"))
     if ((given[left] < 0) | (given[left] > 1)).any():
         raise DataError(Fault(name, "its confidences are no probabilities, so those of the other class tell nothing"))
+    untold = np.isnan(_scored(scores, _named(label))) & ~np.isnan(given)
+    if "confidence_of" in table.column_names:
+        untold &= of.is_null().to_numpy()
+    _check_own(name, given[untold], table["prediction"].filter(pa.array(untold)).to_pylist(), label)
     return np.where(left, 1 - given, sure)
+
+
+def _check_own(name: str, given: np.ndarray, predicted: Sequence[Any], label: Any) -> None:
+    """Stops at confidences that are plainly those of one class and not of the prediction, and tells doubtful ones.
+
+    Of two classes the likelier one has a probability of half or more. Where it has less in many rows, and one class is
+    predicted wherever the confidence is high and the other wherever it is low, it is the probability of that class.
+    """
+    mine = np.array([one == label for one in predicted], bool)
+    low = int((given < _EVEN).sum())
+    if not low or mine.all() or not mine.any():
+        return
+    ends = [(given[side].min(), given[side].max()) for side in (mine, ~mine)]
+    of = label if ends[0][0] >= ends[1][1] else next(one for one in predicted if one != label)
+    parted = ends[0][0] >= ends[1][1] or ends[1][0] >= ends[0][1]
+    what = f"{low:,} of {len(given):,} confidences are below 0.5, which of two classes the predicted one cannot have"
+    how = "let the response have the class beside the confidence as confidence_of, or the probabilities of both"
+    if parted and low >= _PLAIN:
+        told = f"and {of!r} is predicted where they are high: they seem to be the probability of {of!r}"
+        raise DataError(Fault(name, f"{what}, {told}; {how} (see howto/tradeoffs: What to record)"))
+    if low >= _DOUBTFUL * len(given):
+        told = "they are taken for those of the predicted class; if they are the probability of one class"
+        warnings.warn(f"{name}: {what}; {told}, {how}", Doubt, stacklevel=5)
 
 
 def _scored(scores: pa.Array, label: str) -> np.ndarray:
@@ -554,4 +581,9 @@ _CONFIDENT: Final = {"truth", "prediction", "confidence"}
 _KEY: Final = (INDEX, "replication")
 _SURE: Final = "_sure_"
 _UNIT: Final = (0.0, 1.0)
+_EVEN: Final = 0.5
+_PLAIN: Final = 5
+"""So many confidences below a half are no chance, where they part the predictions."""
+_DOUBTFUL: Final = 0.05
+"""The share of confidences below a half from which on they are told."""
 _ANY: Final = Confidences(np.array([True]), {"": np.array([0.5])}, {})
