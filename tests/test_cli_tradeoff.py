@@ -555,7 +555,7 @@ def test_what_nobody_summarised_is_a_trade_off_at_the_command_line(tmp_path: Pat
     assert short["low"] < short["value"] < short["high"]
     table = bots.done("solve", *bots.stored("valid"), *ASKED, "--format", "csv").splitlines()
     assert table[0] == "system,point,metric,value,low,high,front"
-    assert table[3].startswith("valid/short,middle,mean(fit),0.666")
+    assert table[3].startswith("valid/short + valid/middle + valid/long,middle,mean(fit),0.666")
     assert len(table) == 7
     assert not (tmp_path / "solutions").exists()
 
@@ -717,3 +717,33 @@ def test_attributes_may_have_any_name(folder: Folder) -> None:
     assert list(Solutions.load(file)) == metrics
     where = "eod+age group (years) <= 0.9"
     assert json.loads(folder.done("pick", file, "--best", "acc", "--where", where, "--json"))["threshold"] is not None
+
+
+def test_what_is_on_different_data_is_no_one_system(tmp_path: Path) -> None:
+    bots = Bots(tmp_path)
+    told = bots.refused("solve", *bots.stored("valid"), *bots.stored("test"), *ASKED, code=1)
+    assert "'valid/short' is on the dataset" in told
+    assert "'test/short' on" in told
+    assert "20 examples" in told
+    assert "--stored SYSTEM=NAME" in told
+    assert "--on-stored" in told
+    apart = ["--stored", "one=valid/short", "--stored", "two=test/short"]
+    bots.done("evaluate", *apart, "--metric", FIT, "--metric", BRIEF)
+    told = bots.refused("solve", *bots.stored("valid"), "--stored", "valid/long", *ASKED, code=1)
+    assert "'valid/long' is given twice" in told
+
+
+def test_the_attributes_of_the_dataset_are_compared_if_no_metric_is_given(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    rows = [{"input": i, "expected": i % 2 == 1, "site": "ab"[i // 4], "sex": "fm"[i % 3 % 2]} for i in range(8)]
+    run = Runner(store).run(
+        lambda i: {"prediction": True, "confidence": i / 8},
+        Dataset.from_rows(rows, attributes=["site", "sex"]),
+        name="m",
+    )
+    Evaluator(store).evaluate(run, {"right": Prediction(type="boolean")}, name="m")
+    command = ["solve", "--store", str(tmp_path / "store"), "--stored", "m", "--out"]
+    Folder(tmp_path).done(*command, str(tmp_path / "all"))
+    assert list(Solutions.load(tmp_path / "all" / "m.json")) == ["acc", "eod+site", "eod+sex"]
+    Folder(tmp_path).done(*command, str(tmp_path / "one"), "--by", "sex")
+    assert list(Solutions.load(tmp_path / "one" / "m.json")) == ["acc", "eod+sex"]

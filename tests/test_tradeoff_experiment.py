@@ -162,3 +162,20 @@ def test_a_trade_off_in_python_is_refused_as_in_a_file(place: Place) -> None:
     assert made(*experiment.tradeoffs).tradeoffs[0].name == "right for all"
     with pytest.raises(SpecError, match="no task is called 'oak'; there are tree, coin"):
         made(Trade(objectives=["mean(sure)", "accuracy(right)"], tasks=["oak"]))
+
+
+def test_a_report_goes_under_the_name_of_its_experiment_and_replaces_no_other(place: Place) -> None:
+    """Two experiments that differ in nothing but their name have one aggregation."""
+    place.done("run", str(place.write(AT_THRESHOLDS)), "--report")
+    mine = (place.path / "yes-men.html").read_bytes()
+    other = place.path / "other.yaml"
+    other.write_text((place.path / "experiment.yaml").read_text().replace("name: yes-men", "name: other name"))
+    assert "written: other_name.html" in place.call("run", str(other), "--report").stderr
+    assert (place.path / "yes-men.html").read_bytes() == mine
+    assert "<title>other name" in (place.path / "other_name.html").read_text()
+    place.done("run", str(other), "--report")  # its own is written anew
+    other.write_text(other.read_text().replace("name: other name", "name: other_name"))
+    refused = place.call("run", str(other), "--report")
+    assert refused.exit_code == 1
+    assert "other_name.html is there already and no report of 'other_name'" in refused.output
+    place.done("run", str(other), "--report", "--force")

@@ -24,6 +24,7 @@ from click.core import ParameterSource
 from rich.text import Text
 
 from evaluand import registry
+from evaluand.aggregation import dataset_of
 from evaluand.cli.options import Group, json_option, store_option
 from evaluand.cli.output import opened, print_json, show
 from evaluand.cli.run import notes
@@ -77,7 +78,7 @@ _STORED = (
         multiple=True,
         metavar="[SYSTEM=]NAME",
         help="Runs, evaluations or aggregations in the store: the models or variants of one system, or of each SYSTEM;"
-        " several times.",
+        " several times. All of one system are on the same examples.",
     ),
     click.option(
         "--metric",
@@ -140,9 +141,11 @@ class _Stored:
 
     def confidences(self) -> Iterator[Confidences]:
         """Those of each system."""
-        by = dict.fromkeys((*self.by, *(name for one in objectives(self.metrics or ("acc",)) for name in one.by)))
+        asked = objectives(self.metrics) if self.metrics else ()
+        named = dict.fromkeys((*self.by, *(name for one in asked for name in one.by)))
         for system, found in self._systems():
-            yield self.confidences_of(found, [*by], system)
+            by = [*named] if named or asked else dataset_of(next(iter(found.values()))).roles.attributes
+            yield self.confidences_of(found, by, system)
 
     def confidences_of(self, found: Mapping[str, Evaluation], by: Sequence[str], system: str) -> Confidences:
         label = _label(self.label, [*found.values()])
@@ -162,8 +165,11 @@ class _Stored:
         known = {ref.name for ref in self.store.refs()}
         of: dict[str, list[str]] = {}
         alone = [text for text in self.named if text in known or "=" not in text]
+        together = " + ".join(alone)
+        if len(together) > _LONGEST:
+            together = f"{alone[0]} + {len(alone) - 1} others"
         for text in self.named:
-            system, _, name = (alone[0], "", text) if text in alone else text.partition("=")
+            system, _, name = (together, "", text) if text in alone else text.partition("=")
             of.setdefault(system, []).append(name)
         for system, names in of.items():
             yield system, variants(self.store, names)
@@ -715,6 +721,7 @@ def _whole(indicator: str, value: float) -> float:
 
 _OF_STORED: Final = ("metrics", "by", "label", "scorer", "thresholds")
 _OF_THRESHOLDS: Final = ("thresholds", "by", "prior", "only", "out", "deduplicate", "force")
+_LONGEST: Final = 80
 _OF_NO_FILE: Final = re.compile(r"[^\w. -]|^[. ]")
 _PIPED: Final = ("github", "pipe", "orgtbl", "jira")
 """Forms of tables in which | ends a cell."""

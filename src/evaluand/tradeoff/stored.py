@@ -33,6 +33,7 @@ from evaluand.aggregation import (
 from evaluand.apart import Ends
 from evaluand.comparison import find_evaluations
 from evaluand.comparison.comparing import declared_of, labels_of
+from evaluand.dataset import Dataset
 from evaluand.errors import DataError, Doubt, Fault, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.fairness import CRITERIA, Criterion, measures_of
@@ -176,14 +177,43 @@ def variants(store: Store, names: Sequence[str]) -> dict[str, Evaluation]:
 
     Raises:
         NotFound: nothing is called so, or it was never evaluated.
-        SpecError: it is something that has no evaluations.
+        SpecError: it is something that has no evaluations, one is given twice, or they are of different data.
     """
-    found = [each for name in names for each in find_evaluations(store, name)]
+    given = [(name, each) for name in names for each in find_evaluations(store, name)]
+    first: dict[str, str] = {}
+    for name, each in given:
+        if each.id in first:
+            again = f"{name!r} and {first[each.id]!r} are" if name != first[each.id] else f"{name!r} is"
+            raise SpecError(f"{again} given twice: {each.name or each.id} is one point or model; leave one out")
+        first[each.id] = name
+    found = [each for _, each in given]
+    _check_same_data(given)
     origins = [(each.manifest["provenance"] or {}).get("origin") or {} for each in found]
     tasks = [str(origin["task"]) for origin in origins if "task" in origin]
     if len(set(tasks)) < len(found):
         tasks = labels_of([each.name for each in found], [each.id for each in found])
     return dict(zip(tasks, found, strict=True))
+
+
+def _check_same_data(given: Sequence[tuple[str, Evaluation]]) -> None:
+    """Refuses evaluations on different examples; the same ones may have other roles."""
+    data: dict[str, tuple[str, Dataset]] = {}
+    for name, each in given:
+        data.setdefault(each.manifest["spec"]["dataset"], (name, dataset_of(each)))
+    (one, first), *others = data.values()
+    for other, second in others:
+        pairs = zip(first, second, strict=False)
+        if len(first) != len(second) or any((a.id, a.input_digest, a.expected) != (b.id, b.input_digest, b.expected) for a, b in pairs):
+            told = f"{one!r} is on the dataset {_data(first)} and {other!r} on {_data(second)}"
+            raise SpecError(
+                f"{told}, and the models or variants of one system are compared on the same examples; to compare"
+                " systems, name each: --stored SYSTEM=NAME; to tell the point that is picked on other data: --on-stored"
+            )
+
+
+def _data(dataset: Dataset) -> str:
+    named = f"{dataset.name!r} " if dataset.name else ""
+    return f"{named}({dataset.id[:_SHORT_ID]}, {len(dataset):,} examples)"
 
 
 def of_evaluations(
@@ -581,6 +611,7 @@ _CONFIDENT: Final = {"truth", "prediction", "confidence"}
 _KEY: Final = (INDEX, "replication")
 _SURE: Final = "_sure_"
 _UNIT: Final = (0.0, 1.0)
+_SHORT_ID: Final = 8
 _EVEN: Final = 0.5
 _PLAIN: Final = 5
 """So many confidences below a half are no chance, where they part the predictions."""
