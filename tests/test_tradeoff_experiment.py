@@ -107,10 +107,11 @@ def test_what_has_no_points_says_why_and_the_report_is_written(place: Place) -> 
     """Where no row has a confidence, nothing can be decided at thresholds."""
     (place.path / "models.py").write_text(CODE.replace('"confidence": 0.5', '"confidence": None'))
     (place.path / "models.py").write_text((place.path / "models.py").read_text().replace('output["confidence"]', "1"))
-    place.done("run", str(place.write(AT_THRESHOLDS)), "--report")
+    told = place.call("run", str(place.write(AT_THRESHOLDS)), "--report").stderr
+    assert "note: the trade-off 'right for all' has no points: no confidences are recorded of coin" in told
     [trade] = place.shown()
-    assert trade["reason"].startswith("no row has a truth and a confidence of every model")
-    assert "no row has a truth and a confidence of every model" in (place.path / "yes-men.html").read_text()
+    assert trade["reason"].startswith("no confidences are recorded of coin, and thresholds are about confidences")
+    assert "no confidences are recorded of coin" in (place.path / "yes-men.html").read_text()
 
 
 def test_each_of_several_trade_offs_of_a_report_has_ids_of_its_own(place: Place) -> None:
@@ -179,3 +180,14 @@ def test_a_report_goes_under_the_name_of_its_experiment_and_replaces_no_other(pl
     assert refused.exit_code == 1
     assert "other_name.html is there already and no report of 'other_name'" in refused.output
     place.done("run", str(other), "--report", "--force")
+
+
+def test_recorded_predictions_without_confidences_are_told_before_anything_runs(place: Place) -> None:
+    (place.path / "said.csv").write_text("said,sure\n" + "yes,0.7\n" * 8)
+    text = place.write(AT_THRESHOLDS).read_text()
+    for response, code in (("said", 1), ("{prediction: said, confidence: sure}", 0)):
+        task = f"{{kind: recorded, path: said.csv, response: {response}}}"
+        (place.path / "e.yaml").write_text(text.replace('{function: "models.py:coin"}', task))
+        result = place.call("validate", str(place.path / "e.yaml"))
+        assert result.exit_code == code, result.output
+        assert ("no confidences are recorded of coin" in result.output) == bool(code)

@@ -31,6 +31,7 @@ from evaluand.rows import FAILED, SCORED
 from evaluand.scorer import NO_ANSWER
 from evaluand.store import Manifest
 from evaluand.stores.directory import DirectoryStore
+from evaluand.tradeoff.stored import lacking
 
 _EXAMPLES = """\b
 Examples:
@@ -101,6 +102,8 @@ def command(
             checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
+        for told in lacking(experiment.tradeoffs, evaluations):
+            click.echo(f"note: {safe(told)}", err=True)
         if report:
             from evaluand.cli.report import write  # which has its notes from here
 

@@ -203,7 +203,9 @@ def _check_same_data(given: Sequence[tuple[str, Evaluation]]) -> None:
     (one, first), *others = data.values()
     for other, second in others:
         pairs = zip(first, second, strict=False)
-        if len(first) != len(second) or any((a.id, a.input_digest, a.expected) != (b.id, b.input_digest, b.expected) for a, b in pairs):
+        if len(first) != len(second) or any(
+            (a.id, a.input_digest, a.expected) != (b.id, b.input_digest, b.expected) for a, b in pairs
+        ):
             told = f"{one!r} is on the dataset {_data(first)} and {other!r} on {_data(second)}"
             raise SpecError(
                 f"{told}, and the models or variants of one system are compared on the same examples; to compare"
@@ -321,6 +323,8 @@ def confidences_of(
     labels = {one for table in tables.values() for one in pc.unique(table["truth"]).to_pylist()}
     label = label_of(sorted(labels, key=lambda one: (str(type(one)), one)), label)
     sure = {name: _probability(name, table, label) for name, table in tables.items()}
+    if blank := [name for name, each in sure.items() if len(each) and np.isnan(each).all()]:
+        raise DataError(without_confidences(blank))
     cut = {name: tables[name].filter(pa.array(~np.isnan(sure[name]))) for name in tables}
     keys = [set(_keys(table)) for table in cut.values()]
     common = set.intersection(*keys)
@@ -339,6 +343,34 @@ def confidences_of(
     weight, cluster = (first[held] if held in first.column_names else None for held in (WEIGHT, CLUSTER))
     together = first[INDEX] if cluster is None else cluster  # replications of an example belong together
     return Confidences.read(positive, models, named, label=True, system=system, weight=weight, cluster=together)
+
+
+def without_confidences(models: Sequence[str]) -> str:
+    """That models have no confidences, and how they would."""
+    told = f"no confidences are recorded of {', '.join(models)}, and thresholds are about confidences"
+    return f"{told}; let the response have a confidence beside the prediction (see howto/tradeoffs: What to record)"
+
+
+def lacking(trades: Sequence[Trade], evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
+    """Which trade-offs at thresholds have no points, as some of their models have no confidences."""
+    for trade in trades:
+        chosen = [name for name in trade.tasks or evaluations if name in evaluations]
+        blank = [name for name in chosen if trade.thresholds is not None and _blank(evaluations[name], trade.scorer)]
+        if blank:
+            yield f"the trade-off {trade.name!r} has no points: {without_confidences(blank)}"
+
+
+def _blank(evaluation: Evaluation, scorer: str | None) -> bool:
+    """Whether rows were graded, and none has a confidence."""
+    known = [each for each in evaluation.scorers if set(evaluation.columns(each)) >= _CONFIDENT]
+    chosen = scorer or (known[0] if len(known) == 1 else None)
+    if chosen not in known:
+        return False
+    told = [name for name in ("confidence", "scores") if name in evaluation.columns(chosen)]
+    batches = evaluation.batches(chosen, ["prediction", *told])
+    counts = [[len(column) - column.null_count for column in batch.columns] for batch in batches]
+    predicted, *sure = map(sum, zip(*counts, strict=True)) if counts else (0,)
+    return predicted > 0 and not any(sure)
 
 
 def _judged(name: str, evaluation: Evaluation, by: Sequence[str], scorer: str | None) -> pa.Table:
