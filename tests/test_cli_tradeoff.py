@@ -19,7 +19,7 @@ from evaluand.cli import main
 from evaluand.dataset import Dataset
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.interop.fairical import Solutions
+from evaluand.interop.fairical import Solutions, names
 from evaluand.metrics.mean import Mean
 from evaluand.run import Runner
 from evaluand.scorers.prediction import Prediction
@@ -747,3 +747,20 @@ def test_the_attributes_of_the_dataset_are_compared_if_no_metric_is_given(tmp_pa
     assert list(Solutions.load(tmp_path / "all" / "m.json")) == ["acc", "eod+site", "eod+sex"]
     Folder(tmp_path).done(*command, str(tmp_path / "one"), "--by", "sex")
     assert list(Solutions.load(tmp_path / "one" / "m.json")) == ["acc", "eod+sex"]
+
+
+@pytest.mark.parametrize(("weighted", "expected"), [(None, [1, 2, 3, 4]), (True, [1, 2, 3, 4]), (False, None)])
+@pytest.mark.filterwarnings("ignore::evaluand.errors.Doubt")
+def test_weights_are_taken_as_declared_metrics_take_them(weighted: bool | None, expected: list[float] | None) -> None:
+    rows = [{"input": i, "expected": i % 2 == 1, "w": 1.0 + i} for i in range(4)]
+    run = Runner().run(lambda i: {"prediction": True, "confidence": i / 4}, Dataset.from_rows(rows, weight="w"))
+    made = Evaluator().evaluate(run, {"right": Prediction(type="boolean")})
+    declared = [] if weighted is None else [Measure("right", Mean(weighted=weighted))]
+    given = confidences_of({"m": made}, declared=declared)
+    assert (None if given.weight is None else given.weight.tolist()) == expected
+
+
+def test_native_names_are_told_by_what_files_call_them(folder: Folder) -> None:
+    for text, meant in (("recall", "tpr"), ("f_beta", "f1"), ("equalized_odds difference by sex", "eod+ATTRIBUTE")):
+        with pytest.raises(SpecError, match=re.escape(f"(did you mean {meant!r}?)")):
+            names.objective(text)

@@ -1057,3 +1057,18 @@ def test_how_far_systems_fall_short_is_the_same_whether_or_not_a_front_is_measur
         loss = systems[name].front().loss
         assert found["igd_plus"] == pytest.approx(igd_plus(loss, reference), abs=1e-12)
         assert found["epsilon"] == pytest.approx(additive_epsilon(loss, reference), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("f1", "f_beta"),
+        ("acc", "accuracy"),
+        ("eod+g", "equalized_odds difference by g"),
+        ("eod", "equalized_odds difference by ATTRIBUTE"),
+        ("equalised_odds difference by g", "equalized_odds"),
+    ],
+)
+def test_names_of_files_are_told_by_what_they_are_called_here(text: str, meant: str) -> None:
+    with pytest.raises(SpecError, match=f"did you mean '{meant}'"):
+        Objective.parse(text)

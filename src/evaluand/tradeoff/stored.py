@@ -149,10 +149,10 @@ class Trade:
             if task not in evaluations:
                 raise SpecError(f"the task {task!r} was not run; there are: {', '.join(evaluations)}")
         chosen = {name: evaluations[name] for name in self.tasks or evaluations}
+        asked: dict[str, Any] = {"label": self.label, "scorer": self.scorer, "declared": declared}
         if self.thresholds is None:
-            asked: dict[str, Any] = {"label": self.label, "scorer": self.scorer, "declared": declared}
             return of_evaluations(chosen, self.objectives, system=self.name, **asked)
-        given = confidences_of(chosen, self.by, label=self.label, scorer=self.scorer, system=self.name)
+        given = confidences_of(chosen, self.by, system=self.name, **asked)
         points = solve(given, self.objectives, self.thresholds)
         return replace(points, ends=_of_front(points))
 
@@ -302,11 +302,12 @@ def confidences_of(
     label: str | int | bool | None = None,
     scorer: str | None = None,
     system: str = "system",
+    declared: Sequence[Measure] | None = None,
 ) -> Confidences:
     """The confidences of models that were evaluated on the same examples, for `solve`.
 
     Rows that a model gave no confidence for are left out for all models, and told as a `Doubt`. Rows count by the
-    weights of the dataset, and those of a cluster belong together; without clusters, replications of an example do.
+    weights of the dataset, unless metrics of these scores are declared and none is `weighted`; and those of a cluster belong together; without clusters, replications of an example do.
 
     Args:
         evaluations: what each model is called → its evaluation.
@@ -314,6 +315,7 @@ def confidences_of(
         label: the positive label; `True` of bools and 1 of integers if not given.
         scorer: one of the kind `prediction`; the only one that has confidences if not given.
         system: what the models belong to.
+        declared: how metrics are meant; as in what the evaluations were summarised by if not given.
 
     Raises:
         SpecError: no such scorer or attribute, or other examples.
@@ -341,8 +343,25 @@ def confidences_of(
     models = {name: table[_SURE] for name, table in kept.items()}
     named = {name: first[held] for name, held in zip(by, held_as(by), strict=True)}
     weight, cluster = (first[held] if held in first.column_names else None for held in (WEIGHT, CLUSTER))
+    if weight is not None and not _weighted(evaluations, scorer, declared):
+        weight = None
     together = first[INDEX] if cluster is None else cluster  # replications of an example belong together
     return Confidences.read(positive, models, named, label=True, system=system, weight=weight, cluster=together)
+
+
+def _weighted(evaluations: Mapping[str, Evaluation], scorer: str | None, declared: Sequence[Measure] | None) -> bool:
+    """Whether rows count by the weights there are: as in the metrics of the same scores; yes where there are none."""
+    made = list(evaluations.values())
+    chosen = scorer or next(each for each in made[0].scorers if set(made[0].columns(each)) >= _CONFIDENT)
+    measures = declared_of(made) if declared is None else declared
+    told = {bool(getattr(one.metric, "weighted", False)) for one in measures if one.scorer == chosen}
+    if len(told) > 1:
+        what = f"some metrics of {chosen!r} are declared weighted and some not"
+        warnings.warn(f"{what}; the trade-off at thresholds is weighted", Doubt, stacklevel=3)
+    elif told == {False}:
+        what = f"the weights of the dataset are not taken, as no metric of {chosen!r} is declared weighted: true"
+        warnings.warn(what, Doubt, stacklevel=3)
+    return told != {False}
 
 
 def without_confidences(models: Sequence[str]) -> str:
