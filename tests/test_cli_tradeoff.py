@@ -6,7 +6,7 @@ import json
 import math
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from evaluand.cli import main
 from evaluand.dataset import Dataset
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.interop.fairical import Solutions
+from evaluand.interop.fairical import Solutions, names
 from evaluand.metrics.mean import Mean
 from evaluand.run import Runner
 from evaluand.scorers.prediction import Prediction
@@ -636,7 +636,7 @@ def test_what_nobody_summarised_is_a_trade_off_at_the_command_line(tmp_path: Pat
     assert short["low"] < short["value"] < short["high"]
     table = bots.done("solve", *bots.stored("valid"), *ASKED, "--format", "csv").splitlines()
     assert table[0] == "system,point,metric,value,low,high,front"
-    assert table[3].startswith("valid/short,middle,mean(fit),0.666")
+    assert table[3].startswith("valid/short + valid/middle + valid/long,middle,mean(fit),0.666")
     assert len(table) == 7
     assert not (tmp_path / "solutions").exists()
 
@@ -732,7 +732,7 @@ def test_a_threshold_is_picked_on_stored_confidences_and_told_on_others(tmp_path
     assert told["there"]["acc"]["value"] == 1.0
 
 
-def judged(*outputs: Any, truth: str = "abc") -> dict[str, Evaluation]:
+def judged(*outputs: Any, truth: Sequence[str] = "abc") -> dict[str, Evaluation]:
     """A model that gave these outputs to rows whose classes are those of `truth` in turn."""
     rows = [{"input": i, "expected": truth[i % len(truth)]} for i in range(len(outputs))]
     run = Runner().run(lambda i: outputs[i], Dataset.from_rows(rows))
@@ -766,3 +766,82 @@ def test_the_probabilities_of_all_classes_tell_that_of_any() -> None:
 def test_a_third_class_that_only_a_model_gives_is_no_other_of_two() -> None:
     with pytest.raises(DataError, match="2 of 4 rows do not tell how sure it was of 'a': beside 'b' and 'x'"):
         confidences_of(judged(said("a", 0.9), said("x", 0.8), said("a", 0.3), said("b", 0.6), truth="ab"), label="a")
+
+
+@pytest.mark.parametrize("label", ["yes", "no"])
+def test_the_probability_of_one_class_is_not_taken_for_that_of_the_predicted_one(label: str) -> None:
+    """A column `predict_proba(X)[:, 1]` that is recorded as `confidence`."""
+    sure = [i / 20 for i in range(20)]
+    outputs = [said("yes" if each >= 0.5 else "no", each) for each in sure]
+    with pytest.raises(DataError, match=r"m: 10 of 20 confidences are below 0.5.* the probability of 'yes'; .*_of"):
+        confidences_of(judged(*outputs, truth=["no", "yes"]), label=label)
+    declared = [{**one, "confidence_of": "yes"} for one in outputs]
+    given = confidences_of(judged(*declared, truth=["no", "yes"]), label="yes")
+    assert given.models["m"].tolist() == sure
+    own = [said("yes" if each >= 0.5 else "no", max(each, 1 - each)) for each in sure]
+    given = confidences_of(judged(*own, truth=["no", "yes"]), label="yes")
+    assert given.models["m"].round(12).tolist() == sure
+
+
+def test_confidences_below_a_half_that_part_nothing_are_told() -> None:
+    outputs = [said("yes" if i % 2 else "no", 0.3 + i / 50) for i in range(20)]
+    with pytest.warns(Doubt, match=r"m: 10 of 20 confidences are below 0.5.*taken for those of the predicted class"):
+        confidences_of(judged(*outputs, truth=["no", "yes"]), label="yes")
+
+
+def test_attributes_may_have_any_name(folder: Folder) -> None:
+    given = scores(1)
+    given["attributes"] = {"age group (years)": given["attributes"]["sex"]}
+    folder.write("scores/c.json", given)
+    metrics = ["acc", "eod+age group (years)", "minmaxd+f1+age group (years)"]
+    file = folder.solved("scores/c.json", *(part for each in metrics for part in ("-m", each)))
+    assert list(Solutions.load(file)) == metrics
+    where = "eod+age group (years) <= 0.9"
+    assert json.loads(folder.done("pick", file, "--best", "acc", "--where", where, "--json"))["threshold"] is not None
+
+
+def test_what_is_on_different_data_is_no_one_system(tmp_path: Path) -> None:
+    bots = Bots(tmp_path)
+    told = bots.refused("solve", *bots.stored("valid"), *bots.stored("test"), *ASKED, code=1)
+    assert "'valid/short' is on the dataset" in told
+    assert "'test/short' on" in told
+    assert "20 examples" in told
+    assert "--stored SYSTEM=NAME" in told
+    assert "--on-stored" in told
+    apart = ["--stored", "one=valid/short", "--stored", "two=test/short"]
+    bots.done("evaluate", *apart, "--metric", FIT, "--metric", BRIEF)
+    told = bots.refused("solve", *bots.stored("valid"), "--stored", "valid/long", *ASKED, code=1)
+    assert "'valid/long' is given twice" in told
+
+
+def test_the_attributes_of_the_dataset_are_compared_if_no_metric_is_given(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path / "store")
+    rows = [{"input": i, "expected": i % 2 == 1, "site": "ab"[i // 4], "sex": "fm"[i % 3 % 2]} for i in range(8)]
+    run = Runner(store).run(
+        lambda i: {"prediction": True, "confidence": i / 8},
+        Dataset.from_rows(rows, attributes=["site", "sex"]),
+        name="m",
+    )
+    Evaluator(store).evaluate(run, {"right": Prediction(type="boolean")}, name="m")
+    command = ["solve", "--store", str(tmp_path / "store"), "--stored", "m", "--out"]
+    Folder(tmp_path).done(*command, str(tmp_path / "all"))
+    assert list(Solutions.load(tmp_path / "all" / "m.json")) == ["acc", "eod+site", "eod+sex"]
+    Folder(tmp_path).done(*command, str(tmp_path / "one"), "--by", "sex")
+    assert list(Solutions.load(tmp_path / "one" / "m.json")) == ["acc", "eod+sex"]
+
+
+@pytest.mark.parametrize(("weighted", "expected"), [(None, [1, 2, 3, 4]), (True, [1, 2, 3, 4]), (False, None)])
+@pytest.mark.filterwarnings("ignore::evaluand.errors.Doubt")
+def test_weights_are_taken_as_declared_metrics_take_them(weighted: bool | None, expected: list[float] | None) -> None:
+    rows = [{"input": i, "expected": i % 2 == 1, "w": 1.0 + i} for i in range(4)]
+    run = Runner().run(lambda i: {"prediction": True, "confidence": i / 4}, Dataset.from_rows(rows, weight="w"))
+    made = Evaluator().evaluate(run, {"right": Prediction(type="boolean")})
+    declared = [] if weighted is None else [Measure("right", Mean(weighted=weighted))]
+    given = confidences_of({"m": made}, declared=declared)
+    assert (None if given.weight is None else given.weight.tolist()) == expected
+
+
+def test_native_names_are_told_by_what_files_call_them(folder: Folder) -> None:
+    for text, meant in (("recall", "tpr"), ("f_beta", "f1"), ("equalized_odds difference by sex", "eod+ATTRIBUTE")):
+        with pytest.raises(SpecError, match=re.escape(f"(did you mean {meant!r}?)")):
+            names.objective(text)

@@ -1176,3 +1176,18 @@ def test_weights_as_large_and_as_small_as_numbers_can_be_weigh_as_others() -> No
         assert values[0].ends is not None
         for one, mine in zip(values[0].ends, other.ends, strict=True):
             np.testing.assert_allclose(mine, one, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("f1", "f_beta"),
+        ("acc", "accuracy"),
+        ("eod+g", "equalized_odds difference by g"),
+        ("eod", "equalized_odds difference by ATTRIBUTE"),
+        ("equalised_odds difference by g", "equalized_odds"),
+    ],
+)
+def test_names_of_files_are_told_by_what_they_are_called_here(text: str, meant: str) -> None:
+    with pytest.raises(SpecError, match=f"did you mean '{meant}'"):
+        Objective.parse(text)

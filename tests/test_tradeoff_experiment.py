@@ -121,10 +121,11 @@ def test_what_has_no_points_says_why_and_the_report_is_written(place: Place) -> 
     """Where no row has a confidence, nothing can be decided at thresholds."""
     (place.path / "models.py").write_text(CODE.replace('"confidence": 0.5', '"confidence": None'))
     (place.path / "models.py").write_text((place.path / "models.py").read_text().replace('output["confidence"]', "1"))
-    place.done("run", str(place.write(AT_THRESHOLDS)), "--report")
+    told = place.call("run", str(place.write(AT_THRESHOLDS)), "--report").stderr
+    assert "note: the trade-off 'right for all' has no points: no confidences are recorded of coin" in told
     [trade] = place.shown()
-    assert trade["reason"].startswith("no row has a truth and a confidence of every model")
-    assert "no row has a truth and a confidence of every model" in (place.path / "yes-men.html").read_text()
+    assert trade["reason"].startswith("no confidences are recorded of coin, and thresholds are about confidences")
+    assert "no confidences are recorded of coin" in (place.path / "yes-men.html").read_text()
 
 
 def test_rows_that_are_left_out_are_told_beside_the_points(place: Place) -> None:
@@ -189,3 +190,31 @@ def test_a_trade_off_in_python_is_refused_as_in_a_file(place: Place) -> None:
     assert made(*experiment.tradeoffs).tradeoffs[0].name == "right for all"
     with pytest.raises(SpecError, match="no task is called 'oak'; there are tree, coin"):
         made(Trade(objectives=["mean(sure)", "accuracy(right)"], tasks=["oak"]))
+
+
+def test_a_report_goes_under_the_name_of_its_experiment_and_replaces_no_other(place: Place) -> None:
+    """Two experiments that differ in nothing but their name have one aggregation."""
+    place.done("run", str(place.write(AT_THRESHOLDS)), "--report")
+    mine = (place.path / "yes-men.html").read_bytes()
+    other = place.path / "other.yaml"
+    other.write_text((place.path / "experiment.yaml").read_text().replace("name: yes-men", "name: other name"))
+    assert "written: other_name.html" in place.call("run", str(other), "--report").stderr
+    assert (place.path / "yes-men.html").read_bytes() == mine
+    assert "<title>other name" in (place.path / "other_name.html").read_text()
+    place.done("run", str(other), "--report")  # its own is written anew
+    other.write_text(other.read_text().replace("name: other name", "name: other_name"))
+    refused = place.call("run", str(other), "--report")
+    assert refused.exit_code == 1
+    assert "other_name.html is there already and no report of 'other_name'" in refused.output
+    place.done("run", str(other), "--report", "--force")
+
+
+def test_recorded_predictions_without_confidences_are_told_before_anything_runs(place: Place) -> None:
+    (place.path / "said.csv").write_text("said,sure\n" + "yes,0.7\n" * 8)
+    text = place.write(AT_THRESHOLDS).read_text()
+    for response, code in (("said", 1), ("{prediction: said, confidence: sure}", 0)):
+        task = f"{{kind: recorded, path: said.csv, response: {response}}}"
+        (place.path / "e.yaml").write_text(text.replace('{function: "models.py:coin"}', task))
+        result = place.call("validate", str(place.path / "e.yaml"))
+        assert result.exit_code == code, result.output
+        assert ("no confidences are recorded of coin" in result.output) == bool(code)

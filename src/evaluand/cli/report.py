@@ -24,6 +24,7 @@ from evaluand.files import replaced
 from evaluand.report.examples import Examples
 from evaluand.report.facts import Facts, Part, report_facts, summary_facts
 from evaluand.report.html import write_report
+from evaluand.report.page import title_of
 from evaluand.report.text import SHORT_ID, labelled, safe
 from evaluand.run import Run
 from evaluand.store import resolve
@@ -34,6 +35,7 @@ _FIRST = ("aggregations", "evaluations", "runs")
 _FLIPS = 50
 _MOST = 100_000
 _LONGEST = 80
+_HEAD = 4096
 
 _EXAMPLES = """\b
 Examples:
@@ -75,10 +77,15 @@ def command(artifact: str, output: str | None, examples: int | None, folder: Pat
 
 
 def write(
-    store: DirectoryStore, artifact: str, output: str | None = None, examples: int | None = _MOST
+    store: DirectoryStore,
+    artifact: str,
+    output: str | None = None,
+    examples: int | None = _MOST,
+    title: str | None = None,
 ) -> tuple[str, int, int]:
     """Writes the report of what is stored; gives the file, how many examples are in it, and of how many."""
-    kind, id, title = _found(store, artifact)
+    kind, id, called = _found(store, artifact)
+    title = title or called
     parts, tables = _gathered(store, kind, id, title)
     facts = report_facts(title, parts, commands=_commands(store, kind, id, title, parts), folder=os.getcwd(), **tables)
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
@@ -90,7 +97,7 @@ def write(
             for trade, points in (tradeoffs_of(Aggregation(store, id)) if kind == "aggregations" else ())
         ]
     rows = Examples(parts, facts["scores"], examples, measures)
-    path = f"{_file_name(title)}.html" if output is None else output
+    path = file_of(title) if output is None else output
     if path == "-":
         return path, write_report(facts, rows, sys.stdout.buffer, trades), rows.total
     if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
@@ -249,6 +256,25 @@ def _run_command(root: Path, part: Part, alone: bool) -> str | None:
     if origin.get("limit"):
         words += f" --limit {origin['limit']}"
     return f"{words} --task {quote(origin['task'])}" if alone and origin.get("task") else words
+
+
+def file_of(title: str) -> str:
+    """The file of a report, if no other is named."""
+    return f"{_file_name(title)}.html"
+
+
+def check_own(title: str) -> None:
+    """Refuses to replace a file that is no report of what is called so.
+
+    Raises:
+        SpecError: there is one.
+    """
+    path = Path(file_of(title))
+    if path.is_file():
+        with path.open("rb") as file:
+            begin = file.read(_HEAD).decode(errors="replace")
+        if f"<title>{title_of(title)}</title>" not in begin:
+            raise SpecError(f"{path} is there already and no report of {title!r}; move it away, or give --force")
 
 
 def _file_name(title: str) -> str:

@@ -31,6 +31,7 @@ from evaluand.rows import FAILED, SCORED
 from evaluand.scorer import NO_ANSWER
 from evaluand.store import Manifest
 from evaluand.stores.directory import DirectoryStore
+from evaluand.tradeoff.stored import lacking
 
 _EXAMPLES = """\b
 Examples:
@@ -49,7 +50,8 @@ Examples:
 @click.option("--retry-failed", is_flag=True, help="Make the calls and grades anew that failed.")
 @click.option("--no-calls", is_flag=True, help="Grade and summarise the runs there are; call nothing.")
 @gate_options
-@click.option("--report", is_flag=True, help="Write the report as well; see `evaluand report`.")
+@click.option("--report", is_flag=True, help="Write the report as well, as NAME.html; see `evaluand report`.")
+@click.option("--force", is_flag=True, help="Of --report: replace a file that is another's.")
 @store_option
 @json_option
 @click.option("--quiet", is_flag=True, help="Print the values and nothing else.")
@@ -63,6 +65,7 @@ def command(
     gates: tuple[str, ...],
     junit: Path | None,
     report: bool,
+    force: bool,
     folder: Path,
     as_json: bool,
     quiet: bool,
@@ -75,10 +78,16 @@ def command(
     """
     if fresh + retry_failed + no_calls > 1:
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
+    if force and not report:
+        raise click.UsageError("--force is about the file of --report")
     require_gates(gates, junit)
     store = WatchedStore(folder)
     with stdout_to_stderr(), notes():
         experiment = Experiment.from_file(file)
+        if report and not force:
+            from evaluand.cli.report import check_own
+
+            check_own(experiment.name)
         rules = [Gate.parse(gate) for gate in gates]
         tasks = [task] if task else [*experiment.tasks]
         baselines = [*tasks, *map(experiment.run_name, tasks)]
@@ -93,10 +102,12 @@ def command(
             checked = gate_facts(check_gates(rules, evaluations, measures=experiment.measures))
     finally:
         failed = print_results(results, store, checked, as_json=as_json, quiet=quiet)
+        for told in lacking(experiment.tradeoffs, evaluations):
+            click.echo(f"note: {safe(told)}", err=True)
         if report:
             from evaluand.cli.report import write  # which has its notes from here
 
-            path, *_ = write(store, results.aggregation.name or results.aggregation.id)
+            path, *_ = write(store, results.aggregation.id, title=experiment.name)
             click.echo(f"written: {safe(path)}", err=True)
     conclude(checked, junit, failed=failed)
 

@@ -24,13 +24,14 @@ from click.core import ParameterSource
 from rich.text import Text
 
 from evaluand import registry
+from evaluand.aggregation import dataset_of
 from evaluand.cli.options import Group, json_option, store_option
 from evaluand.cli.output import opened, print_json, show
 from evaluand.cli.run import notes
 from evaluand.errors import SpecError, doubts
 from evaluand.evaluation import Evaluation
 from evaluand.interop.fairical import Scores, Solutions
-from evaluand.interop.fairical.names import UTILITIES, objectives
+from evaluand.interop.fairical.names import FAIRNESS, UTILITIES, WITHIN, objectives
 from evaluand.interop.fairical.reading import doubt, strict
 from evaluand.interop.fairical.scores import a_posteriori, a_priori
 from evaluand.report.cells import plain_table
@@ -79,7 +80,7 @@ _STORED = (
         multiple=True,
         metavar="[SYSTEM=]NAME",
         help="Runs, evaluations or aggregations in the store: the models or variants of one system, or of each SYSTEM;"
-        " several times.",
+        " several times. All of one system are on the same examples.",
     ),
     click.option(
         "--metric",
@@ -144,9 +145,11 @@ class _Stored:
 
     def confidences(self) -> Iterator[Confidences]:
         """Those of each system."""
-        by = dict.fromkeys((*self.by, *(name for one in objectives(self.metrics or ("acc",)) for name in one.by)))
+        asked = objectives(self.metrics) if self.metrics else ()
+        named = dict.fromkeys((*self.by, *(name for one in asked for name in one.by)))
         for system, found in self._systems():
-            yield self.confidences_of(found, [*by], system)
+            by = [*named] if named or asked else dataset_of(next(iter(found.values()))).roles.attributes
+            yield self.confidences_of(found, by, system)
 
     def confidences_of(self, found: Mapping[str, Evaluation], by: Sequence[str], system: str) -> Confidences:
         label = _label(self.label, [*found.values()])
@@ -166,8 +169,11 @@ class _Stored:
         known = {ref.name for ref in self.store.refs()}
         of: dict[str, list[str]] = {}
         alone = [text for text in self.named if text in known or "=" not in text]
+        together = " + ".join(alone)
+        if len(together) > _LONGEST:
+            together = f"{alone[0]} + {len(alone) - 1} others"
         for text in self.named:
-            system, _, name = (alone[0], "", text) if text in alone else text.partition("=")
+            system, _, name = (together, "", text) if text in alone else text.partition("=")
             of.setdefault(system, []).append(name)
         for system, names in of.items():
             yield system, variants(self.store, names)
@@ -594,8 +600,11 @@ def _given_thresholds(text: str) -> list[float]:
 
 
 def _of_scores(metric: str) -> bool:
-    """Whether a metric is one of stored scores, and none of files."""
-    return bool(re.search(r"[(\s]", metric)) or (metric not in UTILITIES and metric in registry.names("metrics"))
+    """Whether a metric is one of stored scores, and none of files, whose attributes may have any name."""
+    head, attribute, _ = metric.partition("+")
+    if head in UTILITIES or (attribute and head in (*FAIRNESS, *WITHIN)):
+        return False
+    return bool(re.search(r"[(\s]", metric)) or metric in registry.names("metrics")
 
 
 def _wanted(metrics: Sequence[str], given: Confidences) -> Sequence[str]:
@@ -763,6 +772,7 @@ def _whole(indicator: str, value: float) -> float:
 _SAME: Final = 1e-6
 _OF_STORED: Final = ("metrics", "by", "label", "scorer", "thresholds")
 _OF_THRESHOLDS: Final = ("thresholds", "by", "prior", "only", "out", "deduplicate", "force")
+_LONGEST: Final = 80
 _OF_NO_FILE: Final = re.compile(r"[^\w. -]|^[. ]")
 _PIPED: Final = ("github", "pipe", "orgtbl", "jira")
 """Forms of tables in which | ends a cell."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -12,7 +13,7 @@ from evaluand.adapter import Pipeline
 from evaluand.aggregation import Measure, check_measures
 from evaluand.dataset import Dataset
 from evaluand.document import Document, Place
-from evaluand.errors import SpecError
+from evaluand.errors import DataError, SpecError
 from evaluand.experiment.reading import Sound
 from evaluand.experiment.spec import KindSpec
 from evaluand.fairness import check_decided
@@ -21,9 +22,10 @@ from evaluand.labels import contents
 from evaluand.metric import Metric
 from evaluand.registry import nearest
 from evaluand.scorer import Scorer
+from evaluand.scorers.prediction import Prediction
 from evaluand.task import FunctionTask, Task, as_task, may_give_several, prepare
 from evaluand.tradeoff.confidences import label_of
-from evaluand.tradeoff.stored import Trade
+from evaluand.tradeoff.stored import Trade, without_confidences
 
 
 def check_fit(
@@ -68,6 +70,9 @@ def check_fit(
     for place, trade in tradeoffs.items():
         with document.at(*place):
             check_trade(trade, spec.task_names, scorers, [one for those in measures.values() for one in those], dataset)
+            if dataset is not None and trade.thresholds is not None:
+                known = {name: task for name, task in prepared.items() if not trade.tasks or name in trade.tasks}
+                check_sure(trade, known, scorers, dataset)
 
 
 def check_trade(
@@ -103,6 +108,38 @@ def check_trade(
             faults.append(str(error))
     if faults:
         raise SpecError("\n".join(dict.fromkeys(faults)))
+
+
+def check_sure(
+    trade: Trade, tasks: Mapping[str, Task[Any, Any]], scorers: Mapping[str, Scorer], dataset: Dataset
+) -> None:
+    """Refuses models whose outputs are known beforehand and have no confidence.
+
+    Raises:
+        SpecError: names them.
+    """
+    of = [one for name, one in scorers.items() if isinstance(one, Prediction) and trade.scorer in (None, name)]
+    blank = [name for name, task in tasks.items() if len(of) == 1 and _unsure(task, of[0], dataset)]
+    if blank:
+        raise SpecError(without_confidences(blank))
+
+
+def _unsure(task: Task[Any, Any], scorer: Prediction, dataset: Dataset) -> bool:
+    """Whether outputs are known, and all of them are without a confidence."""
+    if isinstance(dataset.roles.expected, Mapping):
+        return False
+    graded = 0
+    for example in dataset:
+        outputs = task.known(example.index, example.id, 0)
+        if outputs is None:
+            return False
+        for output in outputs if example.expected is not None else ():
+            with suppress(DataError):
+                columns = scorer.score(output, example.expected).columns or {}
+                if columns.get("confidence") is not None or columns.get("scores"):
+                    return False
+                graded += columns.get("prediction") is not None
+    return graded > 0
 
 
 def _truths(dataset: Dataset) -> Iterator[pa.Array]:

@@ -37,7 +37,7 @@ def page_head(title: object, kind: str, meta: str, *, scripts: Sequence[str], sk
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="evaluand {clean(__version__)}">
-<title>{named} – evaluand report</title>
+<title>{title_of(title)}</title>
 <style>{asset("report.css")}</style>
 </head>
 <body>
@@ -49,6 +49,11 @@ def page_head(title: object, kind: str, meta: str, *, scripts: Sequence[str], sk
 <p class="meta">{meta}</p>
 </header>
 """
+
+
+def title_of(title: str) -> str:
+    """The title of the page of what is called so, as it stands in the file."""
+    return f"{clean(title, _TITLE)} – evaluand report"
 
 
 def page_foot(version: object = __version__) -> str:

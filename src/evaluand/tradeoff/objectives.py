@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cache
 from typing import Any, Final, Literal, cast, get_args
 
@@ -264,9 +264,20 @@ def written(text: Any) -> dict[str, Any]:
     """
     found = _WRITTEN.fullmatch(text.strip()) if isinstance(text, str) else None
     if not found:
-        raise SpecError(f"{text!r} is no objective; write it as in 'accuracy' or 'recall difference by sex'")
+        hint = _of_files(text) if isinstance(text, str) else ""
+        raise SpecError(f"{text!r} is no objective{hint}; write it as in 'accuracy' or 'recall difference by sex'")
     by = tuple(part.strip() for part in (found["by"] or "").split(",") if part.strip())
     return {**found.groupdict(), "by": by}
+
+
+def _of_files(text: str) -> str:
+    """What a name of score files is called here."""
+    from evaluand.interop.fairical.names import objective  # which reads this
+
+    try:
+        return f" (did you mean {replace(objective(text), name='').text!r}?)"
+    except SpecError:
+        return _of_files(f"{text}+ATTRIBUTE") if text in ("dpd", "dpr", "eod", "eor") else ""
 
 
 def objectives_of(given: str | Objective | Sequence[str | Objective]) -> tuple[Objective, ...]:
@@ -301,6 +312,8 @@ def group_counts(objective: Objective, counts: np.ndarray, part: int) -> tuple[n
 
 def _metric(name: str) -> Metric:
     """A metric of two classes, of which the positive one is looked at."""
+    if name not in registry.names("metrics") and (hint := _of_files(name) or nearest(name, CRITERIA)):
+        raise SpecError(f"no metric is called {name!r}{hint}")
     kind = registry.find("metrics", name)
     if any(one.init and one.default is one.default_factory is MISSING for one in fields(kind)):
         raise SpecError(f"{name} is no metric of decisions between two classes, as it needs to be told more")

@@ -33,6 +33,7 @@ from evaluand.aggregation import (
 from evaluand.apart import Ends
 from evaluand.comparison import find_evaluations
 from evaluand.comparison.comparing import declared_of, labels_of
+from evaluand.dataset import Dataset
 from evaluand.errors import DataError, Doubt, Fault, SpecError, doubts
 from evaluand.evaluation import Evaluation
 from evaluand.fairness import CRITERIA, Criterion, measures_of
@@ -153,10 +154,10 @@ class Trade:
         return replace(points, notes=tuple(told))
 
     def _points(self, chosen: Mapping[str, Evaluation], declared: Sequence[Measure] | None) -> Tradeoff:
+        asked: dict[str, Any] = {"label": self.label, "scorer": self.scorer, "declared": declared}
         if self.thresholds is None:
-            asked: dict[str, Any] = {"label": self.label, "scorer": self.scorer, "declared": declared}
             return of_evaluations(chosen, self.objectives, system=self.name, **asked)
-        given = confidences_of(chosen, self.by, label=self.label, scorer=self.scorer, system=self.name)
+        given = confidences_of(chosen, self.by, system=self.name, **asked)
         return solve(given, self.objectives, self.thresholds).with_intervals()
 
 
@@ -180,14 +181,45 @@ def variants(store: Store, names: Sequence[str]) -> dict[str, Evaluation]:
 
     Raises:
         NotFound: nothing is called so, or it was never evaluated.
-        SpecError: it is something that has no evaluations.
+        SpecError: it is something that has no evaluations, one is given twice, or they are of different data.
     """
-    found = [each for name in names for each in find_evaluations(store, name)]
+    given = [(name, each) for name in names for each in find_evaluations(store, name)]
+    first: dict[str, str] = {}
+    for name, each in given:
+        if each.id in first:
+            again = f"{name!r} and {first[each.id]!r} are" if name != first[each.id] else f"{name!r} is"
+            raise SpecError(f"{again} given twice: {each.name or each.id} is one point or model; leave one out")
+        first[each.id] = name
+    found = [each for _, each in given]
+    _check_same_data(given)
     origins = [(each.manifest["provenance"] or {}).get("origin") or {} for each in found]
     tasks = [str(origin["task"]) for origin in origins if "task" in origin]
     if len(set(tasks)) < len(found):
         tasks = labels_of([each.name for each in found], [each.id for each in found])
     return dict(zip(tasks, found, strict=True))
+
+
+def _check_same_data(given: Sequence[tuple[str, Evaluation]]) -> None:
+    """Refuses evaluations on different examples; the same ones may have other roles."""
+    data: dict[str, tuple[str, Dataset]] = {}
+    for name, each in given:
+        data.setdefault(each.manifest["spec"]["dataset"], (name, dataset_of(each)))
+    (one, first), *others = data.values()
+    for other, second in others:
+        pairs = zip(first, second, strict=False)
+        if len(first) != len(second) or any(
+            (a.id, a.input_digest, a.expected) != (b.id, b.input_digest, b.expected) for a, b in pairs
+        ):
+            told = f"{one!r} is on the dataset {_data(first)} and {other!r} on {_data(second)}"
+            raise SpecError(
+                f"{told}, and the models or variants of one system are compared on the same examples; to compare"
+                " systems, name each: --stored SYSTEM=NAME; to tell the point that is picked on other data: --on-stored"
+            )
+
+
+def _data(dataset: Dataset) -> str:
+    named = f"{dataset.name!r} " if dataset.name else ""
+    return f"{named}({dataset.id[:_SHORT_ID]}, {len(dataset):,} examples)"
 
 
 def of_evaluations(
@@ -274,11 +306,13 @@ def confidences_of(
     label: str | int | bool | None = None,
     scorer: str | None = None,
     system: str = "system",
+    declared: Sequence[Measure] | None = None,
 ) -> Confidences:
     """The confidences of models that were evaluated on the same examples, for `solve`.
 
     Rows that a model gave no confidence for are left out for all models, and told as a `Doubt`. Rows count by the
-    weights of the dataset, and those of a cluster belong together; without clusters, replications of an example do.
+    weights of the dataset, unless metrics of these scores are declared and none is `weighted`. Those of a cluster belong
+    together; without clusters, replications of an example do.
 
     Args:
         evaluations: what each model is called → its evaluation.
@@ -286,6 +320,7 @@ def confidences_of(
         label: the positive label; `True` of bools and 1 of integers if not given.
         scorer: one of the kind `prediction`; the only one that has confidences if not given.
         system: what the models belong to.
+        declared: how metrics are meant; as in what the evaluations were summarised by if not given.
 
     Raises:
         SpecError: no such scorer or attribute, or other examples.
@@ -295,6 +330,8 @@ def confidences_of(
     labels = {one for table in tables.values() for one in pc.unique(table["truth"]).to_pylist()}
     label = label_of(sorted(labels, key=lambda one: (str(type(one)), one)), label)
     sure = {name: _probability(name, table, label) for name, table in tables.items()}
+    if blank := [name for name, each in sure.items() if len(each) and np.isnan(each).all()]:
+        raise DataError(without_confidences(blank))
     cut = {name: tables[name].filter(pa.array(~np.isnan(sure[name]))) for name in tables}
     keys = [set(_keys(table)) for table in cut.values()]
     common = set.intersection(*keys)
@@ -311,8 +348,53 @@ def confidences_of(
     models = {name: table[_SURE] for name, table in kept.items()}
     named = {name: first[held] for name, held in zip(by, held_as(by), strict=True)}
     weight, cluster = (first[held] if held in first.column_names else None for held in (WEIGHT, CLUSTER))
+    if weight is not None and not _weighted(evaluations, scorer, declared):
+        weight = None
     together = first[INDEX] if cluster is None else cluster  # replications of an example belong together
     return Confidences.read(positive, models, named, label=True, system=system, weight=weight, cluster=together)
+
+
+def _weighted(evaluations: Mapping[str, Evaluation], scorer: str | None, declared: Sequence[Measure] | None) -> bool:
+    """Whether rows count by the weights there are: as in the metrics of the same scores; yes where there are none."""
+    made = list(evaluations.values())
+    chosen = scorer or next(each for each in made[0].scorers if set(made[0].columns(each)) >= _CONFIDENT)
+    measures = declared_of(made) if declared is None else declared
+    told = {bool(getattr(one.metric, "weighted", False)) for one in measures if one.scorer == chosen}
+    if len(told) > 1:
+        what = f"some metrics of {chosen!r} are declared weighted and some not"
+        warnings.warn(f"{what}; the trade-off at thresholds is weighted", Doubt, stacklevel=3)
+    elif told == {False}:
+        what = f"the weights of the dataset are not taken, as no metric of {chosen!r} is declared weighted: true"
+        warnings.warn(what, Doubt, stacklevel=3)
+    return told != {False}
+
+
+def without_confidences(models: Sequence[str]) -> str:
+    """That models have no confidences, and how they would."""
+    told = f"no confidences are recorded of {', '.join(models)}, and thresholds are about confidences"
+    return f"{told}; let the response have a confidence beside the prediction (see howto/tradeoffs: What to record)"
+
+
+def lacking(trades: Sequence[Trade], evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
+    """Which trade-offs at thresholds have no points, as some of their models have no confidences."""
+    for trade in trades:
+        chosen = [name for name in trade.tasks or evaluations if name in evaluations]
+        blank = [name for name in chosen if trade.thresholds is not None and _blank(evaluations[name], trade.scorer)]
+        if blank:
+            yield f"the trade-off {trade.name!r} has no points: {without_confidences(blank)}"
+
+
+def _blank(evaluation: Evaluation, scorer: str | None) -> bool:
+    """Whether rows were graded, and none has a confidence."""
+    known = [each for each in evaluation.scorers if set(evaluation.columns(each)) >= _CONFIDENT]
+    chosen = scorer or (known[0] if len(known) == 1 else None)
+    if chosen not in known:
+        return False
+    told = [name for name in ("confidence", "scores") if name in evaluation.columns(chosen)]
+    batches = evaluation.batches(chosen, ["prediction", *told])
+    counts = [[len(column) - column.null_count for column in batch.columns] for batch in batches]
+    predicted, *sure = map(sum, zip(*counts, strict=True)) if counts else (0,)
+    return predicted > 0 and not any(sure)
 
 
 def _judged(name: str, evaluation: Evaluation, by: Sequence[str], scorer: str | None) -> pa.Table:
@@ -373,7 +455,34 @@ def _probability(name: str, table: pa.Table, label: Any) -> np.ndarray:
         raise DataError(Fault(name, f"{what}: {why}; let the task give the probabilities of all classes"))
     if ((given[left] < 0) | (given[left] > 1)).any():
         raise DataError(Fault(name, "its confidences are no probabilities, so those of the other class tell nothing"))
+    untold = np.isnan(_scored(scores, _named(label))) & ~np.isnan(given)
+    if "confidence_of" in table.column_names:
+        untold &= of.is_null().to_numpy()
+    _check_own(name, given[untold], table["prediction"].filter(pa.array(untold)).to_pylist(), label)
     return np.where(left, 1 - given, sure)
+
+
+def _check_own(name: str, given: np.ndarray, predicted: Sequence[Any], label: Any) -> None:
+    """Stops at confidences that are plainly those of one class and not of the prediction, and tells doubtful ones.
+
+    Of two classes the likelier one has a probability of half or more. Where it has less in many rows, and one class is
+    predicted wherever the confidence is high and the other wherever it is low, it is the probability of that class.
+    """
+    mine = np.array([one == label for one in predicted], bool)
+    low = int((given < _EVEN).sum())
+    if not low or mine.all() or not mine.any():
+        return
+    ends = [(given[side].min(), given[side].max()) for side in (mine, ~mine)]
+    of = label if ends[0][0] >= ends[1][1] else next(one for one in predicted if one != label)
+    parted = ends[0][0] >= ends[1][1] or ends[1][0] >= ends[0][1]
+    what = f"{low:,} of {len(given):,} confidences are below 0.5, which of two classes the predicted one cannot have"
+    how = "let the response have the class beside the confidence as confidence_of, or the probabilities of both"
+    if parted and low >= _PLAIN:
+        told = f"and {of!r} is predicted where they are high: they seem to be the probability of {of!r}"
+        raise DataError(Fault(name, f"{what}, {told}; {how} (see howto/tradeoffs: What to record)"))
+    if low >= _DOUBTFUL * len(given):
+        told = "they are taken for those of the predicted class; if they are the probability of one class"
+        warnings.warn(f"{name}: {what}; {told}, {how}", Doubt, stacklevel=5)
 
 
 def _scored(scores: pa.Array, label: str) -> np.ndarray:
@@ -548,4 +657,10 @@ _CONFIDENT: Final = {"truth", "prediction", "confidence"}
 _KEY: Final = (INDEX, "replication")
 _SURE: Final = "_sure_"
 _UNIT: Final = (0.0, 1.0)
+_SHORT_ID: Final = 8
+_EVEN: Final = 0.5
+_PLAIN: Final = 5
+"""So many confidences below a half are no chance, where they part the predictions."""
+_DOUBTFUL: Final = 0.05
+"""The share of confidences below a half from which on they are told."""
 _ANY: Final = Confidences(np.array([True]), {"": np.array([0.5])}, {})

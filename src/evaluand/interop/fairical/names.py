@@ -100,5 +100,10 @@ def _hint(head: str, rest: Sequence[str]) -> str:
         return f"; write {head}+ATTRIBUTE, with an attribute whose name has no +"
     if head in WITHIN:
         return f"; write {head}+UTILITY+ATTRIBUTE, with a utility of {', '.join(UTILITIES)}"
+    native = head.strip().split(" ")[0]
+    of = {metric: name for name, metric in reversed(UTILITIES.items())}
+    of |= {metric: f"{name}+ATTRIBUTE" for name, (metric, _) in reversed(FAIRNESS.items())}
+    if native in of:
+        return f" (did you mean {of[native]!r}?)"
     heads = [*UTILITIES, *FAIRNESS, *WITHIN]
     return nearest(head, heads) or f"; there are {', '.join(heads)}"
