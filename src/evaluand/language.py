@@ -6,7 +6,6 @@ language identification tool", ACL 2012), which carries its model: the extra `la
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from functools import cache
 from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
@@ -29,12 +28,8 @@ class Language(NamedTuple):
     probability: float
 
 
-def language_of(text: str, among: Collection[str] | None = None) -> Language | None:
+def language_of(text: str) -> Language | None:
     """The most probable language of a text; None where it has no letters.
-
-    Args:
-        text: the text.
-        among: codes of the languages that it may be in; its probability is then a share of theirs.
 
     Raises:
         SpecError: the extra `language` is not installed.
@@ -42,13 +37,9 @@ def language_of(text: str, among: Collection[str] | None = None) -> Language | N
     Example:
         >>> language_of("Das ist ein deutscher Satz über das Wetter.").code, language_of("1, 2, 3")
         ('de', None)
-        >>> language_of("Das ist ein deutscher Satz über das Wetter.", among=("en", "fr")).code in ("en", "fr")
-        True
     """
     if not any(map(str.isalpha, text)):
         return None
-    if among is not None:
-        return _likeliest([Language(str(code), float(share)) for code, share in _model().rank(text) if code in among])
     code, probability = _model().classify(text)
     return None if code == NO_LANGUAGE else Language(str(code), float(probability))
 
@@ -70,12 +61,6 @@ def require_language(what: str) -> None:
     """
     if find_spec("py3langid") is None:
         raise SpecError(f"{what}: telling languages needs py3langid: pip install evaluand[language]")
-
-
-def _likeliest(languages: list[Language]) -> Language | None:
-    whole = sum(language.probability for language in languages)
-    best = max(languages, key=lambda language: language.probability, default=None)
-    return Language(best.code, best.probability / whole) if best and whole else best
 
 
 @cache

@@ -18,8 +18,9 @@ class DetectLanguage(Task[str, str | None]):
     """The code of ISO 639 of a text's language, such as `en`; no answer where it cannot be told.
 
     Args:
-        languages: codes of those that the text may be in; all that can be told, if not given.
-        threshold: the probability that a language must reach, among those that the text may be in.
+        languages: codes of those that the text may be in, a text in another has no answer; all that can be told, if not
+            given.
+        threshold: the probability that a language must reach, among all that can be told.
 
     Raises:
         ParameterError: a parameter cannot be as it is.
@@ -49,11 +50,12 @@ class DetectLanguage(Task[str, str | None]):
             raise ParameterError([(("languages",), told)])
 
     def do_run(self, input: str, task_span: TaskSpan) -> str | None:
-        found = language_of(input, self.languages)
+        found = language_of(input)
         if found is None:
             return None
-        task_span.log("probability", found.probability)
-        return found.code if found.probability >= self.threshold else None
+        task_span.log(found.code, found.probability)
+        possible = self.languages is None or found.code in self.languages
+        return found.code if possible and found.probability >= self.threshold else None
 
     def identify(self) -> Identity:
         if type(self) is not DetectLanguage:

@@ -47,13 +47,18 @@ class Instruct(AskingTask[Instruction | str, str]):
     kind = "instruct"
 
     def do_run(self, input: Instruction | str, task_span: TaskSpan) -> str:
-        return self.model.complete(self._messages(input), task_span).text
+        return self.model.complete(self.messages(input), task_span).text
 
     @property
     def _told(self) -> dict[str, Any]:
         return {"behaviour": self.behaviour, "instruction": self.instruction}
 
-    def _messages(self, input: Instruction | str) -> list[dict[str, str]]:
+    def messages(self, input: Instruction | str) -> list[dict[str, str]]:
+        """What the model is told.
+
+        Raises:
+            TaskError: both the task and the input have an instruction.
+        """
         if isinstance(input, Instruction):
             if self.instruction is not None:
                 raise TaskError("there are two instructions: the task's and the input's; give one", code="input")

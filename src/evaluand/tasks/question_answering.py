@@ -183,7 +183,14 @@ class RetrieverQuestionAnswering(AskingTask[str, CitedAnswer]):
         if self.path is None:
             return told
         how = {"text": self.text, "id": self.id, "index": self.index, "max_length": self.max_length}
-        return {**told, **how, "chunk": Chunk.behaviour, "file": ids.digest_of_file(Path(self.path))}
+        return {**told, **how, "chunk": Chunk.behaviour, "file": ids.digest_of_file(self._file)}
+
+    @property
+    def _file(self) -> Path:
+        path = Path(self.path or "")
+        if not path.is_file():
+            raise DataError(f"{path}: no such file")
+        return path
 
     @cached_property
     def _retriever(self) -> Retriever:
