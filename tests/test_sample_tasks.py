@@ -262,7 +262,7 @@ def test_a_run_counts_the_tokens_of_all_that_a_call_asked(chat: Callable[..., Ch
     server = chat({"text": "one"}, {"text": "two words"}, {"text": "three more words"})
     task = Summary(server.model, instruction="Shorten.", max_length=20, concurrency=1)
     made = run(task, "First sentence here. Second sentence.")
-    [used] = made.table("responses").column("usage").to_pylist()
+    [used] = made.table().column("usage").to_pylist()
     assert used == {
         "input_tokens": 4 + 3 + 4,
         "output_tokens": 1 + 2 + 3,
@@ -318,9 +318,9 @@ def test_numbers_of_tokens_that_are_none_are_left_out(chat: Callable[..., Chat])
 
 
 def test_a_model_that_takes_too_long_is_given_up(chat: Callable[..., Chat]) -> None:
-    server = chat({"delay": 20}, {"text": "quick"})
-    task = Instruct(replace(server.model, timeout=0.3))
-    with pytest.raises(TaskTimeout, match=r"the model took longer than 0\.3 s"):
+    server = chat({"delay": 60}, {"text": "quick"})
+    task = Instruct(replace(server.model, timeout=3))
+    with pytest.raises(TaskTimeout, match=r"the model took longer than 3 s"):
         task.run("Hello", UNTRACED)
     assert task.run("Hello", UNTRACED) == "quick"
 
@@ -329,8 +329,8 @@ def test_a_run_tries_again_what_may_pass(chat: Callable[..., Chat]) -> None:
     busy = {"status": 429, "headers": {"Retry-After": "0"}, "body": "{}"}
     server = chat(busy, {"status": 503, "body": "{}"}, {"text": "at last"})
     assert outcomes(run(Instruct(server.model), "Hello", policy=QUICK)) == [("completed", ["at last"])]
-    slow = chat({"delay": 20}, {"text": "at last"})
-    task = Instruct(replace(slow.model, timeout=0.3))
+    slow = chat({"delay": 60}, {"text": "at last"})
+    task = Instruct(replace(slow.model, timeout=3))
     assert outcomes(run(task, "Hello", policy=QUICK)) == [("completed", ["at last"])]
 
 
@@ -731,18 +731,19 @@ def test_the_example_searches_articles(
     assert code == 0, output
     assert len(server.asked) == 8
     asked = [each["body"]["messages"][1]["content"] for each in server.asked]
-    assert sum("[1] The bakery in Mill Lane" in text for text in asked) == 1
+    assert sum("[1] The bakery in Mill Lane" in text for text in asked) == 2
 
 
 @pytest.mark.slow
-def test_a_real_model_answers_better_where_it_can_search(
+def test_a_real_model_answers_the_questions_of_the_example(
     smollm: ChatModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     code, output = command("run", experiment_at(smollm.url, tmp_path), "--json")
     assert code == 0, output
-    tasks = {task["name"]: task["metrics"] if "metrics" in task else task for task in json.loads(output)["tasks"]}
-    assert tasks.keys() == {"alone", "searching"}
+    values = [(row["value"], row["n"]) for row in json.loads(output)["metrics"]]
+    assert [n for _, n in values] == [4, 4]
+    assert all(value >= 0.5 for value, _ in values)
 
 
 @pytest.mark.slow
