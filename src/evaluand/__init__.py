@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from evaluand.metrics.top_k import TopK
     from evaluand.metrics.v_measure import VMeasure
     from evaluand.pace import Pace
+    from evaluand.retriever import EmbeddingIndex, Passage, Retriever, WordIndex
     from evaluand.roles import Roles
     from evaluand.run import Run, Runner
     from evaluand.scorer import Score, Scorer, scorer
@@ -81,9 +82,20 @@ if TYPE_CHECKING:
     from evaluand.store import MemoryStore, Store
     from evaluand.stores.directory import DirectoryStore
     from evaluand.task import Alternatives, Task, task
+    from evaluand.tasks.chat import ChatModel
+    from evaluand.tasks.chunk import Chunk
+    from evaluand.tasks.detect_language import DetectLanguage
     from evaluand.tasks.estimator import EstimatorTask
+    from evaluand.tasks.instruct import Instruct, Instruction
     from evaluand.tasks.program import ProgramTask
+    from evaluand.tasks.question_answering import (
+        CitedAnswer,
+        DocumentQuestion,
+        QuestionAnswering,
+        RetrieverQuestionAnswering,
+    )
     from evaluand.tasks.service import LocalServiceTask, ServiceTask
+    from evaluand.tasks.summary import Summary
     from evaluand.trace import Span, TaskSpan, Trace, Tracer, span
     from evaluand.tracers.composite import CompositeTracer
     from evaluand.tracers.file import FileTracer
@@ -162,7 +174,19 @@ _PLACES = {
     "stores.directory": ("DirectoryStore",),
     "tasks.program": ("ProgramTask",),
     "task": ("Alternatives", "Task", "task"),
+    "retriever": ("EmbeddingIndex", "Passage", "Retriever", "WordIndex"),
+    "tasks.chat": ("ChatModel",),
+    "tasks.chunk": ("Chunk",),
+    "tasks.detect_language": ("DetectLanguage",),
     "tasks.estimator": ("EstimatorTask",),
+    "tasks.instruct": ("Instruct", "Instruction"),
+    "tasks.question_answering": (
+        "CitedAnswer",
+        "DocumentQuestion",
+        "QuestionAnswering",
+        "RetrieverQuestionAnswering",
+    ),
+    "tasks.summary": ("Summary",),
     "tasks.service": ("LocalServiceTask", "ServiceTask"),
     "trace": ("Span", "TaskSpan", "Trace", "Tracer", "span"),
     "tracers.composite": ("CompositeTracer",),
@@ -185,6 +209,9 @@ __all__ = [
     "AverageRecall",
     "BalancedAccuracy",
     "Brier",
+    "ChatModel",
+    "Chunk",
+    "CitedAnswer",
     "CohenKappa",
     "Comparison",
     "Completeness",
@@ -193,7 +220,10 @@ __all__ = [
     "Count",
     "DataError",
     "Dataset",
+    "DetectLanguage",
     "DirectoryStore",
+    "DocumentQuestion",
+    "EmbeddingIndex",
     "EngineError",
     "EstimatorTask",
     "EvaluandError",
@@ -211,6 +241,8 @@ __all__ = [
     "HitsAtK",
     "Homogeneity",
     "InMemoryTracer",
+    "Instruct",
+    "Instruction",
     "Jaccard",
     "KOfN",
     "Kendall",
@@ -236,6 +268,7 @@ __all__ = [
     "OpenTelemetryTracer",
     "Pace",
     "PassAtK",
+    "Passage",
     "Pearson",
     "Policy",
     "Precision",
@@ -243,9 +276,12 @@ __all__ = [
     "PrecisionAtTopK",
     "ProgramTask",
     "Quantile",
+    "QuestionAnswering",
     "RSquared",
     "Recall",
     "RecallAtK",
+    "Retriever",
+    "RetrieverQuestionAnswering",
     "RocAuc",
     "Roles",
     "RootMeanSquaredError",
@@ -262,6 +298,7 @@ __all__ = [
     "Specificity",
     "Split",
     "Store",
+    "Summary",
     "Task",
     "TaskError",
     "TaskSpan",
@@ -271,6 +308,7 @@ __all__ = [
     "Tracer",
     "TransientError",
     "VMeasure",
+    "WordIndex",
     "__version__",
     "compare",
     "evaluate",

@@ -144,14 +144,37 @@ _USAGE: dict[str, type] = {"input_tokens": int, "output_tokens": int, "cost": fl
 
 
 def _usage(trace: Trace | None) -> dict[str, Any] | None:
-    """What the task says a call used: the attribute `usage` of its span, as far as it has the known parts."""
-    told = trace.root.attributes.get("usage") if trace and trace.root.has_attributes else None
+    """What a call used: what the attribute `usage` of its span tells, else the tokens of its spans of models."""
+    if trace is None:
+        return None
+    told = trace.root.attributes.get("usage") if trace.root.has_attributes else None
+    if told is None:
+        told = _used_by_models(trace)
     if not isinstance(told, dict):
         return None
     if type(told.get("cost")) is int and abs(told["cost"]) < 2**53:
         told["cost"] = float(told["cost"])
     known = {name: told[name] for name, kind in _USAGE.items() if type(told.get(name)) is kind}
     return {name: value for name, value in known.items() if type(value) is not int or abs(value) < 2**63} or None
+
+
+def _used_by_models(trace: Trace) -> dict[str, Any]:
+    """The tokens that the spans of a trace tell, and the model where it is one; of nested spans, the innermost."""
+    asked = {span.number: span for span in trace.spans if span.kind == "llm"}
+    for span in list(asked.values()):
+        if span.parent is not None and _TOKENS & span.attributes.keys():
+            asked.pop(span.parent, None)
+    told = [span.attributes for span in asked.values()]
+    used: dict[str, Any] = {}
+    for name in _TOKENS:
+        counts = [each[name] for each in told if type(each.get(name)) is int]
+        if counts:
+            used[name] = sum(counts)
+    models = {each["model"] for each in told if "model" in each}
+    return used | ({"model": models.pop()} if used and len(models) == 1 else {})
+
+
+_TOKENS = frozenset(("input_tokens", "output_tokens"))
 
 
 def responses_of(batches: Iterator[pa.RecordBatch], items: bool) -> Iterator[Response]:

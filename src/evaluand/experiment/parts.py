@@ -97,9 +97,14 @@ def _placed(spec: KindSpec, folder: Path) -> dict[str, Any]:
         parameters["files"] = [str(folder / str(file)) for file in parameters["files"]]
     if "folder" in _parameter_names("tasks", spec.kind):
         parameters["folder"] = str(folder / str(parameters.get("folder", "")))
-    if spec.kind == "estimator" and isinstance(parameters.get("model"), str):
-        parameters["model"] = referred(CodeSpec(function=parameters["model"]).function, folder)
+    name = _CODE.get(spec.kind, "")
+    if isinstance(parameters.get(name), str):
+        parameters[name] = referred(CodeSpec(function=parameters[name]).function, folder)
     return parameters
+
+
+_CODE = {"estimator": "model", "retriever_question_answering": "retriever"}
+"""The parameter of a kind of task that is code of the user's own."""
 
 
 def scorer(spec: ScorerEntry, folder: Path) -> Scorer:
