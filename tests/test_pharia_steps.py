@@ -222,6 +222,28 @@ def test_failures_are_left_out_or_count_as_what_is_declared(kept: Repositories) 
     assert counted.successful_evaluation_count == 8
 
 
+class Ones(EvaluationLogic[Review, Mood, str, Verdict]):
+    def do_evaluate(self, example: Example[Review, str], *output: SuccessfulExampleOutput[Mood]) -> Verdict:
+        return Verdict(correct=True)
+
+
+def test_examples_that_a_run_was_never_asked_are_no_failures(kept: Repositories) -> None:
+    crashing = [("c", "CRASH", "pos")]
+    dataset = kept.datasets.create_dataset(reviews(*((f"{n}", "good", "pos") for n in range(9)), *crashing), "reviews")
+    runner = Runner(Classify(), kept.datasets, kept.runs, "words")
+    some, all_ = runner.run_dataset(dataset.id, num_examples=4), runner.run_dataset(dataset.id)
+    ones = Evaluator(kept.datasets, kept.runs, kept.evaluations, "ones", Ones())
+    evaluation = ones.evaluate_runs(some.id, all_.id)
+    assert (evaluation.skipped_example_count, evaluation.run_failure_count) == (6, 1)
+    counted = aggregator(kept, failure_counts_as=Verdict(correct=False)).aggregate_evaluation(evaluation.id)
+    assert (counted.statistics, counted.failed_evaluation_count) == (Share(accuracy=0.8, n=5), 1)
+    either = ones.evaluate_runs(some.id, all_.id, skip_example_on_any_failure=False)
+    overview = aggregator(kept).aggregate_evaluation(either.id)
+    assert (overview.successful_evaluation_count, overview.failed_evaluation_count) == (9, 1)
+    twice = ones.evaluate_runs(all_.id, runner.run_dataset(dataset.id).id, skip_example_on_any_failure=False)
+    assert "9 evaluated, 1 failed and left out" in str(aggregator(kept).aggregate_evaluation(twice.id))
+
+
 def test_failed_evaluations_are_counted_as_declared_too(kept: Repositories) -> None:
     run = classified(kept, reviews(("a", "good", "pos"), ("b", "good", "EVALCRASH")))
     evaluation = evaluator(kept).evaluate_runs(run.id)

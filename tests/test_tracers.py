@@ -419,6 +419,22 @@ def test_the_trace_of_a_process_that_was_killed_opens(tmp_path: Path) -> None:
         assert [entry.name for entry in read_traces(path).entries] == ["answer", "after"]
 
 
+@pytest.mark.parametrize("cut", [slice(40, None), slice(None, 40)])
+def test_a_file_whose_first_line_was_cut_opens_with_what_is_left(tmp_path: Path, cut: slice) -> None:
+    path = tmp_path / "trace.jsonl"
+    with FileTracer(path).span("first") as first:
+        first.log("a", 1)
+        with first.span("below"):
+            pass
+    first_line, *others = path.read_text().splitlines()
+    path.write_text("\n".join([first_line[cut], *others]) + "\n")
+    with pytest.warns(Doubt) as warned:
+        assert [entry.name for entry in read_traces(path).entries] == ["below"]
+    told = [str(warning.message).partition("trace.jsonl:")[2] for warning in warned]
+    assert sorted(each.partition(":")[0] for each in told) == ["1", "2", "5"]
+    assert sum("of a span whose line was cut off" in each for each in told) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
