@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections.abc import Iterable
@@ -590,3 +591,33 @@ def test_latency_and_tokens_are_told_by_a_trace() -> None:
 
 def test_a_task_runs_without_any_trace(kept: Repositories) -> None:
     assert Classify().run(Review(text="good"), NoOpTracer()) == Mood(label="pos")
+
+
+def test_an_async_task_is_run_where_a_loop_is_running() -> None:
+    class Later(Task[str, str]):
+        async def do_run(self, input: str, task_span: TaskSpan) -> str:  # type: ignore[override]
+            await asyncio.sleep(0)
+            return input.upper()
+
+    async def run() -> list[int]:
+        datasets = InMemoryDatasetRepository()
+        dataset = datasets.create_dataset([Example(input="a", expected_output=None)], "one")
+        runner: Any = Runner(Later(), datasets, InMemoryRunRepository(), "later")
+        return [runner.run_dataset(dataset.id, max_workers=n).successful_example_count for n in (1, 2)]
+
+    assert asyncio.run(run()) == [1, 1]
+
+
+def test_an_iterator_is_kept_as_what_it_gives_or_is_a_failure(tmp_path: Path) -> None:
+    class Each(Task[str, Any]):
+        def do_run(self, input: str, task_span: TaskSpan) -> Any:
+            letters = (letter for letter in input)
+            return {"all": [letters]} if input == "inside" else letters
+
+    datasets, runs = InMemoryDatasetRepository(), FileRunRepository(tmp_path)
+    examples = [Example(id=text, input=text, expected_output=None) for text in ("ab", "inside")]
+    dataset = datasets.create_dataset(examples, "letters")
+    run = Runner(Each(), datasets, runs, "each").run_dataset(dataset.id)
+    kept, failed = runs.example_outputs(run.id, Any)
+    assert kept.output == ["a", "b"]
+    assert "an iterator stands inside" in failed.output.error_message

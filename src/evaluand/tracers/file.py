@@ -135,8 +135,9 @@ class _Lines(Watcher):
         entry = {"message": message, "value": _written(value), "timestamp": at(time_ns), "parent": span.id}
         self._append(span, "PlainEntry", entry | {"trace_id": span._trace.id})
 
-    def failed(self, span: Span, time_ns: int, error: BaseException) -> None:
-        message = span._events[-1][2]["message"]
+    def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
+        _, time_ns, told = event
+        message = told["message"]
         where = stack_trace(error) if self._stack_traces else ""
         value = {"error_type": type(error).__qualname__, "message": message, "stack_trace": where}
         self.logged(span, (message, time_ns, value))

@@ -36,6 +36,7 @@ from evaluand.interop.pharia.logic import (
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
+from evaluand.interop.pharia.typed import settled
 from evaluand.task import Input, Output
 
 WORKERS = 10
@@ -284,7 +285,7 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         """
         result: Any
         try:
-            result = self._do_evaluate(example, *example_outputs)
+            result = settled(self._do_evaluate(example, *example_outputs))
             to_json(result)
         except PydanticSerializationError as error:
             if abort_on_error:
