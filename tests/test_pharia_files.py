@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evaluand.errors import Doubt
 from evaluand.interop.pharia import (
     AggregationOverview,
     AsyncFileEvaluationRepository,
@@ -30,6 +31,8 @@ from evaluand.interop.pharia import (
     FileDatasetRepository,
     FileEvaluationRepository,
     FileRunRepository,
+    FileTracer,
+    InMemorySpan,
     PartialEvaluationOverview,
     RepositoryNavigator,
     RunOverview,
@@ -446,3 +449,71 @@ def test_a_kept_trace_comes_back_as_it_was(tmp_path: Path) -> None:
     assert first.id == root.id
     exported = [span.model_dump_json() for span in back.export_for_viewing()]
     assert exported == [span.model_dump_json() for span in again.export_for_viewing()]
+
+
+def test_a_row_after_one_that_the_disk_had_no_room_for_is_kept(tmp_path: Path) -> None:
+    program = """
+        import resource, signal, sys
+        from pathlib import Path
+        from evaluand.errors import EngineError
+        from evaluand.interop.pharia import ExampleOutput, FileRunRepository, FileTracer
+        from evaluand.tracers.file import TracerLogEntryFailed
+
+        def room(size):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+        def put(id, size):
+            runs.store_example_output(ExampleOutput(run_id="r", example_id=id, output="y" * size))
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        root = Path(sys.argv[1])
+        runs = FileRunRepository(root)
+        put("a", 10)
+        room(300)
+        try:
+            put("b", 1000)
+        except EngineError:
+            print("told")
+        room(resource.RLIM_INFINITY)
+        put("c", 10)
+        with FileTracer(root / "trace").span("root") as root_span:
+            room(600)
+            try:
+                root_span.log("big", "z" * 1000)
+            except TracerLogEntryFailed:
+                print("told")
+            room(resource.RLIM_INFINITY)
+            with root_span.span("child") as child:
+                child.log("x", 1)
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "told\ntold\n"
+    assert FileRunRepository(tmp_path).example_output_ids("r") == ["a", "c"]
+    with pytest.warns(Doubt, match="trace:2: the line was cut off"):
+        (entry,) = FileTracer(tmp_path / "trace").traces().entries
+    assert [child.name for child in entry.entries if isinstance(child, InMemorySpan)] == ["child"]
+
+
+@pytest.mark.parametrize("id", ["r", "Run"])
+def test_what_the_sdks_began_is_gone_on_with(tmp_path: Path, id: str) -> None:
+    outputs, results = tmp_path / "runs" / id / "output", tmp_path / "evaluations" / id
+    for folder in (outputs, results):
+        folder.mkdir(parents=True)
+    for example in ("1", "2"):
+        told = {"run_id": id, "example_id": example, "output": "theirs"}
+        (outputs / f"{example}.json").write_text(json.dumps(told))
+        told = {"evaluation_id": id, "example_id": example, "is_exception": False, "json_result": '"theirs"'}
+        (results / f"{example}.json").write_text(json.dumps(told))
+    runs, evaluations = FileRunRepository(tmp_path), FileEvaluationRepository(tmp_path)
+    for example in ("2", "3"):
+        runs.store_example_output(ExampleOutput(run_id=id, example_id=example, output="own"))
+        evaluations.store_example_evaluation(ExampleEvaluation(evaluation_id=id, example_id=example, result="own"))
+    runs, evaluations = FileRunRepository(tmp_path), FileEvaluationRepository(tmp_path)
+    assert runs.example_output_ids(id) == ["1", "2", "3"]
+    assert [each.output for each in runs.example_outputs(id, str)] == ["theirs", "own", "own"]
+    assert [each.result for each in evaluations.example_evaluations(id, str)] == ["theirs", "own", "own"]
+    first = evaluations.example_evaluation(id, "1", str)
+    assert first is not None
+    assert first.result == "theirs"

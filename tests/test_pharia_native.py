@@ -225,6 +225,14 @@ def test_labels_are_asked_for_given_and_retrieved(world: Any, tmp_path: Path, ki
     assert (full.successful_evaluation_count, full.failed_evaluation_count, full.skipped_example_count) == (3, 1, 1)
     assert [lineage.example.id for lineage in evaluator.evaluation_lineages(full.id)] == ["a", "b", "d", "e"]
 
+    file = evaluator.labelling_file(waiting.id)
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    written = (json.dumps(line | ({"label": None} if line["example_id"] == "a" else {})) for line in lines)
+    file.write_bytes(b"\xef\xbb\xbf" + "\r\n".join(written).encode())
+    fewer = evaluator.retrieve(waiting.id)
+    assert (fewer.successful_evaluation_count, fewer.failed_evaluation_count, fewer.skipped_example_count) == (2, 1, 2)
+    assert [each.example_id for each in kept.example_evaluations(full.id, Rating)] == ["b", "d", "e"]
+
 
 def test_labels_of_other_examples_are_refused(world: Any, tmp_path: Path) -> None:
     datasets, runs, run_id = world
@@ -237,6 +245,9 @@ def test_labels_of_other_examples_are_refused(world: Any, tmp_path: Path) -> Non
         evaluator.import_labels(waiting.id, other)
     other.write_text('{"example_id": "a", "label": 1}\nnonsense\n')
     with pytest.raises(DataError, match=r"other\.jsonl:2: not a line"):
+        evaluator.import_labels(waiting.id, other)
+    other.write_text('{"example_id": ["a"], "label": 1}\n')
+    with pytest.raises(DataError, match=r"other\.jsonl:1: not a line"):
         evaluator.import_labels(waiting.id, other)
     with pytest.raises(ValueError, match="nothing submitted as 'none'"):
         evaluator.retrieve("none")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 from collections.abc import Iterable
@@ -220,6 +221,28 @@ def test_failures_are_left_out_or_count_as_what_is_declared(kept: Repositories) 
     assert counted.statistics.model_dump() == pytest.approx({"accuracy": 0.6, "n": 10}, abs=1e-9)
     assert counted.failure_policy == 'counted as {"correct":false}'
     assert counted.successful_evaluation_count == 8
+
+
+class Ones(EvaluationLogic[Review, Mood, str, Verdict]):
+    def do_evaluate(self, example: Example[Review, str], *output: SuccessfulExampleOutput[Mood]) -> Verdict:
+        return Verdict(correct=True)
+
+
+def test_examples_that_a_run_was_never_asked_are_no_failures(kept: Repositories) -> None:
+    crashing = [("c", "CRASH", "pos")]
+    dataset = kept.datasets.create_dataset(reviews(*((f"{n}", "good", "pos") for n in range(9)), *crashing), "reviews")
+    runner = Runner(Classify(), kept.datasets, kept.runs, "words")
+    some, all_ = runner.run_dataset(dataset.id, num_examples=4), runner.run_dataset(dataset.id)
+    ones = Evaluator(kept.datasets, kept.runs, kept.evaluations, "ones", Ones())
+    evaluation = ones.evaluate_runs(some.id, all_.id)
+    assert (evaluation.skipped_example_count, evaluation.run_failure_count) == (6, 1)
+    counted = aggregator(kept, failure_counts_as=Verdict(correct=False)).aggregate_evaluation(evaluation.id)
+    assert (counted.statistics, counted.failed_evaluation_count) == (Share(accuracy=0.8, n=5), 1)
+    either = ones.evaluate_runs(some.id, all_.id, skip_example_on_any_failure=False)
+    overview = aggregator(kept).aggregate_evaluation(either.id)
+    assert (overview.successful_evaluation_count, overview.failed_evaluation_count) == (9, 1)
+    twice = ones.evaluate_runs(all_.id, runner.run_dataset(dataset.id).id, skip_example_on_any_failure=False)
+    assert "9 evaluated, 1 failed and left out" in str(aggregator(kept).aggregate_evaluation(twice.id))
 
 
 def test_failed_evaluations_are_counted_as_declared_too(kept: Repositories) -> None:
@@ -568,3 +591,33 @@ def test_latency_and_tokens_are_told_by_a_trace() -> None:
 
 def test_a_task_runs_without_any_trace(kept: Repositories) -> None:
     assert Classify().run(Review(text="good"), NoOpTracer()) == Mood(label="pos")
+
+
+def test_an_async_task_is_run_where_a_loop_is_running() -> None:
+    class Later(Task[str, str]):
+        async def do_run(self, input: str, task_span: TaskSpan) -> str:  # type: ignore[override]
+            await asyncio.sleep(0)
+            return input.upper()
+
+    async def run() -> list[int]:
+        datasets = InMemoryDatasetRepository()
+        dataset = datasets.create_dataset([Example(input="a", expected_output=None)], "one")
+        runner: Any = Runner(Later(), datasets, InMemoryRunRepository(), "later")
+        return [runner.run_dataset(dataset.id, max_workers=n).successful_example_count for n in (1, 2)]
+
+    assert asyncio.run(run()) == [1, 1]
+
+
+def test_an_iterator_is_kept_as_what_it_gives_or_is_a_failure(tmp_path: Path) -> None:
+    class Each(Task[str, Any]):
+        def do_run(self, input: str, task_span: TaskSpan) -> Any:
+            letters = (letter for letter in input)
+            return {"all": [letters]} if input == "inside" else letters
+
+    datasets, runs = InMemoryDatasetRepository(), FileRunRepository(tmp_path)
+    examples = [Example(id=text, input=text, expected_output=None) for text in ("ab", "inside")]
+    dataset = datasets.create_dataset(examples, "letters")
+    run = Runner(Each(), datasets, runs, "each").run_dataset(dataset.id)
+    kept, failed = runs.example_outputs(run.id, Any)
+    assert kept.output == ["a", "b"]
+    assert "an iterator stands inside" in failed.output.error_message

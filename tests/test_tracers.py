@@ -25,7 +25,7 @@ from rich.console import Console
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.interop import pharia
 from evaluand.task import Task
-from evaluand.trace import OpenSpanError, TaskSpan, Trace, Tracer, current_span, span
+from evaluand.trace import OpenSpanError, Span, TaskSpan, Trace, Tracer, Watcher, current_span, span
 from evaluand.tracers.composite import CompositeTracer
 from evaluand.tracers.file import FileTracer, TracerLogEntryFailed, read_traces
 from evaluand.tracers.in_memory import InMemorySpan, InMemoryTaskSpan, InMemoryTracer
@@ -315,6 +315,30 @@ def test_stack_traces_are_kept_where_they_are_asked_for(tmp_path: Path) -> None:
     assert "do_run" not in (tmp_path / "shared.jsonl").read_text()
 
 
+class _Interrupting(Watcher):
+    """Logs as another thread may: after the event of a failure was added, and before others are told of it."""
+
+    gives_ids = True  # so that it comes first
+
+    def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
+        span._events.append(("late", event[1], 1))
+
+
+def test_an_exception_stays_what_it_was_where_another_thread_logs_meanwhile(tmp_path: Path) -> None:
+    from opentelemetry.sdk.trace import TracerProvider
+
+    class First(InMemoryTracer):
+        @property
+        def watchers(self) -> Any:
+            return (_Interrupting(), *super().watchers)
+
+    memory, top = First(), InMemoryTracer().span("top")
+    others = [FileTracer(tmp_path / "t"), OpenTelemetryTracer(TracerProvider().get_tracer("t")), top]
+    with pytest.raises(KeyError, match="k"), CompositeTracer([memory, *others]).span("fails"):
+        raise KeyError("k")
+    assert [entry.message for entry in memory.entries[0].entries if isinstance(entry, LogEntry)] == ["'k'"]
+
+
 def test_a_status_may_be_set_by_the_task() -> None:
     tracer = InMemoryTracer()
     with tracer.span("step") as step:
@@ -334,6 +358,9 @@ def test_a_tracer_that_does_nothing_is_a_span_too() -> None:
         b.end()
         b.log("after", 1)
     assert (tracer.id(), list(tracer.export_for_viewing())) == ("NoOp", [])
+    assert tracer.context == tracer.context
+    assert tracer.span("a").context == tracer.context
+    assert NoOpTracer(context=a.context).context == a.context
 
 
 # --- files ---
@@ -417,6 +444,22 @@ def test_the_trace_of_a_process_that_was_killed_opens(tmp_path: Path) -> None:
         pass
     with pytest.warns(Doubt, match=r"trace.jsonl:7: the line was cut off"):
         assert [entry.name for entry in read_traces(path).entries] == ["answer", "after"]
+
+
+@pytest.mark.parametrize("cut", [slice(40, None), slice(None, 40)])
+def test_a_file_whose_first_line_was_cut_opens_with_what_is_left(tmp_path: Path, cut: slice) -> None:
+    path = tmp_path / "trace.jsonl"
+    with FileTracer(path).span("first") as first:
+        first.log("a", 1)
+        with first.span("below"):
+            pass
+    first_line, *others = path.read_text().splitlines()
+    path.write_text("\n".join([first_line[cut], *others]) + "\n")
+    with pytest.warns(Doubt) as warned:
+        assert [entry.name for entry in read_traces(path).entries] == ["below"]
+    told = [str(warning.message).partition("trace.jsonl:")[2] for warning in warned]
+    assert sorted(each.partition(":")[0] for each in told) == ["1", "2", "5"]
+    assert sum("of a span whose line was cut off" in each for each in told) == 2
 
 
 @pytest.mark.parametrize(
@@ -773,6 +816,28 @@ def test_spans_of_instrumented_libraries_stand_below_the_entered_span(receiver: 
     }
 
 
+def test_its_tracer_forgets_what_is_closed_and_still_knows_it_as_a_parent() -> None:
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+
+    provider, spans = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(spans))
+    tracer = OpenTelemetryTracer(provider.get_tracer("test"))
+    with tracer.span("root") as root:
+        for _ in range(5):
+            with root.span("child") as child:
+                child.end()
+        with child.span("late"):
+            pass
+        (mirror,) = root._trace._watchers
+        assert (len(mirror._spans), len(mirror._contexts), len(mirror._outer)) == (1, 1, 1)  # type: ignore[attr-defined]
+    told = {span.name: span for span in spans.get_finished_spans()}
+    assert told["late"].parent is not None
+    assert told["late"].parent.span_id == told["child"].context.span_id
+    assert told["late"].context.trace_id == told["root"].context.trace_id
+
+
 def test_its_tracer_keeps_no_spans() -> None:
     from opentelemetry.trace import NoOpTracer as Nowhere
 
@@ -894,11 +959,11 @@ def test_spans_as_the_sdk_prints_them_become_a_native_trace(tmp_path: Path) -> N
     for trace, entry in zip(traces, memory.entries, strict=True):
         of = {s.id: (s.name, s.kind, s.status, s.parent_id, s.output) for s in entry._trace.spans}
         assert {s.id: (s.name, s.kind, s.status, s.parent_id, s.output) for s in trace.spans} == of
-        assert [s.events for s in trace.spans if s.kind == "task"] == [
-            [event._replace(time_ns=event.time_ns // 1000 * 1000) for event in s.events]
-            for s in entry._trace.spans
-            if s.kind == "task"
-        ]
+        printed = [event for s in trace.spans if s.kind == "task" for event in s.events]
+        logged = [event for s in entry._trace.spans if s.kind == "task" for event in s.events]
+        assert [event[::2] for event in printed] == [event[::2] for event in logged]
+        for event, original in zip(printed, logged, strict=True):  # the SDK prints times by way of a float
+            assert abs(event.time_ns - original.time_ns // 1000 * 1000) <= 1000
 
 
 def test_spans_without_a_common_root_get_one() -> None:

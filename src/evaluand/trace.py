@@ -146,8 +146,8 @@ class Watcher:
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
         """Something was logged: its name, time in nanoseconds, and value as the span keeps it."""
 
-    def failed(self, span: Span, time_ns: int, error: BaseException) -> None:
-        """An exception passed through; `closed` follows."""
+    def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
+        """An exception passed through, and the span has an event that tells so; `closed` follows."""
 
     def changed(self, span: Span, attributes: Mapping[str, Any]) -> None:
         """Attributes were set."""
@@ -425,10 +425,11 @@ class Span(Tracer):
         told = {"type": type(error).__qualname__, "message": _text(error)}
         if trace._stack_traces:
             told["stack_trace"] = stack_trace(error)
-        self._events.append(("exception", time, self._kept(told, "events", "exception")))
+        event = "exception", time, self._kept(told, "events", "exception")
+        self._events.append(event)
         self._status = 2
         for watcher in trace._watchers:
-            watcher.failed(self, time, error)
+            watcher.failed(self, event, error)
 
     def _put(self, attributes: Mapping[str, Any]) -> None:
         for key, value in attributes.items():

@@ -80,12 +80,13 @@ class _Forwarding(Watcher):
         message, time_ns, value = event
         self._spans[span.number].log(message, value, at(time_ns))
 
-    def failed(self, span: Span, time_ns: int, error: BaseException) -> None:
+    def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
         told = self._spans[span.number]
         if isinstance(told, Span):
             told._fail(error)
             return
-        message = span._events[-1][2]["message"]
+        _, time_ns, body = event
+        message = body["message"]
         where = stack_trace(error) if span._trace._stack_traces else ""
         value = ErrorValue(error_type=type(error).__qualname__, message=message, stack_trace=where)
         told.log(message, value, at(time_ns))

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 import orjson
@@ -77,20 +77,35 @@ def read_traces(path: str | os.PathLike[str], trace_id: str | None = None) -> In
     """The traces in a file of `FileTracer` or of the Pharia SDKs; see `FileTracer.traces`."""
     tracer = InMemoryTracer()
     reader = _Reader(tracer)
+    cut, refused = False, list[Fault]()
     for number, line in _lines(Path(path)):
         where = f"{os.fspath(path)}:{number}"
         try:
             parsed = orjson.loads(line)
         except orjson.JSONDecodeError:
-            if number == 1:
-                raise DataError(Fault(where, "not a line of a trace, which is JSON; is it another file?")) from None
+            if reader.none_read and not _BEGINNING.startswith(line[: len(_BEGINNING)].rstrip()):
+                refused.append(Fault(where, "not a line of a trace, which is JSON; is it another file?"))
+                if len(refused) > 1:
+                    break
+                cut = True
+                continue
+            cut = True
             warnings.warn(f"{where}: the line was cut off, as by a process that died; left out", Doubt, stacklevel=3)
             continue
         try:
             if trace_id is None or parsed["trace_id"] == trace_id:
                 reader.read(parsed["entry_type"], parsed["entry"], parsed["trace_id"])
+        except _UnknownSpan as error:
+            if not cut:
+                raise DataError(Fault(where, f"not a line of a trace: {error.args[0]!r} is missing")) from None
+            warnings.warn(f"{where}: of a span whose line was cut off; left out", Doubt, stacklevel=3)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise DataError(Fault(where, f"not a line of a trace: {_fault(error)}")) from None
+        if refused and reader.none_read:
+            warnings.warn(f"{refused[0].where}: the line was cut off; left out", Doubt, stacklevel=3)
+        reader.none_read = False
+    if refused and reader.none_read:
+        raise DataError(refused[0])
     return tracer
 
 
@@ -120,8 +135,9 @@ class _Lines(Watcher):
         entry = {"message": message, "value": _written(value), "timestamp": at(time_ns), "parent": span.id}
         self._append(span, "PlainEntry", entry | {"trace_id": span._trace.id})
 
-    def failed(self, span: Span, time_ns: int, error: BaseException) -> None:
-        message = span._events[-1][2]["message"]
+    def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
+        _, time_ns, told = event
+        message = told["message"]
         where = stack_trace(error) if self._stack_traces else ""
         value = {"error_type": type(error).__qualname__, "message": message, "stack_trace": where}
         self.logged(span, (message, time_ns, value))
@@ -150,14 +166,19 @@ class _Lines(Watcher):
                 if self._open <= 0:
                     self._close()
         except OSError as error:
+            self._open += min(opens, 0)  # a span that was not opened is not closed either
             raise TracerLogEntryFailed(f"{self._path}: {error.strerror}", str(span._trace.id)) from None
 
     def _write(self, text: bytes) -> None:
         if self._file is None:
             self._file = _appended(self._path)
-        written = os.write(self._file, text)
-        while written < len(text):
-            written += os.write(self._file, text[written:])
+        try:
+            written = os.write(self._file, text)
+            while written < len(text):
+                written += os.write(self._file, text[written:])
+        except OSError:
+            self._close()  # when it is opened again, a line that was cut is ended
+            raise
 
     def _close(self) -> None:
         if self._file is not None:
@@ -165,6 +186,9 @@ class _Lines(Watcher):
             self._file = None
 
     __del__ = _close
+
+
+_BEGINNING: Final = b'{"trace_id"'
 
 
 def _appended(path: Path) -> int:
@@ -199,22 +223,33 @@ def _fault(error: Exception) -> str:
     return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
 
 
+class _UnknownSpan(Exception):
+    """A line is of a span that no line began."""
+
+
 class _Reader:
     """Makes spans of the lines of a file."""
 
     def __init__(self, tracer: InMemoryTracer) -> None:
         self.tracer = tracer
         self.spans: dict[str, InMemorySpan] = {}
+        self.none_read = True
 
     def read(self, kind: str, entry: Mapping[str, Any], trace_id: str) -> None:
         if kind in ("StartTask", "StartSpan"):
             self._start(entry, trace_id, kind == "StartTask")
         elif kind in ("EndTask", "EndSpan"):
-            self._end(self.spans[entry["uuid"]], entry)
+            self._end(self._span(entry["uuid"]), entry)
         elif kind == "PlainEntry":
-            self._log(self.spans[entry["parent"]], entry)
+            self._log(self._span(entry["parent"]), entry)
         else:
             raise ValueError(f"the entry_type {kind!r} is unknown")
+
+    def _span(self, id: str) -> InMemorySpan:
+        try:
+            return self.spans[id]
+        except KeyError:
+            raise _UnknownSpan(id) from None
 
     def _start(self, entry: Mapping[str, Any], trace_id: str, is_task: bool) -> None:
         above = self.spans.get(entry["parent"])

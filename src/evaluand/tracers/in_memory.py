@@ -125,8 +125,8 @@ class _Entries(Watcher):
         if isinstance(span, InMemorySpan):
             span._entries.append(event)
 
-    def failed(self, span: Span, time_ns: int, error: BaseException) -> None:
-        self.logged(span, span._events[-1])
+    def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
+        self.logged(span, event)
 
 
 class _Roots(Watcher):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from evaluand.trace import Untraced
+from evaluand.viewing import Context
 
 
 class NoOpTracer(Untraced):
@@ -15,7 +16,23 @@ class NoOpTracer(Untraced):
         []
     """
 
-    __slots__ = ()
+    __slots__ = ("_told",)
+
+    def __init__(self, context: Context | None = None) -> None:
+        """A span of no trace.
+
+        Args:
+            context: ids that it is to tell; made if not given.
+        """
+        super().__init__()
+        self._told = context
+
+    @property
+    def context(self) -> Context:
+        """Ids, for code that writes them elsewhere."""
+        if self._told is None:
+            self._told = Context(trace_id=self._trace.id, span_id=self._trace.id)
+        return self._told
 
     def id(self) -> str:  # type: ignore[override]
         """What it is called."""

@@ -53,7 +53,7 @@ class _Mirror(Watcher):
         self._tracer, self._stack_traces = tracer, stack_traces
         self._spans: dict[int, OtelSpan] = {}
         self._contexts: dict[int, Context] = {}
-        self._outer: dict[int, Context] = {}
+        self._outer: dict[int, tuple[Context, OtelSpan]] = {}
 
     def opened(self, span: Span) -> None:
         from opentelemetry.trace import SpanKind, set_span_in_context
@@ -66,7 +66,7 @@ class _Mirror(Watcher):
             attributes |= {"type": "TASK_SPAN", "input": json_text(span.input).decode()}
         mirrored = self._tracer.start_span(
             span.name,
-            context=None if span.parent is None else self._contexts[span.parent],
+            context=self._context(span._above),
             kind=SpanKind.CLIENT if span.kind in ("llm", "embedding") else SpanKind.INTERNAL,
             attributes=attributes,
             start_time=span.start_ns,
@@ -81,30 +81,40 @@ class _Mirror(Watcher):
 
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
         message, time_ns, value = event
-        self._spans[span.number].add_event(message, {"value": json_text(value).decode()}, timestamp=time_ns)
+        mirrored = self._spans.get(span.number)
+        if mirrored is not None:  # or another thread has closed it meanwhile
+            mirrored.add_event(message, {"value": json_text(value).decode()}, timestamp=time_ns)
 
-    def failed(self, span: Span, time_ns: int, error: BaseException) -> None:
-        told = span._events[-1][2]
+    def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
+        mirrored = self._spans.get(span.number)
+        if mirrored is None:  # another thread has closed it meanwhile
+            return
+        _, time_ns, told = event
         attributes = {"exception.type": told["type"], "exception.message": told["message"]}
         if self._stack_traces:
             attributes["exception.stacktrace"] = stack_trace(error)
-        self._spans[span.number].add_event("exception", attributes, timestamp=time_ns)
+        mirrored.add_event("exception", attributes, timestamp=time_ns)
 
     def changed(self, span: Span, attributes: Mapping[str, Any]) -> None:
-        self._spans[span.number].set_attributes(conventions.of_attributes(span.attributes))
+        mirrored = self._spans.get(span.number)
+        if mirrored is not None:
+            mirrored.set_attributes(conventions.of_attributes(span.attributes))
 
     def closed(self, span: Span) -> None:
         from opentelemetry.trace import StatusCode
 
-        mirrored = self._spans[span.number]
+        mirrored = self._spans.pop(span.number)  # a trace may go on for long after
+        if span.parent is not None:
+            del self._contexts[span.number]
         if span.output is not None or (span.kind == "task" and span.status == "ok"):
             attributes = conventions.of_value("output", span.output)
             if span.kind == "task":
                 attributes["output"] = json_text(span.output).decode()
             mirrored.set_attributes(attributes)
         if span.status == "error":
-            errors = [event.body["message"] for event in span.events if event.name == "exception"]
-            mirrored.set_status(StatusCode.ERROR, errors[-1] if errors else None)
+            told = (body for name, _, body in span.events if name == "exception")
+            errors = [body["message"] for body in told if isinstance(body, Mapping) and "message" in body]
+            mirrored.set_status(StatusCode.ERROR, str(errors[-1]) if errors else None)
         elif span.status == "ok":
             mirrored.set_status(StatusCode.OK)
         mirrored.end(span.end_ns)
@@ -113,13 +123,32 @@ class _Mirror(Watcher):
         from opentelemetry.context import attach, get_current
         from opentelemetry.trace import set_span_in_context
 
-        self._outer[span.number] = get_current()
-        attach(set_span_in_context(self._spans[span.number]))
+        mirrored = self._spans.get(span.number)
+        if mirrored is not None:
+            self._outer[span.number] = get_current(), mirrored
+            attach(set_span_in_context(mirrored))
 
     def left(self, span: Span) -> None:
         from opentelemetry.context import attach
         from opentelemetry.trace import get_current_span
 
-        outer = self._outer.pop(span.number, None)
-        if outer is not None and get_current_span() is self._spans[span.number]:
-            attach(outer)  # not by token: see Span.__exit__
+        entered = self._outer.pop(span.number, None)
+        if entered is not None and get_current_span() is entered[1]:
+            attach(entered[0])  # not by token: see Span.__exit__
+
+    def _context(self, above: Span | None) -> Context | None:
+        """Where a span below another is to be opened; of one that is closed, ids and flags are enough."""
+        from opentelemetry.trace import NonRecordingSpan, SpanContext, get_current_span, set_span_in_context
+
+        if above is None:
+            return None
+        found = self._contexts.get(above.number)
+        if found is not None:
+            return found
+        root = self._contexts[0]
+        ids = get_current_span(root).get_span_context()
+        if not ids.is_valid or above._id is None:
+            return root
+        span_id = above._id.int & (2**64 - 1)
+        flags, state = ids.trace_flags, ids.trace_state
+        return set_span_in_context(NonRecordingSpan(SpanContext(ids.trace_id, span_id, False, flags, state)))

@@ -37,7 +37,8 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
         description: what the aggregations are; their heads tell it.
         aggregation_logic: how results are made one.
         failure_counts_as: the result that every example counts as on which a task or the evaluation failed. Not given,
-            such examples are left out, and the head tells how many they are.
+            such examples are left out, and the head tells how many they are. Examples that a run was never asked, and
+            those that wait for labels, are no failures and left out either way.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
         """What examples without a result count as, and how many they are."""
         if self._substitute is None:
             return None, 0
-        return self._substitute, sum(each.failed_evaluation_count + _skipped(each) for each in overviews)
+        return self._substitute, sum(each.failed_evaluation_count + _run_failures(each) for each in overviews)
 
 
 class _Results:
@@ -144,12 +145,13 @@ class _Results:
             yield self._substitute
 
 
-def _skipped(overview: EvaluationOverview) -> int:
-    if overview.skipped_example_count is not None:
-        return overview.skipped_example_count
+def _run_failures(overview: EvaluationOverview) -> int:
+    """How many examples have no result because a run failed on them."""
+    if overview.run_failure_count is not None:
+        return overview.run_failure_count
     if len(overview.run_overviews) == 1:
         return sum(run.failed_example_count for run in overview.run_overviews)
     raise Refused(
-        f"evaluation {overview.id} of {len(overview.run_overviews)} runs does not tell how many examples it left out,"
-        " so they cannot be counted; evaluate the runs again"
+        f"evaluation {overview.id} of {len(overview.run_overviews)} runs does not tell how many examples a run failed"
+        " on, so they cannot be counted; evaluate the runs again"
     )

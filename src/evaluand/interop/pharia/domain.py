@@ -163,6 +163,7 @@ class _Evaluated(_Head):
     metadata: SerializableDict = {}
     run_order: tuple[str, ...] = ()
     skipped_example_count: int | None = None
+    run_failure_count: int | None = None
     provenance: SerializableDict | None = Field(default=None, repr=False)
 
     __hash__ = _Head.__hash__
@@ -181,6 +182,8 @@ class EvaluationOverview(_Evaluated):
         run_order: the ids of the runs in the order in which they were given.
         skipped_example_count: examples that a run has a row for and that were not evaluated, since a run failed on
             them or has none; None where that is not known.
+        run_failure_count: how many of these a run failed on; the others some run was never asked. None where that is
+            not known.
         provenance: versions, commit, configuration, identity of the logic.
     """
 
@@ -248,7 +251,10 @@ class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
     @property
     def failed_evaluation_count(self) -> int:
         """How many examples have no result, because a task or an evaluation failed on them."""
-        return self.crashed_during_evaluation_count + sum(run.failed_example_count for run in self.run_overviews())
+        counts = [each.run_failure_count for each in self.evaluation_overviews]
+        untold = [each for each in self.evaluation_overviews if each.run_failure_count is None]  # as the SDKs write it
+        of_runs = {run.id: run.failed_example_count for each in untold for run in each.run_overviews}
+        return self.crashed_during_evaluation_count + sum(filter(None, counts)) + sum(of_runs.values())
 
     def raise_on_evaluation_failure(self) -> None:
         """Refuses what is incomplete.

@@ -17,10 +17,22 @@ from evaluand.interop.pharia.domain import (
     ExampleEvaluation,
     FailedExampleEvaluation,
     PartialEvaluationOverview,
+    Refused,
     Unknown,
     new_id,
 )
-from evaluand.interop.pharia.files import Rows, SdkRows, file_name, heads, json_text, place, read_text, replace
+from evaluand.interop.pharia.files import (
+    JoinedRows,
+    Rows,
+    SdkRows,
+    file_name,
+    heads,
+    json_text,
+    place,
+    read_text,
+    replace,
+    sdk_place,
+)
 from evaluand.interop.pharia.typed import reader
 
 
@@ -104,6 +116,10 @@ class AsyncEvaluationRepository(EvaluationRepository):
     def partial_evaluation_overview_ids(self) -> Sequence[str]:
         """The ids of all evaluations that wait, or waited, for labels; sorted."""
 
+    def delete_example_evaluation(self, evaluation_id: str, example_id: str) -> None:
+        """Forgets the result of an example, whose label was taken back."""
+        raise Refused(f"{type(self).__name__} cannot take back a result; give it delete_example_evaluation")
+
     def partial_evaluation_overviews(self) -> Iterable[PartialEvaluationOverview]:
         """The heads of all evaluations that wait, or waited, for labels."""
         for id in self.partial_evaluation_overview_ids():
@@ -164,6 +180,9 @@ class AsyncInMemoryEvaluationRepository(InMemoryEvaluationRepository, AsyncEvalu
     def partial_evaluation_overview_ids(self) -> Sequence[str]:
         return sorted(self._waiting)
 
+    def delete_example_evaluation(self, evaluation_id: str, example_id: str) -> None:
+        self._kept(evaluation_id).pop(example_id, None)
+
 
 class FileEvaluationRepository(EvaluationRepository):
     """Keeps evaluations below a folder.
@@ -176,6 +195,7 @@ class FileEvaluationRepository(EvaluationRepository):
         self._folder = Path(root_directory) / "evaluations"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._rows: dict[str, Rows] = {}
+        self._theirs: dict[Path, SdkRows] = {}
 
     def store_evaluation_overview(self, evaluation_overview: EvaluationOverview) -> None:
         path = self._folder / f"{file_name(evaluation_overview.id)}.json"
@@ -213,13 +233,12 @@ class FileEvaluationRepository(EvaluationRepository):
             self._rows.setdefault(evaluation_id, Rows(path))
         return self._rows[evaluation_id]
 
-    def _results(self, evaluation_id: str) -> Rows | SdkRows:
-        own = self._own_rows(evaluation_id)
+    def _results(self, evaluation_id: str) -> Rows | JoinedRows:
+        own, theirs = self._own_rows(evaluation_id), sdk_place(self._folder, evaluation_id)
+        if theirs.is_dir():
+            return JoinedRows(own, self._theirs.setdefault(theirs, SdkRows(theirs, _row_of)))
         if own.path.is_file():
             return own
-        theirs = place(self._folder, evaluation_id)
-        if theirs.is_dir():
-            return SdkRows(theirs, _row_of)
         if self.evaluation_overview(evaluation_id) is None:
             raise _unknown(evaluation_id)
         return own
@@ -238,6 +257,9 @@ class AsyncFileEvaluationRepository(FileEvaluationRepository, AsyncEvaluationRep
 
     def partial_evaluation_overview_ids(self) -> Sequence[str]:
         return heads(self._folder, ".partial_json")
+
+    def delete_example_evaluation(self, evaluation_id: str, example_id: str) -> None:
+        self._own_rows(evaluation_id).take_back(example_id)
 
 
 def _row_of(content: dict[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from evaluand.interop.pharia.logic import (
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
+from evaluand.interop.pharia.typed import settled
 from evaluand.task import Input, Output
 
 WORKERS = 10
@@ -52,6 +53,7 @@ class Evaluable:
 
     Attributes:
         skipped: how many examples were left out so far.
+        failed: how many of these a run failed on.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class Evaluable:
         num_examples: int | None,
         skip_example_on_any_failure: bool,
     ) -> None:
-        self.skipped = 0
+        self.skipped = self.failed = 0
         self._examples = examples
         self._limit, self._whole = num_examples, skip_example_on_any_failure
         self._outputs = [
@@ -85,6 +87,7 @@ class Evaluable:
             ]
             if not good or (self._whole and len(good) < len(self._outputs)):
                 self.skipped += 1
+                self.failed += len(good) < len(found)
                 continue
             number += 1
             yield example, good
@@ -176,7 +179,7 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
     def _head(
         self,
         runs: list[RunOverview],
-        skipped: int,
+        evaluable: Evaluable,
         description: str | None,
         labels: set[str] | None,
         metadata: SerializableDict | None,
@@ -186,7 +189,8 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
         return {
             "run_overviews": frozenset(runs),
             "run_order": tuple(run.id for run in runs),
-            "skipped_example_count": skipped,
+            "skipped_example_count": evaluable.skipped,
+            "run_failure_count": evaluable.failed,
             "description": self.description if description is None else f"{self.description} : {description}",
             "labels": labels or set(),
             "metadata": metadata or {},
@@ -259,7 +263,7 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             end_date=utc_now(),
             successful_evaluation_count=counts[False],
             failed_evaluation_count=counts[True],
-            **self._head(runs, evaluable.skipped, description, labels, metadata, configuration),
+            **self._head(runs, evaluable, description, labels, metadata, configuration),
         )
         self._evaluations.store_evaluation_overview(overview)
         return overview
@@ -281,7 +285,7 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         """
         result: Any
         try:
-            result = self._do_evaluate(example, *example_outputs)
+            result = settled(self._do_evaluate(example, *example_outputs))
             to_json(result)
         except PydanticSerializationError as error:
             if abort_on_error:

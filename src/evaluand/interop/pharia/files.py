@@ -16,6 +16,7 @@ import re
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -62,7 +63,13 @@ def id_of(name: str) -> str | None:
 def place(folder: Path, id: str, suffix: str = "") -> Path:
     """Where an id's file or folder is to be read: under its name, or under the id itself where the SDKs wrote it so."""
     path = folder / (file_name(id) + suffix)
-    if path.exists() or id_of(id) != id or not folder.is_dir():
+    return path if path.exists() else sdk_place(folder, id, suffix)
+
+
+def sdk_place(folder: Path, id: str, suffix: str = "") -> Path:
+    """Where the SDKs wrote an id's file or folder, whether or not there is one under its own name as well."""
+    path = folder / (file_name(id) + suffix)
+    if path.name == id + suffix or id_of(id) != id or not folder.is_dir():
         return path
     return folder / (id + suffix) if id + suffix in os.listdir(folder) else path
 
@@ -97,7 +104,7 @@ def heads(folder: Path, suffix: str) -> list[str]:
         return []
     names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(suffix) and entry.name[0] != "."]
     found = (id_of(name.removesuffix(suffix)) or _id_inside(folder / name) for name in names)
-    return sorted(found)
+    return sorted(set(found))
 
 
 class Rows:
@@ -119,13 +126,11 @@ class Rows:
             failed: whether the value is how it failed.
         """
         head = to_json({"example_id": example_id, "failed": failed})[:-1]
-        line = head + b',"value":' + value + b"}\n"
-        with self._lock:
-            if self._descriptor is None:
-                self._descriptor = self._begin()
-            written = os.write(self._descriptor, line)
-        if written != len(line):
-            raise EngineError(f"{self.path}: only a part of a row could be written; is the disk full?")
+        self._append(head + b',"value":' + value + b"}\n")
+
+    def take_back(self, example_id: str) -> None:
+        """Adds a line that says that the rows of an example so far are none."""
+        self._append(to_json({"example_id": example_id, "taken_back": True}) + b"\n")
 
     def close(self) -> None:
         """Lets go of the file until a row is added again."""
@@ -159,6 +164,27 @@ class Rows:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self._rows([self._places[id][-1] for id in self.ids()])
 
+    def _append(self, line: bytes) -> None:
+        with self._lock:
+            if self._descriptor is None:
+                self._descriptor = self._begin()
+            written = 0
+            try:
+                written = os.write(self._descriptor, line)
+            finally:
+                if written != len(line):
+                    self._give_up(self._descriptor, written)
+        if written != len(line):
+            raise EngineError(f"{self.path}: only a part of a row could be written; is the disk full?")
+
+    def _give_up(self, descriptor: int, written: int) -> None:
+        """Ends a line that was cut, now if there is room for that, or else when the file is opened again."""
+        self._descriptor = None
+        if written:
+            with suppress(OSError):
+                os.write(descriptor, b"\n")
+        os.close(descriptor)
+
     def _begin(self) -> int:
         """Makes the file, and ends a line that a dead process has left."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -180,9 +206,11 @@ class Rows:
             for line in file:
                 if not line.endswith(b"\n"):
                     break
-                id = _example_of(line)
-                if id is not None:
+                id, is_row = _example_of(line)
+                if id is not None and is_row:
                     self._places.setdefault(id, []).append((self._read_to, len(line)))
+                elif id is not None:
+                    self._places.pop(id, None)
                 self._read_to += len(line)
 
     def _rows(self, places: Sequence[tuple[int, int]]) -> Iterator[dict[str, Any]]:
@@ -228,6 +256,27 @@ class SdkRows:
             self._listed = changed
 
 
+class JoinedRows:
+    """The rows of what the SDKs began and evaluand went on with; of an example that has both, its own."""
+
+    def __init__(self, own: Rows, theirs: SdkRows) -> None:
+        self._own, self._theirs = own, theirs
+
+    def ids(self) -> list[str]:
+        """The ids of the examples that have a row, sorted."""
+        return sorted({*self._own.ids(), *self._theirs.ids()})
+
+    def get(self, example_id: str) -> dict[str, Any] | None:
+        """An example's row."""
+        return self._own.get(example_id) or self._theirs.get(example_id)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for id in self.ids():
+            row = self.get(id)
+            if row is not None:
+                yield row
+
+
 def _escaped(character: str) -> str:
     if _PLAIN.fullmatch(character):
         return character
@@ -238,9 +287,10 @@ def _id_inside(path: Path) -> str:
     return str(orjson.loads(path.read_bytes())["id"])
 
 
-def _example_of(line: bytes) -> str | None:
-    """Whose row a line is; None for one that was cut off."""
+def _example_of(line: bytes) -> tuple[str | None, bool]:
+    """Whom a line is of, and whether it is a row or takes back those before; of nobody if it was cut off."""
     try:
-        return str(from_json(line)["example_id"])
+        row = from_json(line)
+        return str(row["example_id"]), "taken_back" not in row
     except (ValueError, KeyError, TypeError):
-        return None
+        return None, False

@@ -38,6 +38,8 @@ from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.typed import reader
 from evaluand.task import Input, Output
 
+BOM = b"\xef\xbb\xbf"  # that some editors put in front of UTF-8
+
 
 class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluation]):
     """What people see of an example, and what their label means."""
@@ -127,7 +129,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             id=id,
             start_date=start,
             submitted_evaluation_count=sum("error" not in line for line in lines),
-            **self._head(runs, evaluable.skipped, dataset_name, labels, metadata, configuration),
+            **self._head(runs, evaluable, dataset_name, labels, metadata, configuration),
         )
         self._waiting.store_partial_evaluation_overview(overview)
         return overview
@@ -156,7 +158,8 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
     def retrieve(self, partial_evaluation_id: str) -> EvaluationOverview:
         """The evaluation by the labels that there are; retrieved again, by those that there are then.
 
-        Its head counts examples without a label among those skipped.
+        Its head counts examples without a label among those skipped. A label that was taken back takes its result
+        with it.
 
         Raises:
             Unknown: nothing of that id was submitted here.
@@ -166,11 +169,15 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         if waiting is None:
             raise Unknown(f"this repository has nothing submitted as {partial_evaluation_id!r}")
         counts = {True: 0, False: 0, None: 0}
+        kept_before = self._kept(partial_evaluation_id)
         for line in _lines(self.labelling_file(partial_evaluation_id)):
             result = self._result(line)
             failed = None if result is None else isinstance(result, FailedExampleEvaluation)
             counts[failed] += 1
-            if result is not None:
+            if result is None:
+                if line["example_id"] in kept_before:
+                    self._waiting.delete_example_evaluation(partial_evaluation_id, line["example_id"])
+            else:
                 kept: ExampleEvaluation[Any] = ExampleEvaluation(
                     evaluation_id=partial_evaluation_id, example_id=line["example_id"], result=result
                 )
@@ -186,6 +193,13 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         )
         self._waiting.store_evaluation_overview(overview)
         return overview
+
+    def _kept(self, id: str) -> set[str]:
+        """The examples that have a result from before."""
+        try:
+            return {each.example_id for each in self._waiting.example_evaluations(id, Any)}  # type: ignore[arg-type]
+        except Unknown:
+            return set()
 
     def _line(
         self, example: Example[Any, Any], outputs: list[SuccessfulExampleOutput[Any]], abort_on_error: bool
@@ -216,7 +230,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     """The lines of a labelling file, all of them looked at before."""
     try:
-        texts = path.read_bytes().splitlines()
+        texts = path.read_bytes().removeprefix(BOM).splitlines()
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}") from error
     lines, faults = [], []
@@ -238,4 +252,5 @@ def _line_of(text: bytes) -> dict[str, Any] | None:
         line = from_json(text)
     except ValueError:
         return None
-    return line if isinstance(line, dict) and line.keys() >= {"example_id", "label"} else None
+    fits = isinstance(line, dict) and "label" in line and isinstance(line.get("example_id"), str)
+    return line if fits else None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import inspect
 from collections.abc import Iterable, Iterator
@@ -28,8 +27,8 @@ from evaluand.interop.pharia.domain import (
 from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import require_type
+from evaluand.interop.pharia.threads import awaited, each_in_threads
+from evaluand.interop.pharia.typed import require_type, settled
 from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
 from evaluand.trace import Tracer
 from evaluand.tracers.composite import CompositeTracer
@@ -208,7 +207,8 @@ class Runner(Generic[Input, Output]):
         try:
             output = self._task.run(example.input, tracer)
             if inspect.isawaitable(output):
-                output = asyncio.run(_awaited(output))
+                output = awaited(output)
+            output = settled(output)
             to_json(output)
         except PydanticSerializationError as error:
             if abort_on_error:
@@ -219,7 +219,3 @@ class Runner(Generic[Input, Output]):
                 raise
             return FailedExampleRun.from_exception(error)
         return output
-
-
-async def _awaited(output: Any) -> Any:
-    return await output

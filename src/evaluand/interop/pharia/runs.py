@@ -20,7 +20,18 @@ from evaluand.interop.pharia.domain import (
     RunOverview,
     as_failure,
 )
-from evaluand.interop.pharia.files import Rows, SdkRows, file_name, heads, json_text, place, read_text, replace
+from evaluand.interop.pharia.files import (
+    JoinedRows,
+    Rows,
+    SdkRows,
+    file_name,
+    heads,
+    json_text,
+    place,
+    read_text,
+    replace,
+    sdk_place,
+)
 from evaluand.interop.pharia.kept_traces import ExampleTracer, tracer_of
 from evaluand.interop.pharia.typed import reader
 from evaluand.task import Output
@@ -182,6 +193,7 @@ class FileRunRepository(RunRepository):
         self._folder = Path(root_directory) / "runs"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._rows: dict[tuple[str, str], Rows] = {}
+        self._theirs: dict[Path, SdkRows] = {}
 
     def store_run_overview(self, overview: RunOverview) -> None:
         replace(self._folder / f"{file_name(overview.id)}.json", json_text(overview, indent=2))
@@ -223,7 +235,7 @@ class FileRunRepository(RunRepository):
         kept = self._own_rows(run_id, "traces").all(example_id)
         if kept:
             return tracer_of(row["value"] for row in kept)
-        theirs = place(place(self._folder, run_id) / "trace", example_id, ".jsonl")
+        theirs = place(sdk_place(self._folder, run_id) / "trace", example_id, ".jsonl")
         return FileTracer(theirs).traces() if theirs.is_file() else None
 
     def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
@@ -248,9 +260,11 @@ class FileRunRepository(RunRepository):
             self._rows.setdefault(key, Rows(self._folder / file_name(run_id) / f"{kind}.jsonl"))
         return self._rows[key]
 
-    def _outputs(self, run_id: str) -> Rows | SdkRows:
-        theirs = place(self._folder, run_id) / "output"
-        return SdkRows(theirs, _row_of) if theirs.is_dir() else self._own_rows(run_id, "outputs")
+    def _outputs(self, run_id: str) -> Rows | JoinedRows:
+        own, theirs = self._own_rows(run_id, "outputs"), sdk_place(self._folder, run_id) / "output"
+        if not theirs.is_dir():
+            return own
+        return JoinedRows(own, self._theirs.setdefault(theirs, SdkRows(theirs, _row_of)))
 
 
 def _row_of(content: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextvars import copy_context
 from typing import TypeVar
@@ -33,3 +34,13 @@ def each_in_threads(call: Callable[[T], R], values: Iterable[T], workers: int) -
                 yield from (future.result() for future in done)
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def awaited(value: Awaitable[T]) -> T:
+    """What an awaitable gives. It is awaited in a thread of its own, since a loop may be running in this one."""
+
+    async def wait_for() -> T:
+        return await value
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(copy_context().run, asyncio.run, wait_for()).result()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -44,3 +45,22 @@ def reader(type_: Any) -> TypeAdapter[Any]:
         return _hashable_reader(type_)
     except TypeError:  # not hashable
         return TypeAdapter(type_)
+
+
+def settled(value: Any) -> Any:
+    """A value that can be written more than once: what an iterator gives as a list.
+
+    Raises:
+        SpecError: an iterator stands inside; writing it would leave nothing of it.
+    """
+    if isinstance(value, Iterator):
+        value = list(value)
+    waiting, seen = [value], set()
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Iterator):
+            raise SpecError("an iterator stands inside the value, which can be gone through once only; make it a list")
+        if isinstance(each, dict | list | tuple) and id(each) not in seen:
+            seen.add(id(each))
+            waiting += each.values() if isinstance(each, dict) else each
+    return value
