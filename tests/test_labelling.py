@@ -163,3 +163,15 @@ def test_files_without_a_label_or_of_another_run_are_refused(folder: Folder) -> 
     file.write_text('{"key": "00", "value": 1}\n')
     assert "none of the 1 labels is of an answer" in folder.refused("label", "import", "doubling/mine", file)
     assert "holds no labels that people gave" in folder.refused("label", "status", "doubling/mine")
+
+
+def test_labels_of_no_answer_are_counted_and_named(folder: Folder) -> None:
+    file = folder.path / "ann.jsonl"
+    folder.done("label", "export", "doubling/mine", "-o", file)
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    filled(file, rows, {"value": 1})
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes() + b'{"key": "beef", "value": 1}\n')
+    out = folder.call("label", "import", "doubling/mine", file)
+    assert out.exit_code == 0
+    assert "1 of 2 labels are of no answer of run" in out.stderr
+    assert "their keys: beef" in out.stderr

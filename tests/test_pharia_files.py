@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,8 @@ from evaluand.interop.pharia import (
     FileRunRepository,
     FileTracer,
     InMemorySpan,
+    InMemoryTracer,
+    LogEntry,
     PartialEvaluationOverview,
     RepositoryNavigator,
     RunOverview,
@@ -517,3 +520,17 @@ def test_what_the_sdks_began_is_gone_on_with(tmp_path: Path, id: str) -> None:
     first = evaluations.example_evaluation(id, "1", str)
     assert first is not None
     assert first.result == "theirs"
+
+
+def test_a_kept_trace_holds_what_other_tracers_hold_of_odd_values(tmp_path: Path) -> None:
+    runs = FileRunRepository(tmp_path)
+    with runs.create_tracer_for_example("r", "1").task_span("t", {1: {2}}) as task_span:
+        for value in ({"one"}, {1: "a"}, Path("x/y"), deque([1]), {"$set": {1}}, object()):
+            task_span.log("odd", value)
+        task_span.record_output(frozenset([3]))
+    tracer = FileRunRepository(tmp_path).example_tracer("r", "1")
+    assert isinstance(tracer, InMemoryTracer)
+    (entry,) = tracer.entries
+    assert (entry.input, entry.output, entry.attributes) == ({"1": [2]}, [3], {})
+    told = [each.value for each in entry.entries if isinstance(each, LogEntry)]
+    assert told == [["one"], {"1": "a"}, "x/y", [1], {"$set": [1]}, {"$unstorable": "object"}]

@@ -9,6 +9,7 @@ example and an answer and not to a run: the same answer of another run has it al
 
 from __future__ import annotations
 
+import codecs
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -86,6 +87,14 @@ def key_of(example: bytes, answer: Any) -> str:
     return ids.digest([example.hex(), answer]).hex()
 
 
+def unmatched(run: Run, labels: HumanLabels) -> list[str]:
+    """The keys of labels that are of no answer of a run, as they were read."""
+    left = dict.fromkeys(labels.labels)
+    for row in labelling_rows(run):
+        left.pop(row["key"], None)
+    return list(left)
+
+
 def read_labels(files: Iterable[Path]) -> HumanLabels:
     """The labels in files that were filled in: JSON lines with a key and any of `FIELDS`.
 
@@ -98,7 +107,7 @@ def read_labels(files: Iterable[Path]) -> HumanLabels:
     faults: list[Fault] = []
     for file in files:
         try:
-            lines = file.read_bytes().splitlines()
+            lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
         except OSError as error:
             raise DataError(f"{file}: {error.strerror}") from None
         for number, line in enumerate(lines, 1):

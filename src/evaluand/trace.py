@@ -452,8 +452,12 @@ class Span(Tracer):
         try:
             return Fragment(encode(value).decode())  # a copy: bytes fresh from orjson occupy 4 kB each (orjson 3.13)
         except Exception as error:  # encoding runs code of the value's own, such as model_dump
-            self._attributes[_text(f"unstorable.{where}.{name}" if name else f"unstorable.{where}")] = _text(error)
-            return Fragment(orjson.dumps({"$unstorable": _text(kind.__qualname__)}))
+            return self._unstorable(value, f"unstorable.{where}.{name}" if name else f"unstorable.{where}", error)
+
+    def _unstorable(self, value: Any, attribute: str, error: Exception) -> Any:
+        """What is kept in place of a value that is not data; the attribute tells why."""
+        self._attributes[_text(attribute)] = _text(error)
+        return Fragment(orjson.dumps({"$unstorable": _text(type(value).__qualname__)}))
 
 
 class TaskSpan(Span):

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence, Set
 from datetime import UTC, datetime, timedelta
 from enum import Enum, StrEnum
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -195,6 +196,8 @@ def _plain(value: Any) -> Any:
             return base64.b64encode(value).decode()
     if isinstance(value, Set | Sequence):
         return list(value)
+    if isinstance(value, PurePath):
+        return str(value)
     if isinstance(value, timedelta):
         return value.total_seconds()
     if type(value).__module__ == "decimal":

@@ -11,7 +11,7 @@ from evaluand.cli.options import Group, complete_artifact, json_option, store_op
 from evaluand.cli.output import opened, print_json
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.labelling import Labelled, labelled, labelling_rows, read_labels
+from evaluand.labelling import Labelled, labelled, labelling_rows, read_labels, unmatched
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run import Run
 from evaluand.store import resolve
@@ -26,6 +26,7 @@ Examples:
 """
 
 _SCORER = "human"
+_NAMED, _SHORT_KEY = 5, 16
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -70,18 +71,24 @@ def export(artifact: str, output: Path | None, without: tuple[Path, ...], by: st
 def import_(artifact: str, files: tuple[Path, ...], name: str | None, folder: Path, as_json: bool) -> None:
     """Read files that were filled in as an evaluation; give all of them, also those that were read before.
 
-    Answers without a label are abstained from until they have one.
+    Answers without a label are abstained from until they have one. Labels of no answer of the run are left out and
+    told; where all are, nothing is made.
     """
     store = DirectoryStore(folder)
     run = Run(store, resolve(store, artifact, "runs")[1])
     labels = read_labels(files)
     if not labels.labels:
         raise SpecError(f"no line of {', '.join(map(str, files))} has a value or a label; fill them in first")
+    strays = unmatched(run, labels)
+    if len(strays) == len(labels.labels):
+        raise SpecError(f"none of the {len(strays):,} labels is of an answer of run {run.id[:SHORT_ID]}")
     name = name or (f"{run.name}/{_SCORER}" if run.name else None)
     evaluation = Evaluator(store).evaluate(run, {_SCORER: labels}, name=name)
     found = labelled(evaluation, _SCORER)
-    if not found.labelled:
-        raise SpecError(f"none of the {len(labels.labels):,} labels is of an answer of run {run.id[:SHORT_ID]}")
+    if strays:
+        named = ", ".join(safe(key[:_SHORT_KEY]) for key in strays[:_NAMED]) + (", …" if len(strays) > _NAMED else "")
+        told = f"{len(strays):,} of {len(labels.labels):,} labels are of no answer of run {run.id[:SHORT_ID]}"
+        click.echo(f"{told} and left out; their keys: {named}", err=True)
     _tell(evaluation, found, as_json)
     if not as_json:
         more = suggested("show", name or evaluation.id[:SHORT_ID], folder)

@@ -13,11 +13,12 @@ from typing import Any, ClassVar, NamedTuple, cast
 from uuid import UUID
 
 import orjson
+from orjson import Fragment
 
-from evaluand.ids import decode
+from evaluand.ids import decode, encode
 from evaluand.trace import STATUSES, Span, TaskSpan, Trace, Tracer, Watcher
 from evaluand.tracers.in_memory import InMemoryTracer
-from evaluand.viewing import at
+from evaluand.viewing import at, json_text
 
 
 class ExampleTracer(Tracer):
@@ -57,6 +58,13 @@ class _WrittenSpan(Span):
 
     __slots__ = ()
     _by_reference: ClassVar[bool] = False
+
+    def _unstorable(self, value: Any, attribute: str, error: Exception) -> Any:
+        """The plain JSON that other tracers write: of a set a list, of a path its text."""
+        try:
+            return Fragment(encode(orjson.loads(json_text(value))).decode())
+        except Exception:  # whatever code of the value's own does
+            return super()._unstorable(value, attribute, error)
 
 
 class _WrittenTaskSpan(_WrittenSpan, TaskSpan):
