@@ -31,7 +31,7 @@ from evaluand.cli.run import notes
 from evaluand.errors import SpecError, doubts
 from evaluand.evaluation import Evaluation
 from evaluand.interop.fairical import Scores, Solutions
-from evaluand.interop.fairical.names import FAIRNESS, UTILITIES, WITHIN, objectives
+from evaluand.interop.fairical.names import objectives
 from evaluand.interop.fairical.reading import doubt, strict
 from evaluand.interop.fairical.scores import a_posteriori, a_priori
 from evaluand.report.cells import plain_table
@@ -42,6 +42,7 @@ from evaluand.stores.directory import DirectoryStore
 from evaluand.tradeoff import Confidences, Tradeoff, compared
 from evaluand.tradeoff.front import ROUNDING
 from evaluand.tradeoff.limits import Limit
+from evaluand.tradeoff.short import FAIRNESS, UTILITIES, WITHIN
 from evaluand.tradeoff.stored import confidences_of, of_evaluations, variants
 
 _EXAMPLES = """\b

@@ -21,8 +21,7 @@ from evaluand.gradable import check_gradable
 from evaluand.labels import contents
 from evaluand.metric import Metric
 from evaluand.registry import nearest
-from evaluand.scorer import Scorer
-from evaluand.scorers.prediction import Prediction
+from evaluand.scorer import Score, Scorer
 from evaluand.task import FunctionTask, Task, as_task, may_give_several, prepare
 from evaluand.tradeoff.confidences import label_of
 from evaluand.tradeoff.stored import Trade, without_confidences
@@ -118,13 +117,13 @@ def check_sure(
     Raises:
         SpecError: names them.
     """
-    of = [one for name, one in scorers.items() if isinstance(one, Prediction) and trade.scorer in (None, name)]
+    of = [one for name, one in scorers.items() if "confidence" in one.columns and trade.scorer in (None, name)]
     blank = [name for name, task in tasks.items() if len(of) == 1 and _unsure(task, of[0], dataset)]
     if blank:
         raise SpecError(without_confidences(blank))
 
 
-def _unsure(task: Task[Any, Any], scorer: Prediction, dataset: Dataset) -> bool:
+def _unsure(task: Task[Any, Any], scorer: Scorer, dataset: Dataset) -> bool:
     """Whether outputs are known, and all of them are without a confidence."""
     if isinstance(dataset.roles.expected, Mapping):
         return False
@@ -135,7 +134,8 @@ def _unsure(task: Task[Any, Any], scorer: Prediction, dataset: Dataset) -> bool:
             return False
         for output in outputs if example.expected is not None else ():
             with suppress(DataError):
-                columns = scorer.score(output, example.expected).columns or {}
+                score = scorer.score(output, example.expected)
+                columns = (score.columns if isinstance(score, Score) else None) or {}
                 if columns.get("confidence") is not None or columns.get("scores"):
                     return False
                 graded += columns.get("prediction") is not None

@@ -14,7 +14,7 @@ from evaluand.report.markup import clean
 _TITLE = 200
 
 
-def page_head(title: object, kind: str, meta: str, *, scripts: Sequence[str], skip: str, images: bool = False) -> str:
+def page_head(title: str, kind: str, meta: str, *, scripts: Sequence[str], skip: str, images: bool = False) -> str:
     """The head of a page, to the end of its heading.
 
     Args:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Final, Literal, cast, get_args
 
@@ -29,6 +29,7 @@ from evaluand.rows import INDEX
 from evaluand.statistic import Statistic
 from evaluand.tradeoff.asked import listed
 from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
+from evaluand.tradeoff.short import meant
 
 Undefined = Literal["nan", "zero"]
 """What a rate without rows is: undefined, and its group left out of a disparity; or 0. A ratio of zeros is then 0 too,
@@ -272,12 +273,8 @@ def written(text: Any) -> dict[str, Any]:
 
 def _of_files(text: str) -> str:
     """What a name of score files is called here."""
-    from evaluand.interop.fairical.names import objective  # which reads this
-
-    try:
-        return f" (did you mean {replace(objective(text), name='').text!r}?)"
-    except SpecError:
-        return _of_files(f"{text}+ATTRIBUTE") if text in ("dpd", "dpr", "eod", "eor") else ""
+    full = meant(text)
+    return f" (did you mean {full!r}?)" if full else ""
 
 
 def objectives_of(given: str | Objective | Sequence[str | Objective]) -> tuple[Objective, ...]:

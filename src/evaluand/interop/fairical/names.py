@@ -5,37 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evaluand.disparity import Kind
 from evaluand.errors import SpecError, kind_of
 from evaluand.registry import nearest
 from evaluand.tradeoff import Objective
 from evaluand.tradeoff.asked import listed
-
-UTILITIES: Final = {
-    "fpr": "false_positive_rate",
-    "tpr": "recall",
-    "tnr": "specificity",
-    "fnr": "false_negative_rate",
-    "roc_auc": "roc_auc",
-    "prec": "precision",
-    "rec": "recall",
-    "avg_prec": "average_precision",
-    "f1": "f_beta",
-    "acc": "accuracy",
-    "bal_acc": "balanced_accuracy",
-}
-"""Utility → the kind of metric."""
-
-FAIRNESS: Final[dict[str, tuple[str, Kind]]] = {
-    "dpd": ("demographic_parity", "difference"),
-    "dpr": ("demographic_parity", "ratio"),
-    "eod": ("equalized_odds", "difference"),
-    "eor": ("equalized_odds", "ratio"),
-}
-"""Fairness, which is followed by + and an attribute → what lies apart, and how."""
-
-WITHIN: Final[dict[str, Kind]] = {"minmaxd": "difference", "minmaxr": "ratio"}
-"""What is followed by + and a utility, and by + and an attribute."""
+from evaluand.tradeoff.short import FAIRNESS, UTILITIES, WITHIN
 
 OF_SCORES: Final = frozenset({"prec", "rec", "avg_prec", "f1"})
 """Utilities for which thresholds that are not given are all scores there are."""
