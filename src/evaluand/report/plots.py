@@ -23,6 +23,7 @@ _RIGHT: Final = 10
 _TOP: Final = 8
 _BOTTOM: Final = 36
 _BARS: Final = 34
+_LINE: Final = 11
 
 UNIT: Final = Axis(0.0, 1.0, 0.25)
 
@@ -40,6 +41,7 @@ class Series:
         told: each point in words, where it is marked.
         bars: x and how many, below the plot.
         pale: dots stand in the background.
+        names: what stands beside each point.
         areas: the corners of what is shaded; where areas overlap they are shaded once.
     """
 
@@ -51,6 +53,7 @@ class Series:
     told: Sequence[str] = ()
     bars: Sequence[tuple[float, float]] = ()
     pale: bool = False
+    names: Sequence[str] = ()
     areas: Sequence[Sequence[tuple[float, float]]] = ()
 
 
@@ -83,6 +86,7 @@ class Plot:
         shown = list(series)
         height = _HEIGHT + (_BARS + 6 if self.bars else 0)
         parts = [self._grid(), *(self._guide(*guide) for guide in self.guides), *map(self._series, shown)]
+        parts.append(self._names(shown))
         if self.bars:
             parts.append(self._histogram(shown))
         return (
@@ -139,6 +143,23 @@ class Plot:
             titles = one.told or [""] * len(one.points)
             marks = "".join(mark(number, *self._place(at), title) for at, title in zip(one.points, titles, strict=True))
             parts.append(f'<g class="pale">{marks}</g>' if one.pale else marks)
+        return "".join(parts)
+
+    def _names(self, shown: Sequence[Series]) -> str:
+        """What stands beside points: once for those in one place, towards the middle, and below what is near."""
+        held: dict[tuple[float, float], list[str]] = {}
+        for one in shown:
+            for (x, y), name in zip(one.points, one.names, strict=False):
+                held.setdefault((round(self._x(x), 1), round(self._y(y), 1)), []).append(name)
+        parts, placed = [], list[tuple[float, float]]()
+        for (x, y), names in sorted(held.items(), key=lambda each: each[0][::-1]):
+            left = x > (_LEFT + _WIDTH - _RIGHT) / 2
+            near = [level for at, level in placed if abs(at - x) < _WIDTH / 3]
+            level = max([y + 4, *(each + _LINE for each in near if each + _LINE > y + 4)])
+            placed.append((x, level))
+            text = escape(", ".join(names))
+            side = f'class="tick name {"end" if left else "start"}" x="{x - 7 if left else x + 7:.1f}"'
+            parts.append(f'<text {side} y="{level:.1f}">{text}</text>')
         return "".join(parts)
 
     def _histogram(self, shown: Sequence[Series]) -> str:
