@@ -24,6 +24,7 @@ _TOP: Final = 8
 _BOTTOM: Final = 36
 _BARS: Final = 34
 _LINE: Final = 11
+_LETTER: Final = 5.5
 
 UNIT: Final = Axis(0.0, 1.0, 0.25)
 
@@ -151,15 +152,17 @@ class Plot:
         for one in shown:
             for (x, y), name in zip(one.points, one.names, strict=False):
                 held.setdefault((round(self._x(x), 1), round(self._y(y), 1)), []).append(name)
-        parts, placed = [], list[tuple[float, float]]()
+        parts: list[str] = []
+        placed: list[tuple[float, float, float]] = []
         for (x, y), names in sorted(held.items(), key=lambda each: each[0][::-1]):
             left = x > (_LEFT + _WIDTH - _RIGHT) / 2
-            near = [level for at, level in placed if abs(at - x) < _WIDTH / 3]
-            level = max([y + 4, *(each + _LINE for each in near if each + _LINE > y + 4)])
-            placed.append((x, level))
-            text = escape(", ".join(names))
+            text = ", ".join(names)
+            wide = _LETTER * len(text) + 7
+            start, end = (x - wide, x) if left else (x, x + wide)
+            level = max([y + 4, *(each + _LINE for a, b, each in placed if a < end and start < b)])
+            placed.append((start, end, level))
             side = f'class="tick name {"end" if left else "start"}" x="{x - 7 if left else x + 7:.1f}"'
-            parts.append(f'<text {side} y="{level:.1f}">{text}</text>')
+            parts.append(f'<text {side} y="{level:.1f}">{escape(text)}</text>')
         return "".join(parts)
 
     def _histogram(self, shown: Sequence[Series]) -> str:

@@ -196,7 +196,7 @@ def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dom
 
 
 def _name(figure: Figure, systems: Mapping[str, Tradeoff], labels: Mapping[str, np.ndarray], dominated: bool) -> None:
-    """Writes beside each variant what it is called: once for those in one place, above and below in turn."""
+    """Writes beside each variant what it is called: once for those in one place."""
     ax: Any = figure.axes[0]
     held: dict[tuple[float, ...], list[str]] = {}
     for system, names in labels.items():
@@ -206,13 +206,18 @@ def _name(figure: Figure, systems: Mapping[str, Tradeoff], labels: Mapping[str, 
             many = [len(value) - 1, 1 - points.loss[place, -1]]
             at = {2: value[::-1], 3: value}.get(len(value), many)
             held.setdefault(tuple(np.round(at, 9).tolist()), []).append(str(names[place]))
+    level = -1.0
     for number, (spot, called) in enumerate(sorted(held.items(), key=lambda each: each[0][::-1])):
         text = ", ".join(called)
         if len(spot) == 3:
             ax.text(*spot, f" {text}", fontsize=7, parse_math=False)
+        elif len(next(iter(systems.values())).objectives) == 2:
+            right = ax.transData.transform(spot)[0] > ax.transAxes.transform((0.6, 0))[0]
+            beside, side = (-5 if right else 5, 4 if number % 2 else -9), "right" if right else "left"
+            ax.annotate(text, spot, beside, textcoords="offset points", ha=side, fontsize=7, parse_math=False)
         else:
-            beside = (5, 4 if number % 2 else -9)
-            ax.annotate(text, spot, beside, textcoords="offset points", fontsize=7, parse_math=False)
+            level = max(spot[1], level + 0.035)
+            ax.text(ax.get_xlim()[1] + 0.04, level, text, va="center", fontsize=7, parse_math=False)
 
 
 def _steps(objectives: Sequence[Objective]) -> Any:

@@ -293,8 +293,8 @@ class Tradeoff:
             seed: of the draws.
 
         Returns:
-            NaN, told as a `Doubt`, where there are no points, rows are too few for two halves that both have a front, or
-            the hypervolume is the same in all halves.
+            NaN, told as a `Doubt`, where there are no points, rows are too few for two halves that both have a front,
+            or the hypervolume is the same in all halves.
 
         Raises:
             SpecError: the rows that the points come from are not known, or an objective is one of confidences.
