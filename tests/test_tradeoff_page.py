@@ -454,3 +454,45 @@ def test_bars_of_rates_tell_the_rows_they_rest_on() -> None:
     assert [label.get_text() for label in f.get_xticklabels()] == ["a\n3", "b\n2"]
     assert recall.get_title() == "recall by g\n(wanted alike)"
     assert f.get_title() == "f beta by g\n(the least counts)"
+
+
+def variants_of(n: int, objectives: int = 2) -> Tradeoff:
+    """Variants without thresholds, of which only the last is on the front."""
+    wanted = tuple(map(Objective.parse, ("accuracy", "recall", "specificity", "precision")[:objectives]))
+    value = np.linspace(0.2, 0.8, n)[:, np.newaxis] * np.ones(objectives)
+    names = tuple(f"prompt {number}" for number in range(n))
+    return Tradeoff(wanted, names, np.arange(n), np.full(n, np.nan), value, np.zeros(n, bool))
+
+
+@pytest.mark.parametrize("objectives", [2, 3, 4])
+def test_few_variants_stand_beside_their_points_by_name_in_page_and_picture(objectives: int) -> None:
+    points = variants_of(3, objectives)
+    text = page_of({"bots": points})
+    for name in points.models:
+        assert re.search(rf'<text class="tick name [^>]*>{name}</text>', text)
+    texts = [each.get_text().strip() for each in drawn({"bots": points}).axes[0].texts]
+    assert sorted(texts) == ["prompt 0", "prompt 1", "prompt 2"]
+
+
+def test_more_variants_stand_there_by_numbers_that_a_note_tells_and_very_many_do_not() -> None:
+    text = page_of({"bots": variants_of(20)})
+    assert ">20</text>" in text
+    assert "By number: 1 prompt 0, 2 prompt 1," in text
+    assert "20 prompt 19." in drawn({"bots": variants_of(20)}).get_supxlabel().replace("\n", " ")
+    assert "tick name" not in page_of({"bots": variants_of(61)})
+
+
+def test_points_at_thresholds_have_no_names_beside_them() -> None:
+    assert "tick name" not in page_of({"s": points_of([[0.5, 0.1], [0.6, 0.2]])})
+
+
+def test_a_variant_is_called_without_a_threshold() -> None:
+    told = given_to_the_script(page_of({"bots": variants_of(2)}))
+    assert [point[2] for point in told["points"]] == [""]
+
+
+def test_beaten_variants_are_seen_on_parallel_axes() -> None:
+    points = variants_of(3, 4)
+    assert page_of({"bots": points}).count('<polyline class="line s0 beaten"') == 2
+    pale = [line.get_alpha() for line in drawn({"bots": points}).axes[0].lines if line.get_linestyle() == "--"]
+    assert pale == [0.5, 0.5]

@@ -23,6 +23,8 @@ _RIGHT: Final = 10
 _TOP: Final = 8
 _BOTTOM: Final = 36
 _BARS: Final = 34
+_LINE: Final = 11
+_LETTER: Final = 5.5
 
 UNIT: Final = Axis(0.0, 1.0, 0.25)
 
@@ -40,6 +42,7 @@ class Series:
         told: each point in words, where it is marked.
         bars: x and how many, below the plot.
         pale: dots stand in the background.
+        names: what stands beside each point.
         areas: the corners of what is shaded; where areas overlap they are shaded once.
     """
 
@@ -51,6 +54,7 @@ class Series:
     told: Sequence[str] = ()
     bars: Sequence[tuple[float, float]] = ()
     pale: bool = False
+    names: Sequence[str] = ()
     areas: Sequence[Sequence[tuple[float, float]]] = ()
 
 
@@ -83,6 +87,7 @@ class Plot:
         shown = list(series)
         height = _HEIGHT + (_BARS + 6 if self.bars else 0)
         parts = [self._grid(), *(self._guide(*guide) for guide in self.guides), *map(self._series, shown)]
+        parts.append(self._names(shown))
         if self.bars:
             parts.append(self._histogram(shown))
         return (
@@ -139,6 +144,25 @@ class Plot:
             titles = one.told or [""] * len(one.points)
             marks = "".join(mark(number, *self._place(at), title) for at, title in zip(one.points, titles, strict=True))
             parts.append(f'<g class="pale">{marks}</g>' if one.pale else marks)
+        return "".join(parts)
+
+    def _names(self, shown: Sequence[Series]) -> str:
+        """What stands beside points: once for those in one place, towards the middle, and below what is near."""
+        held: dict[tuple[float, float], list[str]] = {}
+        for one in shown:
+            for (x, y), name in zip(one.points, one.names, strict=False):
+                held.setdefault((round(self._x(x), 1), round(self._y(y), 1)), []).append(name)
+        parts: list[str] = []
+        placed: list[tuple[float, float, float]] = []
+        for (x, y), names in sorted(held.items(), key=lambda each: each[0][::-1]):
+            left = x > (_LEFT + _WIDTH - _RIGHT) / 2
+            text = ", ".join(names)
+            wide = _LETTER * len(text) + 7
+            start, end = (x - wide, x) if left else (x, x + wide)
+            level = max([y + 4, *(each + _LINE for a, b, each in placed if a < end and start < b)])
+            placed.append((start, end, level))
+            side = f'class="tick name {"end" if left else "start"}" x="{x - 7 if left else x + 7:.1f}"'
+            parts.append(f'<text {side} y="{level:.1f}">{escape(text)}</text>')
         return "".join(parts)
 
     def _histogram(self, shown: Sequence[Series]) -> str:

@@ -6,7 +6,7 @@ Each says in words what it shows; its numbers stand in the page's tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from textwrap import wrap
@@ -74,12 +74,20 @@ class Lines:
     Attributes:
         points: points × objectives.
         told: each point in words.
+        names: what stands beside the end of each; none where there are many.
+        beaten: points that are not on the front, as lines behind it.
+        beaten_told: each of these in words.
+        beaten_names: what stands beside the end of each.
         ends: of some points between what they lie, points × objectives × 2.
     """
 
     points: Sequence[Sequence[float]]
     told: Sequence[str]
     ends: Sequence[Sequence[Sequence[float]]]
+    names: Sequence[str] = ()
+    beaten: Sequence[Sequence[float]] = ()
+    beaten_told: Sequence[str] = ()
+    beaten_names: Sequence[str] = ()
 
 
 def parallel_axes(objectives: Sequence[Objective], systems: Mapping[str, Lines]) -> str:
@@ -95,6 +103,7 @@ def parallel_axes(objectives: Sequence[Objective], systems: Mapping[str, Lines])
         parts.append(f'<text class="tick side" x="{_across(0) - 8}" y="{_high(value) + 4:.1f}">{text}</text>')
     for number, lines in enumerate(systems.values()):
         parts.append(_lines_of(lines, number, len(systems)))
+    parts.append(_names_of(systems.values(), _across(len(objectives) - 1)))
     every = ", ".join(one.name for one in objectives)
     label = safe(f"The points of the fronts by {every}, each from the worst to the ideal")
     return (
@@ -107,15 +116,32 @@ def parallel_axes(objectives: Sequence[Objective], systems: Mapping[str, Lines])
 def _lines_of(lines: Lines, number: int, systems: int) -> str:
     series = number % SERIES
     drawn = []
-    for values, told in zip(lines.points, lines.told, strict=True):
+    beaten = [(values, told, " beaten") for values, told in zip(lines.beaten, lines.beaten_told, strict=True)]
+    for values, told, how in [*beaten, *((*each, "") for each in zip(lines.points, lines.told, strict=True))]:
         path = " ".join(f"{_across(place)},{_high(value):.1f}" for place, value in enumerate(values))
-        drawn.append(f'<polyline class="line s{series}" points="{path}"><title>{escape(told)}</title></polyline>')
+        drawn.append(f'<polyline class="line s{series}{how}" points="{path}"><title>{escape(told)}</title></polyline>')
     for place, ends in enumerate(zip(*lines.ends, strict=True)):
         for rank, (low, high) in enumerate(sorted(ends, reverse=True)):
             x = _across(place) + 4 + _BESIDE * (number + (rank + 0.5) / len(ends)) / systems
             place_of = f'x1="{x:.1f}" x2="{x:.1f}" y1="{_high(low):.1f}" y2="{_high(high):.1f}"'
             drawn.append(f'<line class="interval s{series}" {place_of}/>')
     return f'<g class="many">{"".join(drawn)}</g>'
+
+
+def _names_of(systems: Iterable[Lines], last: float) -> str:
+    """Names beside the ends of lines at the last axis: once for lines that end in one place, below what is near."""
+    held: dict[float, list[str]] = {}
+    for lines in systems:
+        for values, names in ((lines.points, lines.names), (lines.beaten, lines.beaten_names)):
+            for each, called in zip(values, names, strict=False):
+                held.setdefault(round(_high(each[-1]), 1), []).append(called)
+    parts, level = [], -math.inf
+    for y, names in sorted(held.items()):
+        level = max(y + 4, level + 11)
+        parts.append(
+            f'<text class="tick name start" x="{last + _BESIDE + 8}" y="{level:.1f}">{escape(", ".join(names))}</text>'
+        )
+    return "".join(parts)
 
 
 def _spans(lines: Sequence[str], x: float) -> str:

@@ -21,11 +21,47 @@ from evaluand.tradeoff.front import non_dominated
 from evaluand.tradeoff.objectives import group_counts, group_rates
 
 CONFIDENCE: Final = 0.95
+_FEW_NAMES: Final = 12
+_MOST_NAMED: Final = 60
+_NAME: Final = 24
 
 
 def thinned(n: int, most: int) -> np.ndarray:
     """The places of so many of n things that lie evenly, the first and the last among them."""
     return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
+
+
+def labels_of(systems: Mapping[str, Tradeoff]) -> tuple[dict[str, np.ndarray], str]:
+    """What stands beside the points of variants in pictures, and what that means where it is a number.
+
+    Few variants stand there by their names, more by numbers. Points at thresholds, and very many variants, have none.
+    """
+    named = {
+        system: [safe(points.models[number], _NAME) for number in points.model]
+        for system, points in systems.items()
+        if len(points) and np.isnan(points.threshold).all()
+    }
+    n = sum(map(len, named.values()))
+    if n > _MOST_NAMED:
+        return {}, ""
+    if n <= _FEW_NAMES:
+        return {system: np.array(names) for system, names in named.items()}, ""
+    numbered: dict[str, np.ndarray] = {}
+    told: list[str] = []
+    for system, names in named.items():
+        numbered[system] = np.arange(len(told) + 1, len(told) + 1 + len(names)).astype(str)
+        told += names
+    return numbered, ", ".join(f"{number} {each}" for number, each in enumerate(told, start=1)) + "."
+
+
+def front_places(points: Tradeoff) -> np.ndarray:
+    """Which points are on the front."""
+    return np.flatnonzero(points.on_front)
+
+
+def beaten_places(points: Tradeoff) -> np.ndarray:
+    """Which points another beats; what is undefined is neither."""
+    return np.flatnonzero(~points.on_front & ~np.isnan(points.loss).any(axis=1))
 
 
 def has_ends(points: Tradeoff) -> bool:

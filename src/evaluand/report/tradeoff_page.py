@@ -29,9 +29,12 @@ from evaluand.report.tradeoff_facts import (
     CONFIDENCE,
     Rates,
     area_of_front,
+    beaten_places,
     counts_text,
     ends_of,
+    front_places,
     has_ends,
+    labels_of,
     rates_of,
     thinned,
     told_of_ends,
@@ -116,8 +119,9 @@ def _legend(systems: Mapping[str, Tradeoff]) -> str:
 def _figures(
     systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], found: Mapping[str, Mapping[str, float]]
 ) -> str:
-    planes = "".join(_plane(systems, objectives, 0, other) for other in range(1, len(objectives)))
-    lines = {system: _lines(points) for system, points in systems.items()}
+    labels, _ = labels_of(systems)
+    planes = "".join(_plane(systems, objectives, 0, other, labels) for other in range(1, len(objectives)))
+    lines = {system: _lines(points, labels.get(system)) for system, points in systems.items()}
     parallel = parallel_axes(objectives, lines) if len(objectives) > _PLANES_ALONE else ""
     few = " few" if len(objectives) == 2 else ""
     return f'<div class="planes{few}">{planes}{radar(found)}{parallel}</div>'
@@ -127,9 +131,11 @@ def _figures_note(systems: Mapping[str, Tradeoff]) -> str:
     told = told_of_ends(systems, "Shaded, or bars")
     decided = any(not np.isnan(points.threshold).all() for points in systems.values())
     dot = "a model at a threshold" if decided else "a variant"
+    _, numbered = labels_of(systems)
+    key = f" By number: {clean(numbered)}" if numbered else ""
     return (
         f'<p class="note">Each dot is {dot}; those that are not pale are on the front, which no other '
-        f"point of the system beats in all objectives. {clean(told)}</p>"
+        f"point of the system beats in all objectives. {clean(told)}{key}</p>"
     )
 
 
@@ -141,21 +147,40 @@ def _notes(systems: Mapping[str, Tradeoff]) -> str:
     return "".join(f'<p class="note">Note: {clean(each)}</p>' for each in told)
 
 
-def _lines(points: Tradeoff) -> Lines:
-    """The points of a front as lines from objective to objective, and the ends of some of them."""
+def _lines(points: Tradeoff, labels: np.ndarray | None) -> Lines:
+    """Points as lines from objective to objective, and the ends of some of the front."""
+    on, beaten = (places[thinned(len(places), _MOST_LINES)] for places in (front_places(points), beaten_places(points)))
     front = points.front()
-    drawn, some = front.taken(thinned(len(front), _MOST_LINES)), front.taken(thinned(len(front), _MOST_BARS))
+    some = front.taken(thinned(len(front), _MOST_BARS))
     ends = [1 - replace(some, value=end).loss for end in ends_of(some)] if has_ends(points) else None
     return Lines(
-        (1 - drawn.loss).tolist(),
-        _in_words(drawn),
+        (1 - points.loss[on]).tolist(),
+        _in_words(points.taken(on)),
         [] if ends is None else np.stack([np.minimum(*ends), np.maximum(*ends)], axis=-1).tolist(),
+        _labelled(labels, on),
+        (1 - points.loss[beaten]).tolist(),
+        _in_words(points.taken(beaten)),
+        _labelled(labels, beaten),
     )
 
 
-def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], up: int, across: int) -> str:
+def _labelled(labels: np.ndarray | None, places: np.ndarray) -> list[str]:
+    return [] if labels is None else [str(each) for each in labels[places]]
+
+
+def _plane(
+    systems: Mapping[str, Tradeoff],
+    objectives: Sequence[Objective],
+    up: int,
+    across: int,
+    labels: Mapping[str, np.ndarray],
+) -> str:
     """One objective against another, with what is better at the top and on the right."""
-    series = [each for number, points in enumerate(systems.values()) for each in _series(points, number, up, across)]
+    series = [
+        each
+        for number, (system, points) in enumerate(systems.items())
+        for each in _series(points, number, up, across, labels.get(system))
+    ]
     known = [at for one in series for at in (*one.points, *(at for corners in one.areas for at in corners))]
     x, y = objectives[across], objectives[up]
     label = safe(f"{y.name} against {x.name}")
@@ -165,21 +190,23 @@ def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], up:
     return f'<figure class="plot2"><figcaption>{clean(label)}</figcaption>{plot.svg(series)}</figure>'
 
 
-def _series(points: Tradeoff, number: int, up: int, across: int) -> Iterator[Series]:
-    front = points.front()
-    front = front.taken(np.argsort(front.value[:, across], kind="stable"))
-    front = front.taken(thinned(len(front), _MOST_DRAWN))
+def _series(points: Tradeoff, number: int, up: int, across: int, labels: np.ndarray | None) -> Iterator[Series]:
+    on = front_places(points)
+    on = on[np.argsort(points.value[on, across], kind="stable")]
+    on = on[thinned(len(on), _MOST_DRAWN)]
+    front = points.taken(on)
     if has_ends(points):
         two = len(points.objectives) == 2
         areas = [area_of_front(points, across, up)] if two else _boxes(front, across, up)
         yield Series(number, [], line=False, areas=[corners for corners in areas if corners])
-    beaten = points.dominated()
-    pale = beaten.value[thinned(len(beaten), _MOST_DRAWN)][:, [across, up]]
-    yield Series(number, [*map(tuple, pale.tolist())], line=False, dots=True, pale=True)
+    beaten = beaten_places(points)
+    beaten = beaten[thinned(len(beaten), _MOST_DRAWN)]
+    pale = [*map(tuple, points.value[beaten][:, [across, up]].tolist())]
+    yield Series(number, pale, line=False, dots=True, pale=True, names=_labelled(labels, beaten))
     xy = [*map(tuple, front.value[:, [across, up]].tolist())]
     if len(points.objectives) == 2:
         yield Series(number, _steps(xy, points.objectives[across]))
-    yield Series(number, xy, line=False, dots=True, told=_in_words(front))
+    yield Series(number, xy, line=False, dots=True, told=_in_words(front), names=_labelled(labels, on))
 
 
 def _boxes(front: Tradeoff, across: int, up: int) -> list[list[tuple[float, float]]]:
@@ -422,7 +449,7 @@ def _script_data(told: Mapping[str, Any]) -> str:
 
 def _called(system: str, front: Tradeoff, place: int) -> str:
     model = safe(front.models[front.model[place]], LABEL)
-    return " · ".join([safe(system, LABEL), model, _threshold(float(front.threshold[place]))])
+    return " · ".join(filter(None, [safe(system, LABEL), model, _threshold(float(front.threshold[place]))]))
 
 
 def _line(system: str, front: Tradeoff, place: int) -> str:
@@ -452,9 +479,9 @@ def _threshold_cell(threshold: float) -> str:
 
 
 def _threshold(value: float) -> str:
-    """The shortest text that is read as the same number, so that a threshold gives its point."""
+    """The shortest text that is read as the same number, so that a threshold gives its point; none if there is none."""
     if math.isnan(value):
-        return "–"
+        return ""
     return repr(value).removesuffix(".0") if math.isfinite(value) else "∞" if value > 0 else "−∞"
 
 

@@ -22,6 +22,7 @@ from evaluand.report.tradeoff_facts import (
     counts_text,
     ends_of,
     has_ends,
+    labels_of,
     rates_of,
     thinned,
     told_of_ends,
@@ -69,7 +70,9 @@ def pareto(systems: Mapping[str, Tradeoff], *, dominated: bool = True) -> Figure
             raise SpecError(f"{safe(name)} has no point whose values are all known, so there is no front to draw")
     draw = {2: _plane, 3: _space}.get(len(objectives), _parallel)
     figure = draw(systems, objectives, dominated)
-    if told := told_of_ends(systems):
+    labels, numbered = labels_of(systems)
+    _name(figure, systems, labels, dominated)
+    if told := " ".join(filter(None, [told_of_ends(systems), numbered])):
         wide = int(figure.get_size_inches()[0] * 17)
         figure.supxlabel(fill(told, wide), fontsize=7.5, color="#555555", parse_math=False)
     return figure
@@ -192,6 +195,31 @@ def _plane(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], dom
     return figure
 
 
+def _name(figure: Figure, systems: Mapping[str, Tradeoff], labels: Mapping[str, np.ndarray], dominated: bool) -> None:
+    """Writes beside each variant what it is called: once for those in one place."""
+    ax: Any = figure.axes[0]
+    held: dict[tuple[float, ...], list[str]] = {}
+    for system, names in labels.items():
+        points = systems[system]
+        for place in np.flatnonzero(~np.isnan(points.loss).any(axis=1) & (points.on_front | dominated)):
+            value = points.value[place]
+            many = [len(value) - 1, 1 - points.loss[place, -1]]
+            at = {2: value[::-1], 3: value}.get(len(value), many)
+            held.setdefault(tuple(np.round(at, 9).tolist()), []).append(str(names[place]))
+    level = -1.0
+    for number, (spot, called) in enumerate(sorted(held.items(), key=lambda each: each[0][::-1])):
+        text = ", ".join(called)
+        if len(spot) == 3:
+            ax.text(*spot, f" {text}", fontsize=7, parse_math=False)
+        elif len(next(iter(systems.values())).objectives) == 2:
+            right = ax.transData.transform(spot)[0] > ax.transAxes.transform((0.6, 0))[0]
+            beside, side = (-5 if right else 5, 4 if number % 2 else -9), "right" if right else "left"
+            ax.annotate(text, spot, beside, textcoords="offset points", ha=side, fontsize=7, parse_math=False)
+        else:
+            level = max(spot[1], level + 0.035)
+            ax.text(ax.get_xlim()[1] + 0.04, level, text, va="center", fontsize=7, parse_math=False)
+
+
 def _steps(objectives: Sequence[Objective]) -> Any:
     """How a front goes from point to point: nothing between two of them is offered but what one of them offers."""
     return "steps-post" if objectives[1].direction == "lower" else "steps-pre"
@@ -238,7 +266,9 @@ def _parallel(systems: Mapping[str, Tradeoff], objectives: Sequence[Objective], 
             beside = places + 0.04 + 0.2 * (number + (rank + 0.5) / len(some)) / len(systems)
             ax.vlines(beside, *ends, color=_colour(number), alpha=0.6, linewidth=1.2)
         if dominated:
-            ax.plot(places, (1 - points.dominated().loss).T, color=_colour(number), alpha=0.06, linewidth=0.6)
+            beaten = 1 - points.dominated().loss
+            pale = min(0.5, max(0.06, 5 / max(len(beaten), 1)))
+            ax.plot(places, beaten.T, color=_colour(number), alpha=pale, linewidth=0.8, linestyle="--")
         alpha = min(0.7, max(0.15, 20 / len(front)))
         ax.plot(places, (1 - front.loss).T, color=_colour(number), alpha=alpha, linewidth=1.1)
         [handles[name]] = ax.plot([], [], color=_colour(number))

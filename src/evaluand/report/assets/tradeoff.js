@@ -46,7 +46,7 @@ for (const root of document.querySelectorAll("#tradeoff, .tradeoff")) (() => {
     return place !== undefined && (lower[place] ? a[place] < b[place] : a[place] > b[place]);
   }
 
-  const called = (point) => `${systems[point[SYSTEM]]} · ${models[point[SYSTEM]][point[MODEL]]} · ${point[THRESHOLD]}`;
+  const called = (point) => [systems[point[SYSTEM]], models[point[SYSTEM]][point[MODEL]], point[THRESHOLD]].filter(Boolean).join(" · ");
   const values = (point) => point[VALUES].map((value, i) => `${names[i]} ${Number(value.toPrecision(4))}`).join(", ");
 
   function show(chosen, told) {
