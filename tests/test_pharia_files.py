@@ -22,6 +22,7 @@ from evaluand.errors import Doubt
 from evaluand.interop.pharia import (
     AggregationOverview,
     AsyncFileEvaluationRepository,
+    AsyncInMemoryEvaluationRepository,
     EvaluationOverview,
     Example,
     ExampleEvaluation,
@@ -534,3 +535,16 @@ def test_a_kept_trace_holds_what_other_tracers_hold_of_odd_values(tmp_path: Path
     assert (entry.input, entry.output, entry.attributes) == ({"1": [2]}, [3], {})
     told = [each.value for each in entry.entries if isinstance(each, LogEntry)]
     assert told == [["one"], {"1": "a"}, "x/y", [1], {"$set": [1]}, {"$unstorable": "object"}]
+
+
+@pytest.mark.parametrize("kind", ["memory", "files"])
+def test_names_of_arguments_are_those_of_the_sdks(tmp_path: Path, kind: str) -> None:
+    evaluations = AsyncInMemoryEvaluationRepository() if kind == "memory" else AsyncFileEvaluationRepository(tmp_path)
+    waiting = PartialEvaluationOverview(
+        run_overviews=frozenset(), id="e", start_date=NOW, submitted_evaluation_count=1, description=""
+    )
+    evaluations.store_partial_evaluation_overview(overview=waiting)
+    assert evaluations.partial_evaluation_overview(evaluation_id="e") == waiting
+    evaluations.store_evaluation_overview(overview=an_evaluation("e"))
+    evaluations.store_example_evaluation(evaluation=ExampleEvaluation(evaluation_id="e", example_id="1", result="a"))
+    assert len(evaluations.example_evaluations("e", str)) == 1
