@@ -197,7 +197,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
     def _kept(self, id: str) -> set[str]:
         """The examples that have a result from before."""
         try:
-            return {each.example_id for each in self._waiting.example_evaluations(id, Any)}  # type: ignore[arg-type]
+            return {each.example_id for each in self._waiting.example_evaluations(id, Any)}
         except Unknown:
             return set()
 
