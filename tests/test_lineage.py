@@ -286,6 +286,15 @@ def test_a_value_of_the_second_evaluation_leads_to_its_rows(data: Dataset) -> No
         lineage_of_value(aggregation, 2)
 
 
+def test_evaluations_of_other_stores_are_given_beside(data: Dataset) -> None:
+    sides = [evaluated(data), evaluated(data, doubled_and_more)]
+    aggregation = Aggregator().aggregate(sides, [Measure("near", Mean())], labels=["one", "two"])
+    found = lineage_of_value(aggregation, 1, sides)
+    assert [row["response"] for row in found] == [3, 4, 6]
+    with pytest.raises(SpecError, match="made from other evaluations than these"):
+        lineage_of_value(aggregation, 1, sides[::-1])
+
+
 def test_a_value_of_one_target_leads_to_scores_of_that_target() -> None:
     rows = [{"x": 1, "t": "a", "m": "b"}, {"x": 2, "t": "a", "m": "c"}]
     data = Dataset.from_rows(rows, input="x", expected=("t", "m"))

@@ -22,6 +22,7 @@ from evaluand.errors import Doubt
 from evaluand.interop.pharia import (
     AggregationOverview,
     AsyncFileEvaluationRepository,
+    AsyncInMemoryEvaluationRepository,
     EvaluationOverview,
     Example,
     ExampleEvaluation,
@@ -33,6 +34,7 @@ from evaluand.interop.pharia import (
     FileEvaluationRepository,
     FileRunRepository,
     FileTracer,
+    InMemoryDatasetRepository,
     InMemorySpan,
     InMemoryTracer,
     LogEntry,
@@ -534,3 +536,31 @@ def test_a_kept_trace_holds_what_other_tracers_hold_of_odd_values(tmp_path: Path
     assert (entry.input, entry.output, entry.attributes) == ({"1": [2]}, [3], {})
     told = [each.value for each in entry.entries if isinstance(each, LogEntry)]
     assert told == [["one"], {"1": "a"}, "x/y", [1], {"$set": [1]}, {"$unstorable": "object"}]
+
+
+@pytest.mark.parametrize("kind", ["memory", "files"])
+def test_names_of_arguments_are_those_of_the_sdks(tmp_path: Path, kind: str) -> None:
+    evaluations = AsyncInMemoryEvaluationRepository() if kind == "memory" else AsyncFileEvaluationRepository(tmp_path)
+    waiting = PartialEvaluationOverview(
+        run_overviews=frozenset(), id="e", start_date=NOW, submitted_evaluation_count=1, description=""
+    )
+    evaluations.store_partial_evaluation_overview(overview=waiting)
+    assert evaluations.partial_evaluation_overview(evaluation_id="e") == waiting
+    evaluations.store_evaluation_overview(overview=an_evaluation("e"))
+    evaluations.store_example_evaluation(evaluation=ExampleEvaluation(evaluation_id="e", example_id="1", result="a"))
+    assert len(evaluations.example_evaluations("e", str)) == 1
+
+
+def test_one_example_is_found_without_the_others_being_read(tmp_path: Path) -> None:
+    for datasets in (FileDatasetRepository(tmp_path), InMemoryDatasetRepository()):
+        examples = [Example(id=f"é{n}", input=n, expected_output=str(n)) for n in range(3)]
+        datasets.create_dataset(examples, "n", id="d")
+        for n in (2, 0):
+            assert datasets.example("d", f"é{n}", int, str) == examples[n]
+        assert datasets.example("d", "3", int, str) is None
+        with pytest.raises(ValueError, match="no dataset 'e'"):
+            datasets.example("e", "1", int, str)
+        datasets.delete_dataset("d")
+        datasets.create_dataset([Example(id="new", input=1, expected_output="")], "n", id="d")
+        assert datasets.example("d", "é0", int, str) is None
+        assert datasets.example("d", "new", int, str) is not None

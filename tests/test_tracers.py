@@ -1010,3 +1010,15 @@ def test_a_file_without_spans_is_refused_with_its_place(tmp_path: Path) -> None:
         read_spans(path)
     with pytest.raises(DataError, match="cannot be read"):
         read_spans(tmp_path / "none")
+
+
+def test_spans_in_memory_are_made_by_their_names_too() -> None:
+    above = InMemorySpan("above")
+    with InMemoryTaskSpan(name="task", input="i", context=above.context) as task_span:
+        with task_span.span("below"):
+            pass
+        task_span.record_output(3)
+    above.end()
+    assert task_span.context.trace_id == above.context.trace_id != task_span.context.span_id
+    assert [each.name for each in task_span.export_for_viewing()] == ["below", "task"]
+    assert (task_span.input, task_span.output, task_span.kind) == ("i", 3, "task")

@@ -75,7 +75,9 @@ def lineage(evaluations: Evaluation | Sequence[Evaluation], scorers: str | Seque
     return Lineage(given, _joined(parts))
 
 
-def lineage_of_value(aggregation: Aggregation, row: int | Mapping[str, Any]) -> Lineage:
+def lineage_of_value(
+    aggregation: Aggregation, row: int | Mapping[str, Any], evaluations: Sequence[Evaluation] | None = None
+) -> Lineage:
     """The lineage of one value of an aggregation: the scores it was computed from, and those it lacks.
 
     These are the rows of its group and target that its metric goes by, in the order of their key: of several answers to
@@ -84,14 +86,18 @@ def lineage_of_value(aggregation: Aggregation, row: int | Mapping[str, Any]) -> 
     Args:
         aggregation: what holds the value.
         row: the row of its table of metrics, or the number of that row.
+        evaluations: what it was made from, in that order, where these are in other stores than it is.
 
     Raises:
-        SpecError: there is no such row.
+        SpecError: there is no such row, or it was made from other evaluations.
         NotFound: the store lacks the evaluation or the dataset.
     """
     value = row if isinstance(row, Mapping) else _value(aggregation, row)
     number, scorer, by = value["evaluation"], value["scorer"], dict(value["by"])
-    evaluations = [Evaluation(aggregation.store, id) for id in aggregation.manifest["provenance"]["evaluations"]]
+    if evaluations is None:
+        evaluations = [Evaluation(aggregation.store, id) for id in aggregation.manifest["provenance"]["evaluations"]]
+    elif [each.digest for each in evaluations] != aggregation.manifest["spec"]["evaluations"]:
+        raise SpecError("the aggregation was made from other evaluations than these, or from these in another order")
     evaluation = evaluations[number]
     table = pa.concat_tables(
         shards(evaluation, dataset_of(evaluation), scorer, tuple(by)), promote_options="default"

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import io
+from abc import ABCMeta
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Self, cast
+from uuid import uuid4
 
 from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from evaluand.trace import Event, Span, Trace, Watcher
+from evaluand.trace import Event, Span, TaskSpan, Trace, Watcher
 from evaluand.tracers.recording import RecordedSpan, RecordedTaskSpan, RecordingTracer
-from evaluand.viewing import ExportedSpan, LogEntry, at, one_line, panel, told
+from evaluand.viewing import Context, ExportedSpan, LogEntry, at, one_line, panel, told
 
 HTML = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
 
@@ -62,10 +64,39 @@ class InMemoryTracer(RecordingTracer):
         return _html(self._rich_render_())
 
 
-class InMemorySpan(RecordedSpan):
-    """A span in memory, with what happened in it in order."""
+class _Alone(ABCMeta):
+    """Lets a span be made by its name, as the Pharia SDKs do; it then begins a trace."""
+
+    def __call__(cls, *args: Any, **named: Any) -> Any:
+        if args and isinstance(args[0], Trace):
+            return super().__call__(*args, **named)
+        return cls._alone(*args, **named)  # type: ignore[attr-defined]
+
+
+class InMemorySpan(RecordedSpan, metaclass=_Alone):
+    """A span in memory, with what happened in it in order.
+
+    Example:
+        >>> with InMemorySpan("step") as step:
+        ...     step.log("hits", 3)
+        >>> step.entries[0].value
+        3
+    """
 
     __slots__ = ("_entries",)
+
+    @classmethod
+    def _alone(cls, name: str, context: Context | None = None, start_timestamp: datetime | None = None) -> Self:
+        return cls._root(name, "span", None, context, start_timestamp)
+
+    @classmethod
+    def _root(cls, name: str, kind: str, input: Any, context: Context | None, started: datetime | None) -> Self:
+        trace = Trace(kinds=(InMemorySpan, InMemoryTaskSpan), watchers=(ENTRIES,))
+        span: Self = cls(trace, None, name, kind, input, {}, started)
+        trace.root = cast(TaskSpan, span)
+        if context is not None:
+            trace._id, span._id = context.trace_id, uuid4()
+        return span
 
     def __init__(
         self,
@@ -110,6 +141,12 @@ class InMemoryTaskSpan(InMemorySpan, RecordedTaskSpan):
     """The span of a task call in memory."""
 
     __slots__ = ()
+
+    @classmethod
+    def _alone(  # type: ignore[override]
+        cls, name: str, input: Any, context: Context | None = None, start_timestamp: datetime | None = None
+    ) -> Self:
+        return cls._root(name, "task", input, context, start_timestamp)
 
 
 class _Entries(Watcher):

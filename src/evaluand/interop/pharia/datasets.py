@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -150,6 +151,20 @@ class InMemoryDatasetRepository(DatasetRepository):
         copies = (each.model_copy(deep=True) for each in kept if each.id not in skipped)
         return _typed(copies, dataset_id, input_type, expected_output_type)
 
+    def example(
+        self,
+        dataset_id: str,
+        example_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+    ) -> Example[Input, ExpectedOutput] | None:
+        if dataset_id not in self._datasets:
+            raise _unknown(dataset_id)
+        found = self._datasets[dataset_id][1].get(example_id)
+        if found is None:
+            return None
+        return next(_typed([found.model_copy(deep=True)], dataset_id, input_type, expected_output_type))
+
 
 class FileDatasetRepository(DatasetRepository):
     """Keeps datasets below a folder, in the SDKs' own files.
@@ -161,6 +176,7 @@ class FileDatasetRepository(DatasetRepository):
     def __init__(self, root_directory: Path) -> None:
         self._folder = Path(root_directory) / "datasets"
         self._folder.mkdir(parents=True, exist_ok=True)
+        self._indexed: tuple[tuple[int, ...], dict[str, int]] = (), {}
 
     def create_dataset(
         self,
@@ -208,6 +224,39 @@ class FileDatasetRepository(DatasetRepository):
         found = (read.validate_python(from_json(line)) for line in text.split(b"\n") if line.strip())
         kept = sorted((each for each in found if each.id not in skipped), key=lambda example: example.id)
         return _typed(kept, dataset_id, input_type, expected_output_type)
+
+    def example(
+        self,
+        dataset_id: str,
+        example_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+    ) -> Example[Input, ExpectedOutput] | None:
+        folder = place(self._folder, dataset_id)
+        try:
+            with (folder / f"{folder.name}.jsonl").open("rb") as file:
+                offset = self._offsets(file).get(example_id)
+                if offset is None:
+                    return None
+                file.seek(offset)
+                found = reader(Example[Any, Any]).validate_python(from_json(file.readline()))
+        except FileNotFoundError:
+            raise _unknown(dataset_id) from None
+        return next(_typed([found], dataset_id, input_type, expected_output_type))
+
+    def _offsets(self, file: BinaryIO) -> dict[str, int]:
+        """Where the line of each example begins; kept of the file that was asked for last."""
+        told = os.fstat(file.fileno())
+        key = told.st_dev, told.st_ino, told.st_mtime_ns, told.st_size
+        last, offsets = self._indexed
+        if last != key:
+            offsets, offset = {}, 0
+            for line in file:
+                if line.strip():
+                    offsets.setdefault(from_json(line)["id"], offset)
+                offset += len(line)
+            self._indexed = key, offsets
+        return offsets
 
 
 def _head(name: str, id: str | None, labels: set[str] | None, metadata: SerializableDict | None) -> Dataset:

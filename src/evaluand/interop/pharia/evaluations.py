@@ -135,8 +135,8 @@ class InMemoryEvaluationRepository(EvaluationRepository):
         self._overviews: dict[str, EvaluationOverview] = {}
         self._results: dict[str, dict[str, ExampleEvaluation[Any]]] = {}
 
-    def store_evaluation_overview(self, evaluation_overview: EvaluationOverview) -> None:
-        self._overviews[evaluation_overview.id] = evaluation_overview
+    def store_evaluation_overview(self, overview: EvaluationOverview) -> None:
+        self._overviews[overview.id] = overview
 
     def evaluation_overview(self, evaluation_id: str) -> EvaluationOverview | None:
         return self._overviews.get(evaluation_id)
@@ -144,9 +144,9 @@ class InMemoryEvaluationRepository(EvaluationRepository):
     def evaluation_overview_ids(self) -> Sequence[str]:
         return sorted(self._overviews)
 
-    def store_example_evaluation(self, example_evaluation: ExampleEvaluation[Evaluation]) -> None:
-        kept = self._results.setdefault(example_evaluation.evaluation_id, {})
-        kept[example_evaluation.example_id] = example_evaluation
+    def store_example_evaluation(self, evaluation: ExampleEvaluation[Evaluation]) -> None:
+        kept = self._results.setdefault(evaluation.evaluation_id, {})
+        kept[evaluation.example_id] = evaluation
 
     def example_evaluation(
         self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
@@ -171,11 +171,11 @@ class AsyncInMemoryEvaluationRepository(InMemoryEvaluationRepository, AsyncEvalu
         super().__init__()
         self._waiting: dict[str, PartialEvaluationOverview] = {}
 
-    def store_partial_evaluation_overview(self, partial_evaluation_overview: PartialEvaluationOverview) -> None:
-        self._waiting[partial_evaluation_overview.id] = partial_evaluation_overview
+    def store_partial_evaluation_overview(self, overview: PartialEvaluationOverview) -> None:
+        self._waiting[overview.id] = overview
 
-    def partial_evaluation_overview(self, partial_evaluation_id: str) -> PartialEvaluationOverview | None:
-        return self._waiting.get(partial_evaluation_id)
+    def partial_evaluation_overview(self, evaluation_id: str) -> PartialEvaluationOverview | None:
+        return self._waiting.get(evaluation_id)
 
     def partial_evaluation_overview_ids(self) -> Sequence[str]:
         return sorted(self._waiting)
@@ -197,10 +197,10 @@ class FileEvaluationRepository(EvaluationRepository):
         self._rows: dict[str, Rows] = {}
         self._theirs: dict[Path, SdkRows] = {}
 
-    def store_evaluation_overview(self, evaluation_overview: EvaluationOverview) -> None:
-        path = self._folder / f"{file_name(evaluation_overview.id)}.json"
-        replace(path, json_text(evaluation_overview, indent=2))
-        self._own_rows(evaluation_overview.id).close()
+    def store_evaluation_overview(self, overview: EvaluationOverview) -> None:
+        path = self._folder / f"{file_name(overview.id)}.json"
+        replace(path, json_text(overview, indent=2))
+        self._own_rows(overview.id).close()
 
     def evaluation_overview(self, evaluation_id: str) -> EvaluationOverview | None:
         text = read_text(place(self._folder, evaluation_id, ".json"))
@@ -209,12 +209,10 @@ class FileEvaluationRepository(EvaluationRepository):
     def evaluation_overview_ids(self) -> Sequence[str]:
         return heads(self._folder, ".json")
 
-    def store_example_evaluation(self, example_evaluation: ExampleEvaluation[Evaluation]) -> None:
-        result = example_evaluation.result
-        rows = self._own_rows(example_evaluation.evaluation_id)
-        rows.append(
-            example_evaluation.example_id, json_text(result), failed=isinstance(result, FailedExampleEvaluation)
-        )
+    def store_example_evaluation(self, evaluation: ExampleEvaluation[Evaluation]) -> None:
+        result = evaluation.result
+        rows = self._own_rows(evaluation.evaluation_id)
+        rows.append(evaluation.example_id, json_text(result), failed=isinstance(result, FailedExampleEvaluation))
 
     def example_evaluation(
         self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
@@ -247,12 +245,12 @@ class FileEvaluationRepository(EvaluationRepository):
 class AsyncFileEvaluationRepository(FileEvaluationRepository, AsyncEvaluationRepository):
     """Keeps evaluations below a folder, those that wait for labels too."""
 
-    def store_partial_evaluation_overview(self, partial_evaluation_overview: PartialEvaluationOverview) -> None:
-        path = self._folder / f"{file_name(partial_evaluation_overview.id)}.partial_json"
-        replace(path, json_text(partial_evaluation_overview, indent=2))
+    def store_partial_evaluation_overview(self, overview: PartialEvaluationOverview) -> None:
+        path = self._folder / f"{file_name(overview.id)}.partial_json"
+        replace(path, json_text(overview, indent=2))
 
-    def partial_evaluation_overview(self, partial_evaluation_id: str) -> PartialEvaluationOverview | None:
-        text = read_text(place(self._folder, partial_evaluation_id, ".partial_json"))
+    def partial_evaluation_overview(self, evaluation_id: str) -> PartialEvaluationOverview | None:
+        text = read_text(place(self._folder, evaluation_id, ".partial_json"))
         return None if text is None else PartialEvaluationOverview.model_validate_json(text)
 
     def partial_evaluation_overview_ids(self) -> Sequence[str]:
