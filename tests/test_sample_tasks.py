@@ -260,7 +260,7 @@ def test_the_span_of_a_model_tells_tokens_under_the_names_of_genai(chat: Callabl
 
 def test_a_run_counts_the_tokens_of_all_that_a_call_asked(chat: Callable[..., Chat]) -> None:
     server = chat({"text": "one"}, {"text": "two words"}, {"text": "three more words"})
-    task = Summary(server.model, instruction="Shorten.", max_length=20, concurrency=1)
+    task = Summary(server.model, instruction="Shorten.", max_length=21, concurrency=1)
     made = run(task, "First sentence here. Second sentence.")
     [used] = made.table().column("usage").to_pylist()
     assert used == {
