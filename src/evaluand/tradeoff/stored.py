@@ -307,8 +307,8 @@ def confidences_of(
     """The confidences of models that were evaluated on the same examples, for `solve`.
 
     Rows that a model gave no confidence for are left out for all models, and told as a `Doubt`. Rows count by the
-    weights of the dataset, unless metrics of these scores are declared and none is `weighted`. Those of a cluster belong
-    together; without clusters, replications of an example do.
+    weights of the dataset, unless metrics of these scores are declared and none is `weighted`. Those of a cluster
+    belong together; without clusters, replications of an example do.
 
     Args:
         evaluations: what each model is called → its evaluation.
