@@ -331,7 +331,7 @@ class Tradeoff:
             NaN, told as a `Doubt`, where there are no points, rows are too few for two halves that both have a front,
                     or the hypervolume is the same in all halves. Points that are a front already no longer tell what it was
             chosen from, which is told as a `Doubt` too.
-        
+
         Raises:
             SpecError: the rows that the points come from are not known, or an objective is one of confidences.
         """
