@@ -329,7 +329,7 @@ class Tradeoff:
 
         Returns:
             NaN, told as a `Doubt`, where there are no points, rows are too few for two halves that both have a front,
-                    or the hypervolume is the same in all halves. Points that are a front already no longer tell what it was
+            or the hypervolume is the same in all halves. Points that are a front already no longer tell what it was
             chosen from, which is told as a `Doubt` too.
 
         Raises:
