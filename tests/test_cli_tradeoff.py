@@ -327,6 +327,8 @@ def refusals(folder: Folder) -> Iterator[tuple[list[str], str]]:
     yield ["solve", a, "--prior", file, "--out", str(Path(file).parent), "--force"], "is an input and is not replaced"
     yield ["solve", a, "--out", str(Path(file).parent)], "is there already"
     yield ["solve", a, twin, "--out", free], "several systems are called a; name each by --name"
+    again = folder.write("again/a.json", json.loads(Path(file).read_text()))
+    yield ["evaluate", file, again], "several systems are called a; name each by --name to compare them"
     yield ["solve", a, "--out", free, "--thresholds", "few"], "neither every nor roc, nor how many"
     yield ["solve", a, "--out", free, "--thresholds", "1"], "at least 2"
     yield ["solve", a, "--out", free, "--only", "front"], "--only is about the points of --prior"
@@ -371,10 +373,6 @@ def errors(folder: Folder) -> Iterator[tuple[list[str], str]]:
     yield ["solve", a, "--out", free, "--metric", "eod"], "there is no metric 'eod'; write eod+ATTRIBUTE"
     yield ["solve", file, "--out", free], "a.json: attributes: is missing"
     yield ["evaluate", file, other], "f has other objectives than the systems before it"
-    yield (
-        ["evaluate", file, folder.write("again/a.json", json.loads(Path(file).read_text()))],
-        "several systems are called a; name each by --name to compare them",
-    )
     yield ["plot", file, "--out", str(folder.path / "front.docx")], "tells no format of pictures: .png, .svg, .pdf"
     yield ["pick", file, "--best", "f1"], "there is no objective 'f1'; there are: acc, eod+sex"
     yield (
