@@ -116,7 +116,7 @@ def numbers(values: Any, where: str, faults: list[Fault], low: float, high: floa
     if not isinstance(values, list | tuple):
         faults.append(Fault(where, f"must be a list of numbers and is {kind_of(values)}"))
         return []
-    found = [number(plain(value)) for value in values]
+    found = [value if type(value) is float else number(plain(value)) for value in values]
     for place, each in enumerate(found):
         if each is None:
             faults.append(Fault(f"{where}[{place}]", f"{shown(values[place])} is no number"))
