@@ -187,7 +187,7 @@ class Grader:
             u.pieces = u.pieces or self._pieces(u)  # where the process that made the call is gone
             scores = self._rows(u, results, outcome.error)
             failed += u.response.status != FAILED and any(row[2] == FAILED for row in scores)
-            lines.append(_line(u, scores))
+            lines.append(line_of(u, scores))
         return b"".join(lines), failed
 
     def _rows(self, unit: Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
@@ -316,7 +316,8 @@ class Grader:
         return {n: self._own(n, kind, given.get(n)) for n, kind in self.columns.items()} if self.columns else None
 
 
-def _line(unit: Unit, scores: list[list[Any]]) -> bytes:
+def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
+    """The journal's line of what a scorer says of a row."""
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
 
 
