@@ -236,7 +236,7 @@ def test_spans_whose_parent_is_missing_are_below_the_root() -> None:
 
 
 def test_a_missing_key_is_told_with_those_there_are() -> None:
-    with pytest.raises(DataError, match="has no 'main_inptu'.*did you mean 'main_input'"):
+    with pytest.raises(DataError, match=r"has no 'main_inptu'.*did you mean 'main_input'"):
         Selector("main_inptu").get(Record())
 
 
