@@ -20,9 +20,9 @@ from orjson import Fragment
 from evaluand import ids
 from evaluand.dataset import Example
 from evaluand.engine import Outcome, Policy
-from evaluand.errors import DataError, with_article
+from evaluand.errors import DataError, message_of, with_article
 from evaluand.journal import Lane
-from evaluand.responses import Response, message_of, place_of
+from evaluand.responses import Response, place_of
 from evaluand.rows import ABSTAINED, COMPLETED, FAILED, SCORED, SKIPPED
 from evaluand.run import Run
 from evaluand.scorer import NO_ANSWER, Score, Scorer

@@ -24,7 +24,7 @@ from orjson import Fragment
 
 from evaluand import ids, rows
 from evaluand.engine import Outcome
-from evaluand.errors import DataError, Skipped, with_article
+from evaluand.errors import DataError, Skipped, message_of, with_article
 from evaluand.fingerprint.homes import is_first_party
 from evaluand.rows import BATCH_ROWS, COMPLETED, FAILED, INDEX, SKIPPED, Rows
 from evaluand.store import Draft, Manifest, Store, drafted, journalled, now
@@ -32,7 +32,6 @@ from evaluand.task import Alternatives
 from evaluand.trace import Trace
 
 LANE = "responses"
-_MESSAGE = 2000
 
 
 @dataclass(slots=True)
@@ -119,14 +118,6 @@ def _error(error: BaseException) -> list[Any]:
         code = None
     known = isinstance(code, str | int) and not isinstance(code, bool)
     return [type(error).__name__, message_of(error), message_of(code) if known else None, place_of(error)]
-
-
-def message_of(said: object) -> str:
-    """Text of an error that can be stored, whatever the error is like."""
-    try:
-        return str(said)[:_MESSAGE].encode("utf-8", "replace").decode()
-    except Exception:  # a __str__ that fails
-        return f"{with_article(type(said).__name__)} that cannot be shown"
 
 
 def place_of(error: BaseException) -> str | None:
