@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import os
@@ -16,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+from weakref import WeakSet
 
 import orjson
 import pytest
@@ -572,6 +574,45 @@ def test_a_composite_may_hold_a_tracer_of_the_users_own() -> None:
 
 
 # --- the task of a run ---
+
+
+class OwnSpan(Tracer):
+    """A span of a user's own."""
+
+    def __init__(self, made: WeakSet[OwnSpan], name: str = "", above: str = "") -> None:
+        self.made, self.name, self.above = made, name, above
+        made.add(self)
+
+    def span(self, name: str, timestamp: datetime | None = None) -> Any:  # type: ignore[override]
+        return OwnSpan(self.made, name, self.name)
+
+    def end(self, timestamp: datetime | None = None) -> None:
+        pass
+
+
+def test_a_composite_keeps_no_closed_spans_of_a_tracer_of_the_users_own() -> None:
+    made: WeakSet[OwnSpan] = WeakSet()
+    own = OwnSpan(made)
+    with CompositeTracer([own]).span("root") as root:
+        for _ in range(50):
+            with root.span("step"):
+                pass
+        closed = root.span("closed")
+        closed.end()
+        gc.collect()
+        assert sorted(each.name for each in made) == ["", "closed", "root"]
+        late = closed.span("late")
+        assert [each.above for each in made if each.name == late.name] == ["closed"]
+
+
+def test_a_tracer_that_is_given_twice_is_told_once(tmp_path: Path) -> None:
+    told: list[Any] = []
+    memory, file, own = InMemoryTracer(), FileTracer(tmp_path / "trace.jsonl"), Listed(told)
+    with CompositeTracer([CompositeTracer([memory, own]), memory, file, own, file]).span("step"):
+        pass
+    assert [entry.name for entry in memory.entries] == ["step"]
+    assert told == [("span", "step"), ("end", "OK")]
+    assert len(lines(tmp_path / "trace.jsonl")) == 2
 
 
 def test_a_task_is_traced_alike_by_a_run_and_by_a_tracer() -> None:

@@ -63,6 +63,7 @@ class Span(Tracer):
     """
 
     __slots__ = (
+        "__weakref__",
         "_above",
         "_attributes",
         "_entered",
