@@ -22,7 +22,7 @@ from evaluand import ids, rows
 from evaluand.engine import Engine, InlineEngine, LocalEngine, Policy, Wire
 from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity
-from evaluand.grading import GATHER, Grader, RowStream, batched, line_of, packed, unpacked
+from evaluand.grading import GATHER, Grader, RowStream, batched, line_of, packed, targets_of, unpacked
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import FAILED, INDEX, SCORED, SKIPPED, Rows
@@ -269,7 +269,7 @@ class _Job:
             self._take_over(lane, judged, tally)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, scorer.cheap)
-        grader = Grader(scorer, self.run, self.evaluator.policy)
+        grader = Grader(scorer, self.evaluator.policy, targets_of(self.run))
         quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         keyed = KeyedWork(
             lane,

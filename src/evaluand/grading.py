@@ -88,7 +88,7 @@ class RowStream:
 
     def __init__(self, run: Run, arguments: Sequence[str], by_target: bool) -> None:
         self.run = run
-        self.targets = ids.encode(_targets(run)) if by_target else b""
+        self.targets = ids.encode(targets_of(run)) if by_target else b""
         self.reads_index = "index" in arguments or "example" in arguments
         self.reads_replication = "replication" in arguments
         self.dataset = run.dataset
@@ -136,11 +136,17 @@ def batched(units: Iterator[Unit], lane: Lane) -> Iterator[Unit]:
 
 
 class Grader:
-    """Asks one scorer about rows and writes down what it says."""
+    """Asks one scorer about rows and writes down what it says.
 
-    def __init__(self, scorer: Scorer, run: Run, policy: Policy) -> None:
-        self.scorer, self.items, self.policy = scorer, run.items, policy
-        self.targets = _targets(run) if scorer.by_target else None
+    Args:
+        scorer: who is asked.
+        policy: what is tried again.
+        targets: of the dataset, for a scorer that is asked about each.
+    """
+
+    def __init__(self, scorer: Scorer, policy: Policy, targets: Sequence[str] | None = None) -> None:
+        self.scorer, self.policy = scorer, policy
+        self.targets = targets if scorer.by_target else None
         self.columns = dict(scorer.columns)
         self.readers = [_ARGUMENTS[name] for name in scorer.arguments]
         one_by_one = self.grade_async if scorer.is_async else self.grade
@@ -381,6 +387,7 @@ _ARGUMENTS: dict[str, Callable[[Unit, _Piece], Any]] = {
 }
 
 
-def _targets(run: Run) -> list[str] | None:
+def targets_of(run: Run) -> list[str] | None:
+    """The names of what is expected, where the dataset has several."""
     expected = run.dataset.roles.expected
     return sorted(expected) if isinstance(expected, Mapping) else None

@@ -113,6 +113,11 @@ class Recording(Recorded):
         feedbacks: name → scorer, those that judge the records.
     """
 
+    _lanes: Lanes
+    _block: int | None
+    _next: int
+    _block_end: int
+
     def __init__(
         self, store: Store, id: str, feedbacks: Mapping[str, Scorer], policy: Policy | None, attempts: int
     ) -> None:
@@ -155,10 +160,10 @@ class Recording(Recorded):
             SpecError: the mode or a feedback cannot be so; deferred, such as one that cannot be imported elsewhere.
         """
         check_store(store)
-        mode = getattr(mode, "value", mode)
+        mode = str(getattr(mode, "value", mode))  # of an enum of such words
         if mode not in MODES:
             raise SpecError(f"mode is {described(mode)}; give one of {', '.join(MODES)}")
-        if not isinstance(attempts, int) or isinstance(attempts, bool) or attempts < 1:
+        if type(attempts) is not int or attempts < 1:
             raise SpecError(f"attempts is {attempts!r}; give a whole number of at least 1")
         scorers = named(feedbacks)
         forms = {n: stored_form(n, scorer, required=mode == "deferred") for n, scorer in scorers.items()}
@@ -334,8 +339,7 @@ class Recording(Recorded):
         self._dirty = threading.Event()
         self._over = threading.Event()
         self._ended = False
-        self._block: int | None = None
-        self._next = self._block_end = 0
+        self._block, self._next, self._block_end = None, 0, 0
         self._lanes = Lanes.of(self.store, self.manifest)
         policy = self._policy or POLICY
         self._judges = {name: Judge(s, self._lanes.judged[name], policy) for name, s in self.feedbacks.items()}
@@ -433,7 +437,7 @@ def _called(app: Mapping[str, Any]) -> str:
     return f"{name}/{version}" if version else str(name)
 
 
-def _check_keys(metadata: Mapping[str, Any]) -> None:
+def _check_keys(metadata: Mapping[Any, Any]) -> None:
     for key in metadata:
         if not isinstance(key, str) or not key or key in OWN_COLUMNS or (key.startswith("_") and key.endswith("_")):
             own = ", ".join(OWN_COLUMNS)

@@ -161,16 +161,18 @@ class Recorded(Artifact):
     @property
     def run(self) -> Run | None:
         """What was recorded, once it is sealed; None where nothing was."""
-        return self._made("run", Run)
+        id = self._made("run")
+        return None if id is None else Run(self.store, id)
 
     @property
     def evaluation(self) -> Evaluation | None:
         """What the feedbacks said, once it is sealed; None where nobody was asked."""
-        return self._made("evaluation", Evaluation)
+        id = self._made("evaluation")
+        return None if id is None else Evaluation(self.store, id)
 
-    def _made(self, what: str, kind: Any) -> Any:
-        made = self.store.manifest(KIND, self.id)["provenance"].get(what)
-        return None if made is None else kind(self.store, made)
+    def _made(self, what: str) -> str | None:
+        made: str | None = self.store.manifest(KIND, self.id)["provenance"].get(what)
+        return made
 
 
 def found(store: Store, recording: str) -> str:
@@ -235,7 +237,7 @@ def run_of(store: Store, manifest: Manifest, records: Lane) -> Run:
         "examples": len(dataset),
         "replications": 1,
     }
-    about = {"work": [], "pinned": True, "fresh": False}
+    about = {"work": [], "pinned": True, "fresh": False, "app": spec["app"]}
     made_by = {"parts": {}, "unpinned": [], "policy": {}, "recording": id}
     opened = begin(
         store,
