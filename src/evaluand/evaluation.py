@@ -22,7 +22,17 @@ from evaluand import ids, rows
 from evaluand.engine import Engine, InlineEngine, LocalEngine, Policy, Wire
 from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity
-from evaluand.grading import GATHER, Grader, RowStream, batched, line_of, packed, targets_of, unpacked
+from evaluand.grading import (
+    GATHER,
+    Grader,
+    RowStream,
+    app_of,
+    batched,
+    line_of,
+    packed,
+    targets_of,
+    unpacked,
+)
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import FAILED, INDEX, SCORED, SKIPPED, Rows
@@ -186,11 +196,14 @@ class _Asked:
 
     @property
     def spec(self) -> dict[str, Any]:
-        return {
+        spec = {
             "run": self.run.digest,
             "dataset": self.run.manifest["spec"]["dataset"],
             "scorers": {name: identity.spec for name, identity in self.identities.items()},
         }
+        if any("source" in scorer.arguments for scorer in self.scorers.values()):
+            spec["attempt"] = self.run.id  # two that were answered the same may have done so in other ways
+        return spec
 
     @property
     def pinned(self) -> bool:
@@ -260,7 +273,7 @@ class _Job:
         self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[tuple[int, list[Any]]]
     ) -> None:
         """Grades every row of the run by one scorer."""
-        self.rows = RowStream(self.run, scorer.arguments, scorer.by_target)
+        self.rows = RowStream(self.run, scorer)
         lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
@@ -269,7 +282,7 @@ class _Job:
             self._take_over(lane, judged, tally)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, scorer.cheap)
-        grader = Grader(scorer, self.evaluator.policy, targets_of(self.run))
+        grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run))
         quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         keyed = KeyedWork(
             lane,

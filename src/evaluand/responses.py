@@ -229,7 +229,7 @@ def completed(store: Store, id: str) -> Iterator[tuple[bytes, list[Any]]]:
 
 
 def _sealed_records(store: Store, manifest: Manifest) -> Iterator[tuple[bytes, list[Any]]]:
-    spans = _SpanStream(spans_of(store, manifest))
+    spans = SpanStream(spans_of(store, manifest))
     for batch in store.read("runs", manifest["id"], "responses"):
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns["started"] = columns["started"].cast(pa.int64())
@@ -252,7 +252,7 @@ def spans_of(store: Store, manifest: Manifest) -> Iterator[pa.RecordBatch]:
     return store.read("runs", manifest["id"], "spans") if "spans" in manifest["tables"] else iter(())
 
 
-class _SpanStream:
+class SpanStream:
     """The spans of a run, row by row beside its responses."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:

@@ -154,6 +154,13 @@ class Scorer(ABC):
         return ("output", "expected")
 
     @property
+    def sees_times(self) -> bool:
+        """Whether it can see when calls were made and what rows are called, so that rows which differ in nothing else
+        may have other scores.
+        """
+        return "source" in self.arguments
+
+    @property
     def is_async(self) -> bool:
         return is_async(getattr(self, "score_batch", self.score))
 

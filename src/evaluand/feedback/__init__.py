@@ -43,6 +43,7 @@ from evaluand.ids import encode
 from evaluand.registry import nearest
 from evaluand.scorer import Score, Scorer, described, is_async
 from evaluand.selector import Selector
+from evaluand.selector.steps import Slice
 
 RECORD: Final = "__record__"
 APP: Final = "__app__"
@@ -293,6 +294,11 @@ class Feedback(Scorer):
         return {"calls": "json"}
 
     @cached_property
+    def sees_times(self) -> bool:
+        checked = [] if self.if_exists is None else [self.if_exists]
+        return any(may_see_times(selector) for selector in (*self.selectors.values(), *checked))
+
+    @cached_property
     def is_async(self) -> bool:
         return is_async(self.implementation)
 
@@ -485,6 +491,29 @@ class Feedback(Scorer):
         if None in made.values():
             raise DataError("it is to give a number")
         return made
+
+
+def may_see_times(selector: Selector) -> bool:
+    """Whether a selector may lead to what differs between two calls that gave the same: times, ids and processes.
+
+    Example:
+        >>> may_see_times(Selector("__record__.app.search[:].rets")), may_see_times(Selector("__record__.app.search[0]"))
+        (False, True)
+    """
+    root, *rest = (*selector.steps, None, None)
+    if not isinstance(rest[0], str) or root == APP:
+        return root != APP
+    if root == EXAMPLE:
+        return rest[0] == "id"
+    if rest[0] in ("calls", "app"):
+        at = next((place for place, step in enumerate(rest) if place > 1 and step in _OF_CALLS), None)
+        return at is None or not all(isinstance(step, str | int | Slice) for step in rest[:at])
+    return root != RECORD or rest[0] not in _OF_RECORDS
+
+
+_OF_RECORDS: Final = frozenset(("main_input", "main_output", "main_error", "cost", "app_id", "tags", "meta"))
+_OF_CALLS: Final = frozenset(("args", "rets", "error", "stack", "kind", "attributes", "events"))
+"""What is the same of two calls that gave the same."""
 
 
 def values_at(selector: Selector, source: Mapping[str, Any]) -> list[Any]:

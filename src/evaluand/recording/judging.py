@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -20,7 +21,7 @@ from evaluand.grading import Grader, Unit
 from evaluand.journal import Lane
 from evaluand.recording.stored import KIND, Lanes, unit_of
 from evaluand.scorer import Scorer
-from evaluand.store import Store
+from evaluand.store import Manifest, Store
 
 T = TypeVar("T")
 
@@ -39,10 +40,11 @@ judging: ContextVar[bool] = ContextVar("evaluand.judging", default=False)
 class Judge:
     """One feedback of a recording, and the lane in which it writes what it says."""
 
-    def __init__(self, scorer: Scorer, lane: Lane, policy: Policy) -> None:
+    def __init__(self, scorer: Scorer, lane: Lane, policy: Policy, app: Mapping[str, Any]) -> None:
         self.lane = lane
         self.low = 0  # every slot below is judged
-        self._grader = Grader(scorer, policy)
+        self._grader = Grader(scorer, policy, app=app)
+        self._policy = policy
         self._is_async = scorer.is_async
 
     def ask(self, unit: Unit) -> Any:
@@ -61,15 +63,29 @@ class Judge:
         return bool(failed)
 
     def judge(self, unit: Unit) -> None:
-        """Asks once and writes it down; whatever the feedback raises is a row."""
-        value, error = None, None
-        try:
-            value = self.ask(unit)
-        except KeyboardInterrupt:
-            raise
-        except BaseException as raised:
-            error = raised
-        self.write(unit, Outcome(value, error, 1, 0, 0), at_once=True)
+        """Asks and writes it down, here and now; whatever the feedback raises is a row."""
+        unit.attempts = attempts = 0
+        while True:
+            attempts += 1
+            value, error = None, None
+            if self._policy.pace:
+                self._policy.pace.wait()
+            try:
+                value = self.ask(unit)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as raised:
+                error = raised
+            if error is None or not self._policy.tries_again(error, attempts):
+                break
+            time.sleep(self._policy.pause(attempts, error))
+        self.write(unit, Outcome(value, error, attempts, 0, 0), at_once=True)
+
+
+def judges(scorers: Mapping[str, Scorer], lanes: Lanes, policy: Policy, manifest: Manifest) -> dict[str, Judge]:
+    """Those who judge the records of a recording, by name."""
+    app = manifest["spec"]["app"]
+    return {name: Judge(scorer, lanes.judged[name], policy, app) for name, scorer in scorers.items()}
 
 
 @dataclass(slots=True)
@@ -150,7 +166,7 @@ class Beside:
     def _asked(self) -> Iterator[Asked]:
         while (line := self._next()) is not None:
             unit = unit_of(line)
-            yield from (Asked(judge, unit) for judge in self._judges.values())
+            yield from (Asked(judge, copy(unit)) for judge in self._judges.values())
 
     def _next(self) -> bytes | None:
         with self._changed:
@@ -184,8 +200,9 @@ class Worker:
     ) -> None:
         self._store, self._id, self._policy = store, id, policy
         self._attempts, self._follow = attempts, follow
-        self._lanes = Lanes.of(store, store.manifest(KIND, id))
-        self._judges = {name: Judge(s, self._lanes.judged[name], policy) for name, s in scorers.items()}
+        manifest = store.manifest(KIND, id)
+        self._lanes = Lanes.of(store, manifest)
+        self._judges = judges(scorers, self._lanes, policy, manifest)
 
     def perform(self) -> bool:
         """Returns when nothing is left to be judged here; whether that is all there will be."""

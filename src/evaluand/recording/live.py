@@ -22,7 +22,7 @@ from evaluand.errors import DataError, SpecError, with_article
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.journal import SHARD_SLOTS
 from evaluand.provenance import provenance
-from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Judge, Worker, judging
+from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judges, judging
 from evaluand.recording.loading import stored_form
 from evaluand.recording.stored import (
     KIND,
@@ -342,7 +342,7 @@ class Recording(Recorded):
         self._block, self._next, self._block_end = None, 0, 0
         self._lanes = Lanes.of(self.store, self.manifest)
         policy = self._policy or POLICY
-        self._judges = {name: Judge(s, self._lanes.judged[name], policy) for name, s in self.feedbacks.items()}
+        self._judges = judges(self.feedbacks, self._lanes, policy, self.manifest)
         beside = self.mode == "with_app_thread" and self._judges
         self._beside = Beside(self._lanes, self._judges, policy) if beside else None
         threading.Thread(target=_synced, args=(self._lanes, self._dirty, self._over), name="recording", daemon=True).start()

@@ -20,7 +20,7 @@ from evaluand.dataset import Dataset, Example
 from evaluand.engine import Policy
 from evaluand.errors import EngineError, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.grading import Unit
+from evaluand.grading import Traced, Unit
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.responses import response_of, seal
@@ -104,6 +104,7 @@ def unit_of(line: bytes) -> Unit:
         ),
         response,
         response.digest,
+        Traced(orjson.dumps(record[11] or []), record[8], record[9]),
     )
 
 
