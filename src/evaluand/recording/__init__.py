@@ -24,9 +24,9 @@ Why it is so:
 """
 
 from evaluand.recording.live import About, NotRecorded, Recording, Snapshot, about
-from evaluand.recording.loading import loaded
+from evaluand.recording.loading import all_loaded, loaded
 from evaluand.recording.stored import KIND, MODES, Recorded, Standing, found, sealed, standing
-from evaluand.recording.working import work
+from evaluand.recording.working import closed, work
 
 __all__ = [
     "KIND",
@@ -38,6 +38,7 @@ __all__ = [
     "Snapshot",
     "Standing",
     "about",
+    "closed",
     "found",
     "loaded",
     "sealed",

@@ -69,7 +69,7 @@ class Judge:
             attempts += 1
             value, error = None, None
             if self._policy.pace:
-                self._policy.pace.wait()
+                self._policy.pace.wait(threading.Event())
             try:
                 value = self.ask(unit)
             except KeyboardInterrupt:

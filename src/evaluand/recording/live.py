@@ -179,7 +179,8 @@ class Recording(Recorded):
         id = ids.artifact_id(KIND, spec)
         head = {"format": FORMAT, "kind": KIND, "id": id, "name": check_name(name), "spec": spec, "attempt": 0}
         made = {"pinned": all(identity.pinned for identity in identities.values()), "work": []}
-        told = {"provenance": provenance() | {"forms": forms}, "created": now()}
+        columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
+        told = {"provenance": provenance() | {"forms": forms, "columns": columns}, "created": now()}
         store.open(head | made | told)
         store.refer(name, KIND, id)
         return cls(store, id, scorers, policy, attempts)

@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
-from evaluand.errors import SpecError
+from evaluand.errors import SpecError, TaskError
 from evaluand.feedback import Feedback
+from evaluand.fingerprint import Identity
 from evaluand.fingerprint.homes import is_first_party
-from evaluand.scorer import Scorer
+from evaluand.scorer import Score, Scorer
 from evaluand.store import Manifest
 
 
@@ -36,25 +37,51 @@ def stored_form(name: str, scorer: Scorer, *, required: bool) -> Any:
     return None
 
 
-def loaded(manifest: Manifest, *, allow: Sequence[str] = ()) -> dict[str, Scorer]:
-    """The feedbacks of a recording, made again of what its manifest says.
+def all_loaded(manifest: Manifest, *, allow: Sequence[str] = ()) -> dict[str, Scorer]:
+    """The feedbacks of a recording by name; see `loaded`."""
+    return {name: loaded(manifest, name, allow=allow) for name in manifest["spec"]["feedbacks"]}
+
+
+def loaded(manifest: Manifest, name: str, *, allow: Sequence[str] = ()) -> Scorer:
+    """A feedback of a recording, made again of what the manifest says.
+
+    Args:
+        manifest: of the recording.
+        name: of the feedback.
+        allow: modules that may be imported beside first-party ones and evaluand's.
 
     Raises:
-        SpecError: one cannot be imported, may not be, or is not what it was.
+        SpecError: it cannot be imported, may not be, or is not what it was.
     """
-    forms = manifest["provenance"]["forms"]
-    return {name: _loaded(name, forms.get(name), spec, allow) for name, spec in manifest["spec"]["feedbacks"].items()}
-
-
-def _loaded(name: str, form: Any, spec: Mapping[str, Any], allow: Sequence[str]) -> Scorer:
+    form = manifest["provenance"]["forms"].get(name)
     if form is None:
-        raise SpecError(f"feedback {name!r} cannot be imported, since it is not at the top of a module")
-    for module in _modules(form):
+        raise SpecError(f"feedback {name!r} cannot be imported: it did not stand at the top of a module")
+    for module in sorted(_modules(form)):
         _check_module(name, module, allow)
     feedback = Feedback.from_json(form)
-    if feedback.identify().spec != spec:
+    if feedback.identify().spec != manifest["spec"]["feedbacks"][name]:
         raise SpecError(f"feedback {name!r} is not what it was when the recording was opened: its code has changed")
     return feedback
+
+
+class Absent(Scorer):
+    """In place of a feedback that cannot be had: it has its identity, and fails on what it has not judged before."""
+
+    kind = "absent"
+
+    def __init__(self, manifest: Manifest, name: str, why: str) -> None:
+        self._spec, self._why = manifest["spec"]["feedbacks"][name], why
+        self._columns = manifest["provenance"]["columns"][name]
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return self._columns  # type: ignore[no-any-return]
+
+    def identify(self) -> Identity:
+        return Identity(self._spec)
+
+    def score(self, output: Any, expected: Any) -> Score:
+        raise TaskError(f"was not judged before its app ended, and {self._why}")
 
 
 def _check_module(name: str, module: str, allow: Sequence[str]) -> None:

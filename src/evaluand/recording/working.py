@@ -16,8 +16,8 @@ from evaluand.engine import Policy
 from evaluand.errors import EngineError, SpecError
 from evaluand.processes import GRACE, settle
 from evaluand.recording.judging import Worker
-from evaluand.recording.loading import loaded
-from evaluand.recording.stored import KIND, Lanes, Recorded, found, sealed
+from evaluand.recording.loading import Absent, all_loaded, loaded
+from evaluand.recording.stored import KIND, Lanes, Recorded, found, sealed, standing
 from evaluand.scorer import Scorer
 from evaluand.store import MemoryStore, Store
 from evaluand.work import Progress, Tally
@@ -70,7 +70,7 @@ def work(
         )
     if workers and isinstance(store, MemoryStore):
         raise SpecError("a store in memory has no other processes; work with workers=0")
-    scorers = loaded(made.manifest, allow=allow) if feedbacks is None else _same(made, feedbacks)
+    scorers = all_loaded(made.manifest, allow=allow) if feedbacks is None else _same(made, feedbacks)
     policy, attempts = policy or POLICY, int(made.manifest["spec"]["attempts"])
     tally = Tally(made.name or "feedback")
     with closing(Lanes.of(store, made.manifest)) as lanes, progress(tally) if progress else nullcontext():
@@ -81,6 +81,46 @@ def work(
             complete = Worker(store, id, scorers, policy, attempts, follow=follow).perform()
             _count(lanes, tally)
     return sealed(store, id, scorers, policy=policy) if complete else made
+
+
+def closed(
+    store: Store,
+    recording: str,
+    *,
+    allow: Sequence[str] = (),
+    policy: Policy | None = None,
+    progress: Progress | None = None,
+) -> Recorded:
+    """A recording whose app has died, sealed with all that was recorded.
+
+    Its feedbacks are imported, and do what is missing. One that cannot be imported, or is not what it was, keeps what it
+    has said; what it has not judged is failed.
+
+    Args:
+        store: where the recording is.
+        recording: its name, its id or the beginning of one.
+        allow: modules beside first-party ones and evaluand's that may be imported.
+        policy: how feedbacks are asked.
+        progress: shows how far it is.
+
+    Raises:
+        SpecError: its app still records; or it is deferred and a feedback cannot be imported.
+    """
+    id = found(store, recording)
+    made = Recorded(store, id)
+    if made.is_sealed:
+        return made
+    if standing(store, id).recording:
+        raise SpecError(f"recording {id} is still being recorded; its app closes it")
+    if made.mode == "deferred":
+        return work(store, id, allow=allow, policy=policy, progress=progress)
+    scorers: dict[str, Scorer] = {}
+    for name in made.manifest["spec"]["feedbacks"]:
+        try:
+            scorers[name] = loaded(made.manifest, name, allow=allow)
+        except SpecError as error:
+            scorers[name] = Absent(made.manifest, name, str(error))
+    return sealed(store, id, scorers, evaluated=made.mode != "none", policy=policy, progress=progress)
 
 
 def _same(recording: Recorded, feedbacks: Mapping[str, Scorer]) -> dict[str, Scorer]:
