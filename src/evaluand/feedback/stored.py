@@ -158,9 +158,11 @@ def _found(reference: Any, modules: Collection[str] | None) -> Any:
     module, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
     if not module or not name or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
         raise SpecError(f"{reference!r} names no code; write it as module:name")
-    if not _may_be_imported(module, modules):
+    if not _is_own(reference, module) or module == "__main__":
+        raise SpecError(f"{reference} may not be imported: only modules of your own are")
+    if not _may_be_imported(reference, module, modules):
         raise SpecError(
-            f"{reference} is not imported; import {module} before, or allow it by name: modules=[{module!r}]"
+            f"{reference} may not be imported: import {module} before, or allow it by name: modules=[{module!r}]"
         )
     try:
         there: Any = importlib.import_module(module)
@@ -168,8 +170,8 @@ def _found(reference: Any, modules: Collection[str] | None) -> Any:
             there = getattr(there, part)
     except (ImportError, AttributeError) as error:
         raise SpecError(f"{reference} is not there: {error}") from None
-    if not callable(there):
-        raise SpecError(f"{reference} is {with_article(type(there).__name__)}, no function")
+    if not callable(there) or getattr(there, "__module__", None) != module:  # else a name leads on to other modules
+        raise SpecError(f"{reference} is no function or class of {module}")
     return there
 
 
@@ -178,7 +180,16 @@ def _is_own(reference: str, module: str) -> bool:
     return reference in AGGREGATES or module.partition(".")[0] not in sys.stdlib_module_names
 
 
-def _may_be_imported(module: str, modules: Collection[str] | None) -> bool:
-    if module.partition(".")[0] in ("evaluand", "builtins", "statistics", "math"):
+def _may_be_imported(reference: str, module: str, modules: Collection[str] | None) -> bool:
+    if reference in AGGREGATES or _is_within(module, _OURS):
         return True
-    return module in sys.modules if modules is None else any(f"{module}.".startswith(f"{one}.") for one in modules)
+    if modules is not None:
+        return _is_within(module, modules)
+    return module in sys.modules and not _is_within(module, ("evaluand",))
+
+
+def _is_within(module: str, packages: Collection[str]) -> bool:
+    return any(f"{module}.".startswith(f"{package}.") for package in packages)
+
+
+_OURS: Final = ("evaluand.feedback", "evaluand.providers", "evaluand.interop.trulens")
