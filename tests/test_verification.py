@@ -27,7 +27,6 @@ from evaluand.scorers.exact_match import ExactMatch
 from evaluand.store import KINDS
 from evaluand.verification import verify
 
-
 TABLED = tuple(kind for kind in KINDS if kind != "recordings")  # of these, the run has the rows
 
 

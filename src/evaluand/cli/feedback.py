@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,9 @@ def command() -> None:
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Processes.")
 @click.option("--follow", is_flag=True, help="Go on until the app has ended.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds for one judgement.")
-@click.option("--retries", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="After errors that pass.")
+@click.option(
+    "--retries", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="After errors that pass."
+)
 @click.option(
     "--allow",
     multiple=True,
@@ -59,6 +63,7 @@ def work_(
     Any number of these may run at the same time, each with any number of workers, and be stopped at any time. A record
     that kills its worker again and again is given up as failed.
     """
+    importable_here()
     store = DirectoryStore(folder)
     policy = Policy(concurrency=1, timeout=timeout, retries=retries)
     with stdout_to_stderr():
@@ -105,6 +110,12 @@ def tell(recording: Recorded, folder: Path, as_json: bool) -> None:
         how = "feedback work" if recording.mode == "deferred" else "resume"
         click.echo(f"to close it: {suggested(how, recording.id[:SHORT_ID], folder)}")
     return None
+
+
+def importable_here() -> None:
+    """Has code in the present folder imported as `python` would."""
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
 
 
 def recording_facts(recording: Recorded) -> Facts:

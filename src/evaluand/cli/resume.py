@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from evaluand.cli.feedback import tell
+from evaluand.cli.feedback import importable_here, tell
 from evaluand.cli.gates import conclude
 from evaluand.cli.options import LINE, json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
@@ -76,6 +76,7 @@ def command(artifact: str, allow: tuple[str, ...], folder: Path, as_json: bool) 
 
 
 def _close(store: WatchedStore, id: str, allow: tuple[str, ...], folder: Path, as_json: bool) -> None:
+    importable_here()
     with stdout_to_stderr(), notes():
         recording = closed(store, id, allow=allow, progress=display(as_json, quiet=False))
     tell(recording, folder, as_json)

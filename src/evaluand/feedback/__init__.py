@@ -38,6 +38,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, message_of
 from evaluand.feedback.arguments import PLAIN, Arguments
+from evaluand.feedback.stored import reference_of, referred
 from evaluand.fingerprint import Identity, fingerprint
 from evaluand.ids import encode
 from evaluand.registry import nearest
@@ -161,25 +162,28 @@ class Feedback(Scorer):
         on_error: str = "fail",
         version: str | None = None,
     ) -> None:
-        if not callable(implementation):
-            raise SpecError(f"a feedback needs a function, not {described(implementation)}")
-        accepts = Arguments.of(implementation)
-        self._set(
-            implementation=implementation,
-            name=name or accepts.called,
+        self._become(
+            implementation,
+            name=name,
             higher_is_better=higher_is_better,
             aggregator=aggregate,
             combinations=combinations,
             if_missing=if_missing,
-            if_exists=None,
+            if_exists=if_exists,
             on_error=on_error,
             declared=version,
-            selectors={},
-            accepts=accepts,
         )
+
+    def _become(self, implementation: Callable[..., Any], *, name: str | None, if_exists: Any, **values: Any) -> None:
+        if not callable(implementation):
+            raise SpecError(f"a feedback needs a function, not {described(implementation)}")
+        accepts = Arguments.of(implementation)
+        self._set(implementation=implementation, accepts=accepts, name=name or accepts.called, selectors={}, **values)
         self._check_choices()
-        if if_exists is not None:
-            self._set(if_exists=self._selector(if_exists))
+        try:
+            self._set(if_exists=None if if_exists is None else self._selector(if_exists))
+        except SpecError as error:
+            raise self._fault(f"if_exists: {error}") from None
 
     def _set(self, **values: Any) -> None:
         for name, value in values.items():
@@ -362,6 +366,56 @@ class Feedback(Scorer):
             return Score(status="abstained", reason=f"the value is {number}", columns=columns, error=error)
         return Score(number, explanation=note or _told_by(calls), columns=columns, error=error)
 
+    # As it is stored
+
+    def to_json(self) -> dict[str, Any]:
+        """The definition as JSON-like data, in which code stands by its name.
+
+        Raises:
+            SpecError: the implementation or the aggregate cannot be imported again; says why.
+        """
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "higher_is_better": self.higher_is_better,
+            "implementation": self._reference("implementation", self.implementation),
+            "selectors": {name: str(selector) for name, selector in self.selectors.items()},
+            "aggregate": self._reference("aggregate", self.aggregator),
+            "combinations": self.combinations,
+            "if_missing": self.if_missing,
+            "if_exists": None if self.if_exists is None else str(self.if_exists),
+            "on_error": self.on_error,
+            "version": self.declared,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, modules: Collection[str] | None = None) -> Self:
+        """The feedback that was stored.
+
+        Args:
+            data: what `to_json` gave.
+            modules: names of modules and packages that code may be imported from; None for those that the process has
+                imported already. `evaluand` is always among them, the standard library but for a few aggregates never.
+
+        Raises:
+            SpecError: the data are no feedback, or name code that is not there or may not be imported.
+        """
+        given = dict(data)
+        if given.pop("kind", cls.kind) != cls.kind or given.keys() != _STORED:
+            raise SpecError(f"these data are no feedback; one has the keys {', '.join(sorted(_STORED))}")
+        implementation = referred(given.pop("implementation"), modules)
+        selectors = given.pop("selectors")
+        new = object.__new__(cls)
+        aggregator = referred(given.pop("aggregate"), modules)
+        new._become(implementation, aggregator=aggregator, declared=given.pop("version"), **given)
+        return new.on(**{name: Selector(text) for name, text in selectors.items()})
+
+    def _reference(self, part: str, code: Callable[..., Any]) -> dict[str, Any]:
+        try:
+            return reference_of(code)
+        except SpecError as error:
+            raise self._fault(f"{part}: {error}") from None
+
     # What it does
 
     def evaluate(self, source: Mapping[str, Any], /, **given: Any) -> Result:
@@ -415,7 +469,7 @@ class Feedback(Scorer):
             self._check_bound({**self.selectors, **given})
         else:
             _ = self._is_bound
-        if self.if_exists is not None and not exists(self.if_exists, source):
+        if self.if_exists is not None and not self.if_exists.exists(source):
             return Result("skipped", reason=f"{self.if_exists} is not there")
         try:
             selected = self._selected(source, given)
@@ -437,7 +491,7 @@ class Feedback(Scorer):
         for name, selector in self.selectors.items():
             if name not in given:
                 try:
-                    found[name] = values_at(selector, source)
+                    found[name] = selector.select(source)
                 except DataError as error:
                     raise Missing(f"{name}: {error}") from None
         if given:
@@ -497,34 +551,33 @@ def may_see_times(selector: Selector) -> bool:
     """Whether a selector may lead to what differs between two calls that gave the same: times, ids and processes.
 
     Example:
-        >>> may_see_times(Selector("__record__.app.search[:].rets")), may_see_times(Selector("__record__.app.search[0]"))
+        >>> may_see_times(Selector("__record__.app.ask[:].rets")), may_see_times(Selector("__record__.app.ask[0]"))
         (False, True)
     """
-    root, *rest = (*selector.steps, None, None)
-    if not isinstance(rest[0], str) or root == APP:
-        return root != APP
+    steps: list[Any] = [*selector.steps, None]
+    root, *rest = steps
+    if root == APP:
+        return False
     if root == EXAMPLE:
-        return rest[0] == "id"
+        return rest[0] not in _OF_EXAMPLES
     if rest[0] in ("calls", "app"):
         at = next((place for place, step in enumerate(rest) if place > 1 and step in _OF_CALLS), None)
         return at is None or not all(isinstance(step, str | int | Slice) for step in rest[:at])
     return root != RECORD or rest[0] not in _OF_RECORDS
 
 
+_OF_EXAMPLES: Final = frozenset(("input", "expected", "metadata", "attributes", "weight"))
 _OF_RECORDS: Final = frozenset(("main_input", "main_output", "main_error", "cost", "app_id", "tags", "meta"))
 _OF_CALLS: Final = frozenset(("args", "rets", "error", "stack", "kind", "attributes", "events"))
 """What is the same of two calls that gave the same."""
 
 
-def values_at(selector: Selector, source: Mapping[str, Any]) -> list[Any]:
-    found = selector.find(source)
-    if not found and not exists(selector, source):
-        selector.get(source)
-    return found
-
-
-def exists(selector: Selector, source: Mapping[str, Any]) -> bool:
-    return bool(selector.find(source)) or (not selector.singular)
+_STORED: Final = frozenset(
+    (
+        *("name", "higher_is_better", "implementation", "selectors", "aggregate", "combinations"),
+        *("if_missing", "if_exists", "on_error", "version"),
+    )
+)
 
 
 class _Plan(NamedTuple):

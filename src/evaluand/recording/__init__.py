@@ -24,7 +24,7 @@ Why it is so:
 """
 
 from evaluand.recording.live import About, NotRecorded, Recording, Snapshot, about
-from evaluand.recording.loading import all_loaded, loaded
+from evaluand.recording.loading import loaded
 from evaluand.recording.stored import KIND, MODES, Recorded, Standing, found, sealed, standing
 from evaluand.recording.working import closed, work
 

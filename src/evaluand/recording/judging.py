@@ -8,7 +8,7 @@ import threading
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from copy import copy
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from evaluand.engine import LocalEngine, Outcome, Policy
-from evaluand.errors import EngineError, TaskError
+from evaluand.errors import TaskError
 from evaluand.grading import Grader, Unit
 from evaluand.journal import Lane
 from evaluand.recording.stored import KIND, Lanes, unit_of

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import orjson
 from orjson import Fragment
@@ -285,9 +285,7 @@ class Recording(Recorded):
 
     # Keeping
 
-    def _keep(
-        self, trace: Trace, input: Any, output: Any, error: BaseException | None, about: About
-    ) -> None:
+    def _keep(self, trace: Trace, input: Any, output: Any, error: BaseException | None, about: About) -> None:
         root = trace.root
         duration = (root.start_ns if root.end_ns is None else root.end_ns) - root.start_ns
         outcome = Outcome(_storable(output), error, 1, root.start_ns, duration)
@@ -346,7 +344,9 @@ class Recording(Recorded):
         self._judges = judges(self.feedbacks, self._lanes, policy, self.manifest)
         beside = self.mode == "with_app_thread" and self._judges
         self._beside = Beside(self._lanes, self._judges, policy) if beside else None
-        threading.Thread(target=_synced, args=(self._lanes, self._dirty, self._over), name="recording", daemon=True).start()
+        threading.Thread(
+            target=_synced, args=(self._lanes, self._dirty, self._over), name="recording", daemon=True
+        ).start()
 
     def _forked(self) -> None:
         """In a fork: what the process that opened it has is not touched."""

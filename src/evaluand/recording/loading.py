@@ -1,13 +1,13 @@
 """Feedbacks in other processes: in which form they are stored, and how they are made again of it.
 
-What is imported by a name that stands in a store is code that the store chooses. So only first-party modules and
-evaluand's own are, and whatever else the one who works has allowed; and a feedback that is made again must be the one
-that was recorded, by its identity.
+What is imported by a name that stands in a store is code that the store chooses. So only first-party modules are,
+evaluand's providers and common aggregates, and whatever else the one who works has allowed; and a feedback that is made
+again must be the one that was recorded, by its identity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -48,7 +48,7 @@ def loaded(manifest: Manifest, name: str, *, allow: Sequence[str] = ()) -> Score
     Args:
         manifest: of the recording.
         name: of the feedback.
-        allow: modules that may be imported beside first-party ones and evaluand's.
+        allow: modules and packages that may be imported beside first-party ones.
 
     Raises:
         SpecError: it cannot be imported, may not be, or is not what it was.
@@ -56,9 +56,11 @@ def loaded(manifest: Manifest, name: str, *, allow: Sequence[str] = ()) -> Score
     form = manifest["provenance"]["forms"].get(name)
     if form is None:
         raise SpecError(f"feedback {name!r} cannot be imported: it did not stand at the top of a module")
-    for module in sorted(_modules(form)):
-        _check_module(name, module, allow)
-    feedback = Feedback.from_json(form)
+    own = [module for module in sorted(_modules(form)) if _is_own(module)]
+    try:
+        feedback = Feedback.from_json(form, modules=[*own, *allow])
+    except SpecError as error:
+        raise SpecError(f"feedback {name!r} cannot be imported: {error}") from None
     if feedback.identify().spec != manifest["spec"]["feedbacks"][name]:
         raise SpecError(f"feedback {name!r} is not what it was when the recording was opened: its code has changed")
     return feedback
@@ -84,19 +86,23 @@ class Absent(Scorer):
         raise TaskError(f"was not judged before its app ended, and {self._why}")
 
 
-def _check_module(name: str, module: str, allow: Sequence[str]) -> None:
-    top = module.partition(".")[0]
-    if top == "evaluand" or any(module == allowed or module.startswith(f"{allowed}.") for allowed in allow):
-        return
+def _modules(form: Any) -> set[str]:
+    """The modules that code is named of in a stored form."""
+    if isinstance(form, list):
+        return set().union(*map(_modules, form))
+    if not isinstance(form, Mapping):
+        return set()
+    named = {form.get(key) for key in ("function", "class")}
+    return {name.partition(":")[0] for name in named if isinstance(name, str)}.union(*map(_modules, form.values()))
+
+
+def _is_own(module: str) -> bool:
+    """Whether a module is first-party code, as far as can be told without importing anything."""
     try:
-        found = find_spec(top)
-    except (ImportError, ValueError) as error:
-        raise SpecError(f"feedback {name!r}: {module} cannot be imported here: {error}") from None
+        found = find_spec(module.partition(".")[0])
+    except (ImportError, ValueError):
+        return False
     if found is None:
-        raise SpecError(f"feedback {name!r}: there is no module {module} here; work where the app was started")
+        return False
     places = [found.origin] if found.origin and found.has_location else [*(found.submodule_search_locations or ())]
-    if not places or not all(is_first_party(place) for place in places):
-        raise SpecError(
-            f"feedback {name!r} is to import {module}, which is not first-party code; allow it if you trust who made"
-            f" the recording: --allow {top}"
-        )
+    return bool(places) and all(is_first_party(place) for place in places)

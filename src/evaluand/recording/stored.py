@@ -18,7 +18,7 @@ import orjson
 from evaluand import ids
 from evaluand.dataset import Dataset, Example
 from evaluand.engine import Policy
-from evaluand.errors import EngineError, SpecError
+from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.grading import Traced, Unit
 from evaluand.journal import Lane
@@ -283,7 +283,7 @@ def _dataset(records: Lane, name: str | None) -> Dataset:
     tagged = any(tags is not None for *_, tags, _ in told)
     rows = []
     for (slot, input, _, tags, metadata), id in zip(told, names, strict=True):
-        row = {INDEX: slot, "input": ids.restored(input)} | {key: None for key in attributes}
+        row = {INDEX: slot, "input": ids.restored(input)} | dict.fromkeys(attributes)
         row |= ids.restored(metadata) | ({"tags": ids.restored(tags)} if tagged else {})
         rows.append(row | ({"id": id} if id is not None else {}))
     roles: dict[str, Any] = {"input": "input", "attributes": attributes, "metadata": ["tags"] if tagged else []}

@@ -7,8 +7,8 @@ import os
 import signal
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, nullcontext, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import closing, nullcontext, suppress
 from multiprocessing.connection import wait
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from evaluand.errors import EngineError, SpecError
 from evaluand.processes import GRACE, settle
 from evaluand.recording.judging import Worker
 from evaluand.recording.loading import Absent, all_loaded, loaded
-from evaluand.recording.stored import KIND, Lanes, Recorded, found, sealed, standing
+from evaluand.recording.stored import Lanes, Recorded, found, sealed, standing
 from evaluand.scorer import Scorer
 from evaluand.store import MemoryStore, Store
 from evaluand.work import Progress, Tally
