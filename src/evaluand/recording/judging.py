@@ -43,6 +43,7 @@ class Judge:
     def __init__(self, scorer: Scorer, lane: Lane, policy: Policy, app: Mapping[str, Any]) -> None:
         self.lane = lane
         self.low = 0  # every slot below is judged
+        self.mine: set[int] = set()  # those that were judged here and are not read back yet
         self._grader = Grader(scorer, policy, app=app)
         self._policy = policy
         self._is_async = scorer.is_async
@@ -216,12 +217,16 @@ class Worker:
         while not self._is_sealed():
             living = self._lanes.records.leases.busy()  # asked first: what was recorded before is read below
             self._lanes.refresh()
-            taken = False
-            for judge_of in self._judges:
-                unit = self._take(judge_of)
-                if unit is not None:
-                    taken = True
-                    yield Asked(self._judges[judge_of], unit)
+            taken, until = False, time.monotonic() + _POLL
+            while time.monotonic() < until:
+                found = False
+                for name, judge in self._judges.items():
+                    unit = self._take(name)
+                    if unit is not None:
+                        found = taken = True
+                        yield Asked(judge, unit)
+                if not found:
+                    break
             if taken:
                 continue
             if not self._lanes.are_complete:
@@ -235,9 +240,11 @@ class Worker:
         """The next record that a feedback is to be asked about; None where others hold what is missing."""
         judge, records = self._judges[name], self._lanes.records
         lane = judge.lane
-        while lane.is_done(judge.low):
+        while lane.is_done(judge.low) or judge.low in judge.mine:
+            judge.mine.discard(judge.low)
             judge.low += 1
-        while (taken := lane.leases.take(self._lanes.missing(name, judge.low))) is not None:
+        missing = (slot for slot in self._lanes.missing(name, judge.low) if slot not in judge.mine)
+        while (taken := lane.leases.take(missing)) is not None:
             slot, takers = taken
             lane.refresh()  # its last holder may have judged it meanwhile
             if lane.is_done(slot):
@@ -252,6 +259,7 @@ class Worker:
 
     def _done(self, asked: Asked, outcome: Outcome) -> None:
         asked.judge.write(asked.unit, outcome)
+        asked.judge.mine.add(asked.unit.slot)
         asked.judge.lane.leases.drop(asked.unit.slot)
 
     def _is_sealed(self) -> bool:

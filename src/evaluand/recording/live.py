@@ -89,7 +89,7 @@ def about(
         >>> with about(name="q1", tags=["try"], metadata={"topic": "novels"}):
         ...     pass
     """
-    outer = _about.get()
+    outer = _about.get() or About()
     given = {} if metadata is None else dict(metadata)
     _check_keys(given)
     words = outer.tags if tags is None else (tags,) if isinstance(tags, str) else tuple(map(str, tags))
@@ -100,14 +100,14 @@ def about(
         _about.reset(token)
 
 
-_about: ContextVar[About] = ContextVar("evaluand.about", default=About())
+_about: ContextVar[About | None] = ContextVar("evaluand.about", default=None)
 
 
 class Recording(Recorded):
     """A recording that is being made; `open` opens one. Leaving its `with` block ends it.
 
-    A record is kept by calling the recording with the trace of a call that has ended. Whatever goes wrong then is a
-    `NotRecorded` warning and never the app's business. What feedbacks call of the app themselves is not recorded.
+    Whatever goes wrong when a call is kept is a `NotRecorded` warning and never the app's business. What feedbacks call
+    of the app themselves is not recorded.
 
     Attributes:
         feedbacks: name → scorer, those that judge the records.
@@ -193,28 +193,17 @@ class Recording(Recorded):
     ) -> None:
         self.end()
 
-    def __call__(
-        self,
-        trace: Trace,
-        *,
-        input: Any = None,
-        output: Any = None,
-        error: BaseException | None = None,
-        about: About | None = None,
-    ) -> None:
+    def keep(self, trace: Trace, error: BaseException | None = None) -> None:
         """Keeps the record of a call that has ended, and has it judged as the mode says.
 
         Args:
-            trace: of the call.
-            input: what the call was given.
-            output: what it gave.
+            trace: of the call; its root has what the call was given and what it gave.
             error: what it raised.
-            about: what is known beside; if not given, what `about` tells.
         """
         if judging.get():
             return
         try:
-            self._keep(trace, input, output, error, about or _about.get())
+            self._keep(trace, error, _about.get() or About())
         except Exception as fault:
             self._tell(f"a call was not recorded: {type(fault).__name__}: {fault}")
 
@@ -285,11 +274,11 @@ class Recording(Recorded):
 
     # Keeping
 
-    def _keep(self, trace: Trace, input: Any, output: Any, error: BaseException | None, about: About) -> None:
+    def _keep(self, trace: Trace, error: BaseException | None, about: About) -> None:
         root = trace.root
         duration = (root.start_ns if root.end_ns is None else root.end_ns) - root.start_ns
-        outcome = Outcome(_storable(output), error, 1, root.start_ns, duration)
-        given = ids.encode(_storable(input))
+        outcome = Outcome(_storable(root.output), error, 1, root.start_ns, duration)
+        given = ids.encode(_storable(root.input))
         body, _ = line_of(0, ids.digest_of_text(given), None, outcome, trace, False)
         tags = None if about.tags is None else list(about.tags)
         told = orjson.dumps([Fragment(given), about.name, tags, Fragment(ids.encode(about.metadata))])
@@ -464,7 +453,7 @@ _living: set[Recording] = set()
 
 
 def _end_all() -> None:
-    """At the end of the interpreter: what was given to be judged is judged, and whoever looks sees that it has ended."""
+    """At the end of the interpreter: what was given to be judged is judged, and who looks sees that it has ended."""
     for recording in list(_living):
         recording._stop()
 

@@ -93,8 +93,8 @@ def closed(
 ) -> Recorded:
     """A recording whose app has died, sealed with all that was recorded.
 
-    Its feedbacks are imported, and do what is missing. One that cannot be imported, or is not what it was, keeps what it
-    has said; what it has not judged is failed.
+    Its feedbacks are imported, and do what is missing. One that cannot be imported, or is not what it was, keeps what
+    it has said; what it has not judged is failed.
 
     Args:
         store: where the recording is.
