@@ -354,7 +354,7 @@ def _place(name: str) -> tuple[str, tuple[str | int, ...], str]:
         (('steps[0]', ('steps', 0, 'run'), 'run'), ('', ('ask',), 'ask'))
     """
     try:
-        steps: tuple[Any, ...] = Selector(name).steps
+        steps: tuple[Any, ...] = tuple(str(s) if isinstance(s, str) else s for s in Selector(name).steps)
     except EvaluandError:
         steps = ()
     if not (0 < len(steps) <= _DEEPEST and type(steps[0]) is type(steps[-1]) is str and all(map(_is_place, steps))):
