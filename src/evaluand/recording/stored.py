@@ -250,7 +250,8 @@ def run_of(store: Store, manifest: Manifest, records: Lane) -> Run:
         about=lambda: about | {"provenance": provenance() | made_by},
     )
     if "digest" not in opened:
-        seal(store, opened, (record[:-1] for record in records.records()), dataset.indices, 1)
+        placed = ([place, *record[1:-1]] for place, record in enumerate(records.records()))  # without gaps
+        seal(store, opened, placed, dataset.indices, 1)
     return Run(store, opened["id"])
 
 
