@@ -107,9 +107,11 @@ def test_a_call_that_raises_is_a_record_that_failed(store: Store) -> None:
 
 
 def test_nothing_recorded_leaves_nothing(store: Store) -> None:
-    with Recording.open(store, APP, feedbacks()) as recording:
-        with pytest.raises(SpecError, match="nothing was recorded yet"):
-            recording.snapshot()
+    with (
+        Recording.open(store, APP, feedbacks()) as recording,
+        pytest.raises(SpecError, match="nothing was recorded yet"),
+    ):
+        recording.snapshot()
     assert (recording.run, recording.evaluation) == (None, None)
     assert verify(store, KIND, recording.id) == []
     assert store.ids("runs") == []
@@ -150,9 +152,8 @@ def test_names_tags_and_metadata_belong_to_the_calls_that_end_meanwhile(store: S
 
 @pytest.mark.parametrize("key", ["input", "id", "tags", "_index_", "", 3])
 def test_metadata_that_cannot_be_a_column_is_refused(key: object) -> None:
-    with pytest.raises(SpecError, match="metadata cannot be called"):
-        with about(metadata={key: 1}):  # type: ignore[dict-item]
-            pass
+    with pytest.raises(SpecError, match="metadata cannot be called"), about(metadata={key: 1}):  # type: ignore[dict-item]
+        pass
 
 
 def test_metadata_that_is_no_data_is_refused() -> None:

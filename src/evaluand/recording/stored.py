@@ -232,7 +232,7 @@ def run_of(store: Store, manifest: Manifest, records: Lane) -> Run:
     with journalled(KIND, id):
         dataset = _dataset(records, name).save(store)
     asked = {
-        "task": {"kind": "app", **spec["app"], "recording": id},
+        "task": {"kind": "app", **{key: spec["app"].get(key) for key in ("name", "version")}, "recording": id},
         "seed": 0,
         "dataset": dataset.id,
         "examples": len(dataset),

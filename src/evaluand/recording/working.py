@@ -17,7 +17,7 @@ from evaluand.errors import EngineError, SpecError
 from evaluand.processes import GRACE, settle
 from evaluand.recording.judging import Worker
 from evaluand.recording.loading import Absent, all_loaded, loaded
-from evaluand.recording.stored import Lanes, Recorded, found, sealed, standing
+from evaluand.recording.stored import KIND, Lanes, Recorded, found, sealed, standing
 from evaluand.scorer import Scorer
 from evaluand.store import MemoryStore, Store
 from evaluand.work import Progress, Tally
@@ -76,11 +76,11 @@ def work(
     with closing(Lanes.of(store, made.manifest)) as lanes, progress(tally) if progress else nullcontext():
         _count(lanes, tally, kept=True)
         if workers:
-            complete = _Crew(store, id, scorers, policy, attempts, follow, workers, lanes, tally).perform()
+            complete = _Crew(store, id, scorers, policy, attempts, follow, workers, tally).perform()
         else:
             complete = Worker(store, id, scorers, policy, attempts, follow=follow).perform()
             _count(lanes, tally)
-    return sealed(store, id, scorers, policy=policy) if complete else made
+    return sealed(store, id, scorers, policy=policy) if complete else Recorded(store, id)
 
 
 def closed(
@@ -156,13 +156,12 @@ class _Crew:
         attempts: int,
         follow: bool,
         workers: int,
-        lanes: Lanes,
         tally: Tally,
     ) -> None:
         self._worker = (store, id, scorers, policy, attempts, follow)
-        self._store, self._id = store, id
-        self._workers, self._lanes, self._tally = workers, lanes, tally
-        self._patience = (attempts + 1) * workers + 1
+        self._lanes = Lanes.of(store, store.manifest(KIND, id))
+        self._workers, self._tally = workers, tally
+        self.patience = (attempts + 1) * workers  # how many may end one after the other without having done anything
         self._running: list[Any] = []
 
     def perform(self) -> bool:
@@ -181,11 +180,12 @@ class _Crew:
                     complete |= code == _COMPLETE
                     if code not in (_COMPLETE, _LEFT):
                         deaths += 1
-                        if deaths > self._patience:
+                        if deaths > self.patience:
                             raise EngineError(f"workers end again and again; the last one {_ended(code)}")
                         self._running.append(self._forked())
         finally:
             self._end()
+            self._lanes.close()
         return complete
 
     def _forked(self) -> Any:
