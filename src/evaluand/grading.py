@@ -106,6 +106,39 @@ def _known(value: Any) -> Any:
 _EXAMPLE = ("id", "input", "expected", "metadata", "attributes", "weight")
 
 
+def record_of(unit: Unit, output: Any, app: Mapping[str, Any]) -> Record:
+    """A row as the record of a call.
+
+    Args:
+        unit: the row, with what was traced of it.
+        output: one of its responses.
+        app: what is known of the app that was called.
+    """
+    example, replication = unit.example, unit.response.replication
+    traced = unit.traced or Traced(b"[]", 0, 0)
+    about = _known(example.attributes) | {k: v for k, v in _known(example.metadata).items() if k != "tags"}
+    return Record(
+        traced.rows,
+        input=example.input,
+        output=output,
+        error=None if unit.response.error is None else _raised(traced, unit.response.error),
+        started=traced.started or None,
+        duration=traced.duration if traced.started else None,
+        record_id=f"{example.id}/{replication}" if replication else example.id,
+        app_id=str(app.get("app_id", "")),
+        tags=str(example.metadata.get("tags") or ""),
+        meta=about or None,
+    )
+
+
+def _raised(traced: Traced, error: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a call failed with, as its span tells where that does."""
+    rows = ids.decode(traced.rows)
+    events = rows[0][10] if rows and rows[0][1] is None else None
+    told = [body for name, _, body in events or () if name == "exception" and isinstance(body, dict)]
+    return told[-1] if told else {"type": error["type"], "message": error["message"]}
+
+
 class _Piece(NamedTuple):
     """What a scorer is asked at once: one response, as a whole or for one target."""
 
@@ -349,20 +382,10 @@ class Grader:
 
     def _source(self, unit: Unit, piece: _Piece) -> Source:
         """All there is of a row; nothing of the spans is read before it is asked for."""
-        example, replication = unit.example, unit.response.replication
-        traced = unit.traced or Traced(b"[]", 0, 0)
         return Source(
-            __record__=Record(
-                traced.rows,
-                input=example.input,
-                output=piece.output,
-                started=traced.started,
-                duration=traced.duration,
-                record_id=f"{example.id}/{replication}" if replication else example.id,
-                app_id=str(self.app.get("app_id", "")),
-            ),
+            __record__=record_of(unit, piece.output, self.app),
             __app__=self.app,
-            __example__={name: _known(getattr(example, name)) for name in _EXAMPLE},
+            __example__={name: _known(getattr(unit.example, name)) for name in _EXAMPLE},
         )
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:

@@ -17,10 +17,10 @@ import orjson
 
 from evaluand import ids
 from evaluand.dataset import Dataset, Example
-from evaluand.engine import Policy
+from evaluand.engine import Engine, LocalEngine, Policy
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.grading import Traced, Unit
+from evaluand.grading import Traced, Unit, traced_of
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.responses import response_of, seal
@@ -108,6 +108,14 @@ def unit_of(line: bytes) -> Unit:
     )
 
 
+def units_of(run: Run | None) -> dict[int, Unit]:
+    """The records of a sealed recording, by their numbers."""
+    if run is None:
+        return {}
+    rows = zip(run.dataset, run, traced_of(run), strict=True)
+    return {e.index: Unit(e.index, e, response, response.digest, traced) for e, response, (_, traced) in rows}
+
+
 @dataclass(frozen=True)
 class Standing:
     """How far an open recording is.
@@ -188,6 +196,7 @@ def sealed(
     *,
     evaluated: bool = True,
     policy: Policy | None = None,
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Recorded:
     """A recording that has ended, as a whole: with the run of its records and the evaluation of its feedbacks.
@@ -196,6 +205,8 @@ def sealed(
         scorers: its feedbacks.
         evaluated: whether they are asked.
         policy: how they are asked about what they have not judged.
+        engine: which makes these calls.
+        progress: shows how far they are.
 
     Raises:
         SpecError: its app still records.
@@ -211,7 +222,7 @@ def sealed(
             run = run_of(store, manifest, lanes.records) if lanes.records.n_done else None
             evaluation = None
             if run is not None and evaluated and scorers:
-                evaluation = evaluation_of(store, manifest, run, scorers, lanes, policy, progress)
+                evaluation = evaluation_of(store, manifest, run, scorers, lanes, policy, engine, progress)
             _seal(store, manifest, run, evaluation)
     return Recorded(store, id)
 
@@ -262,12 +273,13 @@ def evaluation_of(
     scorers: Mapping[str, Scorer],
     lanes: Lanes,
     policy: Policy | None = None,
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """The evaluation of a run of records, which takes over what stands in the lanes."""
     judged = {name: _judgements(lane) for name, lane in lanes.judged.items() if name in scorers}
     with journalled(KIND, manifest["id"]):
-        return Evaluator(store, policy or Policy(), progress=progress).evaluate(
+        return Evaluator(store, policy or Policy(), engine or LocalEngine(), progress).evaluate(
             run, scorers, name=manifest["name"], judged=judged, origin={"recording": manifest["id"]}
         )
 
