@@ -78,7 +78,7 @@ class Result(NamedTuple):
     """What a feedback says of one source.
 
     Attributes:
-        status: `scored`, `skipped` or `failed`.
+        status: `scored`, `abstained`, `skipped` or `failed`.
         value: what the aggregate made of all calls: a number, which may be undefined (NaN), or a number for each key
             where the implementation says several; None where there is none.
         calls: each call of the implementation in order: `args`, `ret`, `meta` and, where it failed, `error`.
@@ -101,8 +101,9 @@ class Feedback(Scorer):
 
     Args:
         implementation: a function, method or callable object, plain or async. Returns a number, a bool, a list of
-            numbers or a dictionary of numbers; or one of these and a dictionary of metadata, such as a `reason`. May
-            raise `Skipped` for a call that is to be left out.
+            numbers or a dictionary of numbers; or one of these and a dictionary of metadata, such as a `reason`. Where
+            there is no value it returns None and metadata with the reason. It may raise `Skipped` for a call that is to
+            be left out.
         name: shown in tables; the implementation's name if not given.
         higher_is_better: which way is good, for those who show results; None if that is not known.
         aggregate: makes one number of what the calls said, given as a list; the mean if not given.
@@ -136,6 +137,8 @@ class Feedback(Scorer):
     """
 
     kind: ClassVar[str] = "feedback"
+    strict: ClassVar[bool] = False
+    """Whether a dictionary of numbers may only hold floats."""
 
     implementation: Callable[..., Any]
     name: str
@@ -146,7 +149,7 @@ class Feedback(Scorer):
     if_exists: Selector | None
     on_error: str
     declared: str | None
-    selectors: Mapping[str, Selector] = field(hash=False)
+    bound: Mapping[str, Selector] = field(hash=False)
     accepts: Arguments = field(compare=False)
 
     def __init__(
@@ -178,7 +181,7 @@ class Feedback(Scorer):
         if not callable(implementation):
             raise SpecError(f"a feedback needs a function, not {described(implementation)}")
         accepts = Arguments.of(implementation)
-        self._set(implementation=implementation, accepts=accepts, name=name or accepts.called, selectors={}, **values)
+        self._set(implementation=implementation, accepts=accepts, name=name or accepts.called, bound={}, **values)
         self._check_choices()
         try:
             self._set(if_exists=None if if_exists is None else self._selector(if_exists))
@@ -195,8 +198,13 @@ class Feedback(Scorer):
         return new
 
     def __repr__(self) -> str:
-        bound = ", ".join(f"{name}={str(selector)!r}" for name, selector in self.selectors.items())
+        bound = ", ".join(f"{name}={str(selector)!r}" for name, selector in self.bound.items())
         return f"<{type(self).__name__} {self.name} on({bound})>"
+
+    @property
+    def selectors(self) -> Mapping[str, Any]:
+        """The selectors by argument."""
+        return dict(self.bound)
 
     # What it is made of
 
@@ -206,7 +214,7 @@ class Feedback(Scorer):
         Raises:
             SpecError: the implementation has no such argument, or none is left; or a text is no selector.
         """
-        bound = dict(self.selectors)
+        bound = dict(self.bound)
         try:
             for name, given in named.items():
                 self.accepts.require(name)
@@ -215,7 +223,7 @@ class Feedback(Scorer):
                 bound[self.accepts.next_after(bound)] = self._selector(given)
         except SpecError as error:
             raise self._fault(str(error)) from None
-        return self._changed(selectors=self.accepts.ordered(bound))
+        return self._changed(bound=self.accepts.ordered(bound))
 
     def on_input(self, arg: str | None = None) -> Self:
         """Binds an argument, or the next that is not bound, to the input of the whole call."""
@@ -300,7 +308,7 @@ class Feedback(Scorer):
     @cached_property
     def sees_times(self) -> bool:
         checked = [] if self.if_exists is None else [self.if_exists]
-        return any(may_see_times(selector) for selector in (*self.selectors.values(), *checked))
+        return any(may_see_times(selector) for selector in (*self.bound.values(), *checked))
 
     @cached_property
     def is_async(self) -> bool:
@@ -326,7 +334,7 @@ class Feedback(Scorer):
             prints["aggregate"] = fingerprint(self.aggregator)
         spec = {
             "kind": self.kind,
-            "selectors": {name: str(selector) for name, selector in self.selectors.items()},
+            "selectors": {name: str(selector) for name, selector in self.bound.items()},
             "aggregate": "mean",
             "combinations": self.combinations,
             "if_missing": self.if_missing,
@@ -379,7 +387,7 @@ class Feedback(Scorer):
             "name": self.name,
             "higher_is_better": self.higher_is_better,
             "implementation": self._reference("implementation", self.implementation),
-            "selectors": {name: str(selector) for name, selector in self.selectors.items()},
+            "selectors": {name: str(selector) for name, selector in self.bound.items()},
             "aggregate": self._reference("aggregate", self.aggregator),
             "combinations": self.combinations,
             "if_missing": self.if_missing,
@@ -407,7 +415,9 @@ class Feedback(Scorer):
         selectors = given.pop("selectors")
         new = object.__new__(cls)
         aggregator = referred(given.pop("aggregate"), modules)
-        new._become(implementation, aggregator=aggregator, declared=given.pop("version"), **given)
+        exists = given.pop("if_exists")
+        if_exists = None if exists is None else Selector(exists)
+        new._become(implementation, aggregator=aggregator, declared=given.pop("version"), if_exists=if_exists, **given)
         return new.on(**{name: Selector(text) for name, text in selectors.items()})
 
     def _reference(self, part: str, code: Callable[..., Any]) -> dict[str, Any]:
@@ -433,7 +443,10 @@ class Feedback(Scorer):
         plan = self._plan(source, given)
         if isinstance(plan, Result):
             return plan
-        call, calls = self.accepts.caller(self.implementation, copied=not plan.plain), _Calls(self.accepts.called)
+        call, calls = (
+            self.accepts.caller(self.implementation, copied=not plan.plain),
+            _Calls(self.accepts.called, self.strict),
+        )
         for args in plan.combinations:
             try:
                 calls.add(args, call(args))
@@ -446,7 +459,10 @@ class Feedback(Scorer):
         plan = self._plan(source, given)
         if isinstance(plan, Result):
             return plan
-        call, calls = self.accepts.caller(self.implementation, copied=not plan.plain), _Calls(self.accepts.called)
+        call, calls = (
+            self.accepts.caller(self.implementation, copied=not plan.plain),
+            _Calls(self.accepts.called, self.strict),
+        )
         for args in plan.combinations:
             try:
                 said = call(args)
@@ -466,7 +482,7 @@ class Feedback(Scorer):
     def _plan(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> _Plan | Result:
         """The calls to be made of a source; or the result, where there are none."""
         if given:
-            self._check_bound({**self.selectors, **given})
+            self._check_bound({**self.bound, **given})
         else:
             _ = self._is_bound
         if self.if_exists is not None and not self.if_exists.exists(source):
@@ -481,14 +497,14 @@ class Feedback(Scorer):
             return Result("skipped", reason=str(error))
         for name, values in selected.items():
             if not values:
-                return Result("skipped", reason=f"{name}: {self.selectors[name]} selects no values")
+                return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
         plain = all(type(value) in PLAIN for values in selected.values() for value in values)
         return _Plan(self._combined(selected), plain, self._uneven(selected))
 
     def _selected(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         """The values of each argument."""
         found: dict[str, Sequence[Any]] = {}
-        for name, selector in self.selectors.items():
+        for name, selector in self.bound.items():
             if name not in given:
                 try:
                     found[name] = selector.select(source)
@@ -512,7 +528,7 @@ class Feedback(Scorer):
     @cached_property
     def _is_bound(self) -> bool:
         """True, or an error; kept, since it is asked for every row."""
-        self._check_bound(self.selectors)
+        self._check_bound(self.bound)
         return True
 
     def _check_bound(self, bound: Collection[str]) -> None:
@@ -524,12 +540,12 @@ class Feedback(Scorer):
     def _result(self, calls: _Calls, note: str | None) -> Result:
         """What the aggregate makes of calls."""
         first = calls.errors[0] if calls.errors else None
-        if first is not None:
-            if self.on_error == "fail" or not calls.said:
+        if len(calls.said) < len(calls.told):
+            if first is not None and (self.on_error == "fail" or not calls.said):
                 return Result("failed", None, calls.told, calls.failures, None, first)
-            note = "; ".join(filter(None, (note, f"left out: {calls.failures}")))
-        if not calls.said:
-            return Result("skipped", None, calls.told, calls.skips)
+            if not calls.said:
+                return Result("abstained" if calls.undefined else "skipped", None, calls.told, calls.gaps)
+            note = "; ".join(filter(None, (note, calls.failures and f"left out: {calls.failures}", calls.gaps)))
         try:
             return Result("scored", self._aggregated(calls.said), calls.told, None, note, first)
         except Exception as error:
@@ -591,14 +607,16 @@ class _Plan(NamedTuple):
 class _Calls:
     """The calls of an implementation: each as it is told, and apart from that what they said, or raised."""
 
-    __slots__ = ("called", "errors", "said", "skipped", "told")
+    __slots__ = ("called", "errors", "said", "skipped", "strict", "told", "undefined")
 
-    def __init__(self, called: str) -> None:
+    def __init__(self, called: str, strict: bool) -> None:
         self.called = called
+        self.strict = strict
         self.told: list[dict[str, Any]] = []
         self.said: list[Any] = []
         self.errors: list[Exception] = []
         self.skipped: list[Skipped] = []
+        self.undefined: list[str] = []
 
     def add(self, args: dict[str, Any], said: Any) -> None:
         """A call that returned.
@@ -607,10 +625,14 @@ class _Calls:
             DataError: it returned what no call should.
         """
         meta: dict[str, Any] = {}
-        if type(said) is tuple:
+        if isinstance(said, tuple):
             said, meta = self._parts(said)
-        ret = said if type(said) is float else self._ret(said)
-        self.said.append(ret)
+        if said is None and meta:
+            ret = None
+            self.undefined.append(str(meta.get("reason", "no value")))
+        else:
+            ret = said if type(said) is float else self._ret(said)
+            self.said.append(ret)
         self.told.append({"args": args, "ret": ret, "meta": meta, "error": None})
 
     def add_failed(self, args: dict[str, Any], error: Exception) -> None:
@@ -625,13 +647,19 @@ class _Calls:
 
     @property
     def failures(self) -> str:
-        first = _told(self.errors[0])
-        return first if len(self.told) == 1 else f"{len(self.errors)} of {len(self.told)} calls failed: {first}"
+        """What is to be told of the calls that failed."""
+        return self._of_all("failed", [_told(error) for error in self.errors])
 
     @property
-    def skips(self) -> str:
-        first = _told(self.skipped[0])
-        return first if len(self.told) == 1 else f"all {len(self.told)} calls were skipped: {first}"
+    def gaps(self) -> str:
+        """What is to be told of the calls without a value that did not fail."""
+        skipped = self._of_all("were skipped", [_told(error) for error in self.skipped])
+        return "; ".join(filter(None, (self._of_all("have no value", self.undefined), skipped)))
+
+    def _of_all(self, what: str, reasons: Sequence[str]) -> str:
+        if not reasons or len(self.told) == 1:
+            return reasons[0] if reasons else ""
+        return f"{len(reasons)} of {len(self.told)} calls {what}: {reasons[0]}"
 
     def _parts(self, said: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
         if len(said) != 2 or not isinstance(said[1], Mapping):
@@ -647,7 +675,7 @@ class _Calls:
         if isinstance(said, Mapping) and said:
             return {str(key): self._part(value, f"under {key!r}") for key, value in said.items()}
         if isinstance(said, list) and said:
-            return [self._part(value, f"at {place}") for place, value in enumerate(said)]
+            return [self._part(value, f"at place {place}") for place, value in enumerate(said)]
         empty = "an empty list or object" if said in ([], {}) else described(said)
         raise DataError(
             f"{self.called} returned {empty}; it is to return a number, a list of numbers or a dictionary of numbers, "
@@ -656,9 +684,13 @@ class _Calls:
 
     def _part(self, value: Any, where: str) -> float:
         number = _number(value)
-        if number is None:
-            raise DataError(f"{self.called} returned {described(value)} {where}; it is to be a number")
+        if number is None or (self.strict and not isinstance(value, float)):
+            raise DataError(f"{self.called} returned {described(value)} {where}; it is to be a {self._kind}")
         return number
+
+    @property
+    def _kind(self) -> str:
+        return "float" if self.strict else "number"
 
 
 _NUMBERS: Final = frozenset((float, int, bool))
