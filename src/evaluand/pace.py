@@ -80,18 +80,23 @@ class Pace:
         """The turn of one call: ask it for its pause until there is none, and tell it of the start."""
         return Turn(self)
 
-    def wait(self, stop: threading.Event) -> bool:
-        """Waits in a thread until a call may start; false when it was stopped instead."""
+    def wait(self, stop: threading.Event, margin: float = MARGIN) -> bool:
+        """Waits in a thread until a call may start; false when it was stopped instead.
+
+        Args:
+            stop: ends the waiting.
+            margin: the share of the period within which the call is counted, wherever that is done.
+        """
         time.sleep(0)  # lets other threads go first: one that is made to yield just after its turn would start late
         with self.turn() as turn:
             while pause := turn.pause():
                 if stop.wait(pause):
                     return False
-            turn.start()
+            turn.start(margin)
         return not stop.is_set()
 
-    async def wait_async(self) -> None:
-        """Waits in an event loop until a call may start."""
+    async def wait_async(self, margin: float = 0.0) -> None:
+        """Waits in an event loop until a call may start; the margin as of `wait`, from the call's first step on."""
         turn = self.turn()
         try:
             while pause := turn.pause():
@@ -99,7 +104,7 @@ class Pace:
         except BaseException:
             turn.give_back()
             raise
-        asyncio.get_running_loop().call_soon(turn.started)  # comes after the first step of what follows
+        asyncio.get_running_loop().call_soon(turn.started, margin)  # comes after the first step of what follows
 
 
 class Turn:
@@ -142,13 +147,13 @@ class Turn:
                 return pace.seconds  # all slots are held by turns that start from now on, so none is free sooner
             return max(self._slot - pace._clock(), 0.0)
 
-    def start(self) -> None:
+    def start(self, margin: float = MARGIN) -> None:
         """Counts a call that is about to start."""
-        self._count(self._pace.seconds * (1 + MARGIN))
+        self._count(self._pace.seconds * (1 + margin))
 
-    def started(self) -> None:
+    def started(self, margin: float = 0.0) -> None:
         """Counts a call that has started."""
-        self._count(self._pace.seconds)
+        self._count(self._pace.seconds * (1 + margin))
 
     def _count(self, period: float) -> None:
         with self._pace._lock:
