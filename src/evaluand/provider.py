@@ -18,7 +18,7 @@ import inspect
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -31,13 +31,25 @@ from evaluand import ids
 from evaluand.engine import TRANSIENT, Policy
 from evaluand.errors import DataError, SpecError, TaskError
 from evaluand.fingerprint import Identity, code_identity
-from evaluand.pace import Pace
+from evaluand.pace import Pace, sent
 from evaluand.replies import Replies
+
+__all__ = [
+    "CACHE",
+    "Judgement",
+    "Provider",
+    "RemoteProvider",
+    "Reply",
+    "Spending",
+    "asks",
+    "lower_is_better",
+    "sent",
+    "spending",
+]
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-MARGIN: Final = 0.04  # of a period: how late a server may count a request after it was sent
 CACHE: Final = Path(".evaluand", "cache", "replies.db")
 """Where replies are usually kept: beside the store, in the folder that is worked in."""
 
@@ -365,11 +377,11 @@ class _Asked:
         """The reply to a request, or to the first one that has one."""
         attempts, pace = 0, self._provider._policy.pace
         while True:
-            if pace:
-                pace.wait(_NEVER, MARGIN)
             attempts += 1
             try:
-                return self._written(self._make())
+                with pace.request() if pace else nullcontext():
+                    given = self._make()
+                return self._written(given)
             except Exception as error:
                 pause = self._pause(error, attempts)
                 if pause is None:
@@ -380,11 +392,11 @@ class _Asked:
         """The same in an event loop."""
         attempts, pace = 0, self._provider._policy.pace
         while True:
-            if pace:
-                await pace.wait_async(MARGIN)
             attempts += 1
             try:
-                return self._written(await self._make())
+                async with pace.request_async() if pace else nullcontext():
+                    given = await self._make()
+                return self._written(given)
             except Exception as error:
                 pause = self._pause(error, attempts)
                 if pause is None:
@@ -424,7 +436,6 @@ def _place(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-_NEVER: Final = threading.Event()
 _watching: ContextVar[tuple[Spending, ...]] = ContextVar("_watching", default=())
 _sharing = threading.Lock()
 _known = Replies()
