@@ -11,7 +11,6 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from evaluand.errors import DataError, SpecError
@@ -143,9 +142,7 @@ class _Method:
         self.name = name
 
     def __get__(self, lens: Lens | None, owner: type) -> Any:
-        if lens is None:
-            return self.function
-        return lens._Lens__with(Member(self.name), partial(self.function, lens))
+        return self.function if lens is None else lens._Lens__called(self)
 
 
 class _OfClass(_Method):
@@ -173,20 +170,25 @@ class Lens:
         calls[:].args.query True
     """
 
-    __slots__ = ("__method", "__selector", "__steps")
+    __slots__ = ("__selector", "__steps")
 
     def __init__(self, path: Iterable[Step] | None = None) -> None:
         if isinstance(path, str):
             raise _NoStep(f"{path!r} is a path as text; take Lens.of_string")
-        self.__become(tuple(_native(step) for step in path or ()))
-
-    def __become(self, steps: tuple[native.Step, ...], method: Callable[..., Any] | None = None) -> None:
-        self.__steps = steps
-        self.__method = method
+        self.__steps: tuple[native.Step, ...] = tuple(_native(step) for step in path or ())
         self.__selector: Selector | None = None
 
-    def __with(self, step: native.Step, method: Callable[..., Any] | None = None) -> Lens:
-        return _lens((*self.__steps, step), method)
+    @staticmethod
+    def __of(*steps: native.Step) -> Lens:
+        lens = Lens()
+        lens.__steps = steps
+        return lens
+
+    def __called(self, method: _Method) -> Lens:
+        lens = _Called(self, method.function)
+        lens.__steps = (*self.__steps, Member(method.name))
+        lens.__selector = None
+        return lens
 
     def __walk(self) -> Selector:
         """Made when it is first needed, and not for every beginning of a path on the way to it."""
@@ -199,19 +201,19 @@ class Lens:
     def __getattr__(self, name: str) -> Lens:
         if name.startswith("__") and name.endswith("__") and name not in ROOTS:
             raise AttributeError(f"{name} is a name of Python; for a key of this name write [{name!r}]")
-        return self.__with(Member(name))
+        return self.__of(*self.__steps, Member(name))
 
     def __getitem__(self, item: Any) -> Lens:
-        return self.__with(_in_brackets(item))
+        return self.__of(*self.__steps, _in_brackets(item))
 
     def __add__(self, other: Lens | Step) -> Lens:
         steps = other.__steps if isinstance(other, Lens) else (_native(other),)
-        return _lens((*self.__steps, *steps))
+        return self.__of(*self.__steps, *steps)
 
     @_Method
     def collect(self) -> Lens:
         """The path to one list of all that this one leads to."""
-        return self.__with(native.Collect())
+        return self.__of(*self.__steps, native.Collect())
 
     @_OfClass
     def of_string(text: str) -> Lens:  # noqa: N805 - a function of the class
@@ -227,28 +229,25 @@ class Lens:
         steps = parsed_of_words(text)
         for step in steps:
             _named(step)
-        return _lens(steps)
+        return Lens.__of(*steps)
 
     # Selecting
 
-    def __call__(self, *values: Any, **more: Any) -> Any:
-        """All that the path leads to in a value; or the method, where the last step is the name of one.
+    def __call__(self, obj: Any) -> list[Any]:
+        """All that the path leads to in an object.
 
         Raises:
             DataError: the path leads nowhere; it is a `KeyError`, `IndexError` or `ValueError` too.
         """
-        if self.__method is not None:
-            return self.__method(*values, **more)
-        (value,) = values
         try:
-            return (self.__selector or self.__walk()).select(value)
+            return (self.__selector or self.__walk()).select(obj)
         except DataError as error:
             raise _told(error) from None
 
     @_Method
-    def get(self, obj: Any) -> Any:
+    def get(self, obj: Any) -> list[Any]:
         """All that the path leads to in an object, as calling the lens gives it."""
-        return _asked(self.__walk().select, obj)
+        return Lens.__call__(self, obj)
 
     @_Method
     def get_sole_item(self, obj: Any) -> Any:
@@ -267,7 +266,7 @@ class Lens:
     @_Method
     def existing_prefix(self, obj: Any) -> Lens:
         """The longest beginning of the path that exists."""
-        return _lens(self.__steps[: len(self.__walk().existing(obj).steps)])
+        return self.__of(*self.__steps[: len(self.__walk().existing(obj).steps)])
 
     @_Method
     def set(self, obj: Any, val: Any) -> Any:
@@ -334,13 +333,20 @@ class Lens:
         return Lens.of_string, (str(self),)
 
 
+class _Called(Lens):
+    """A lens that ends in the name of a method, and is that method of the lens before when it is called."""
+
+    __slots__ = ("__lens", "__method")
+
+    def __init__(self, lens: Lens, method: Callable[..., Any]) -> None:
+        self.__lens = lens
+        self.__method = method
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self.__method(self.__lens, *given, **named)
+
+
 JSONPath = Lens
-
-
-def _lens(steps: tuple[native.Step, ...], method: Callable[..., Any] | None = None) -> Lens:
-    lens = Lens.__new__(Lens)
-    lens._Lens__become(steps, method)
-    return lens
 
 
 def _asked(method: Callable[..., Any], *given: Any) -> Any:
