@@ -117,7 +117,7 @@ class RowStream:
         self.run = run
         arguments = scorer.arguments
         self.targets = ids.encode(_targets(run)) if scorer.by_target else b""
-        self.app = ids.digest(app_of(run)) if "source" in arguments else None
+        self.app = ids.digest([app_of(run), name_of(run)]) if "source" in arguments else None
         self.sees_times = scorer.sees_times
         self.reads_index = "index" in arguments or "example" in arguments
         self.reads_replication = "replication" in arguments
@@ -189,6 +189,11 @@ def batched(units: Iterator[Unit], lane: Lane) -> Iterator[Unit]:
         yield chunk[0]
 
 
+def name_of(run: Run) -> str:
+    """What the task of a run is called."""
+    return str(run.manifest["provenance"].get("task", "task"))
+
+
 class Grader:
     """Asks one scorer about rows and writes down what it says."""
 
@@ -196,7 +201,7 @@ class Grader:
         self.scorer, self.items, self.policy = scorer, run.items, policy
         self.targets = _targets(run) if scorer.by_target else None
         self.columns = dict(scorer.columns)
-        self.app = app_of(run)
+        self.app, self.name = app_of(run), name_of(run)
         self.readers = [self._source if name == "source" else _ARGUMENTS[name] for name in scorer.arguments]
         one_by_one = self.grade_async if scorer.is_async else self.grade
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
@@ -338,6 +343,7 @@ class Grader:
                 traced.rows,
                 input=example.input,
                 output=piece.output,
+                name=self.name,
                 started=traced.started,
                 duration=traced.duration,
                 record_id=f"{example.id}/{replication}" if replication else example.id,
