@@ -580,7 +580,7 @@ def may_see_times(selector: Selector) -> bool:
         >>> may_see_times(Selector("__record__.app.ask[:].rets")), may_see_times(Selector("__record__.app.ask[0]"))
         (False, True)
     """
-    steps: list[Any] = [*selector.steps, None]
+    steps: list[Any] = [*selector.steps, None, None]
     root, *rest = steps
     if root == APP:
         return False
