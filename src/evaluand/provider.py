@@ -94,8 +94,15 @@ class Provider:
     def __fingerprint__(self) -> Any:
         return dict(self.spec)
 
-    def check(self) -> None:
-        """Raises a SpecError where it cannot judge: a library is not installed, a key is not set."""
+    @classmethod
+    def require(cls) -> None:
+        """Raises a SpecError where what its own methods need is missing: a library is not installed."""
+
+    def check(self, method: str) -> None:
+        """Raises a SpecError where one of its methods could not judge."""
+        kind = next((kind for kind in type(self).__mro__ if method in vars(kind)), None)
+        if kind is not None and issubclass(kind, Provider):
+            kind.require()
 
     @property
     def spec(self) -> Mapping[str, Any]:

@@ -34,9 +34,9 @@ class Embeddings(Provider):
 
     kind = "embeddings"
 
-    def check(self) -> None:
-        require_embeddings(self.kind)
-        super().check()
+    @classmethod
+    def require(cls) -> None:
+        require_embeddings(cls.kind)
 
     def similarity(self, text1: str, text2: str) -> Judgement:
         """How near two texts are as wholes: the cosine of their embeddings, 0 where it is below.

@@ -21,9 +21,9 @@ class Languages(Provider):
 
     kind = "languages"
 
-    def check(self) -> None:
-        require_language(self.kind)
-        super().check()
+    @classmethod
+    def require(cls) -> None:
+        require_language(cls.kind)
 
     def language_match(self, text1: str, text2: str) -> Judgement:
         """How far the languages of two texts agree: what their probabilities have in common, 1 − ½ Σ |p₁ − p₂|.

@@ -191,9 +191,9 @@ _ITIN_GROUPS: Final = frozenset(f"{n:02}" for n in (*range(50, 66), *range(70, 8
 _DATE: Final = re.compile(r"\d\d[ /-]\d\d[ /-]\d{4}|\d{3}-\d\d-\d{4}")
 _IBANS: Final = """
     15 NO; 16 BE; 18 DK FI FK FO GL NL SD; 19 MK SI; 20 AT BA EE KZ LT LU MN XK; 21 CH HR LI LV;
-    22 BG BH CR DE GB GE IE ME RS VA; 23 AE GI IL IQ OM SO TL; 24 AD CZ ES MD PK RO SA SE SK TN VG; 25 LY PT ST; 26 IS TR;
-    27 BI DJ FR GR IT MC MR SM; 28 AL AZ BY CY DO GT HU LB NI PL SV; 29 BR EG PS QA UA; 30 JO KW MU YE; 31 MT SC; 32 LC;
-    33 RU
+    22 BG BH CR DE GB GE IE ME RS VA; 23 AE GI IL IQ OM SO TL; 24 AD CZ ES MD PK RO SA SE SK TN VG; 25 LY PT ST;
+    26 IS TR; 27 BI DJ FR GR IT MC MR SM; 28 AL AZ BY CY DO GT HU LB NI PL SV; 29 BR EG PS QA UA; 30 JO KW MU YE;
+    31 MT SC; 32 LC; 33 RU
 """
 _IBAN: Final = "|".join(
     rf"(?:{'|'.join(codes)})\d\d(?:[ -]?[A-Z0-9]){{{int(length) - 4}}}(?![A-Z0-9])"
@@ -231,7 +231,7 @@ _KINDS: Final[tuple[tuple[str, re.Pattern[str], _Check], ...]] = tuple(
         ("phone", r"(?<![\d.,-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}(?![\w-])", 0, _is_phone),
         (
             "phone",
-            r"(?<![\d.,/-])(?:\(0\d{1,4}\)|0\d{1,4}) ?[ /-] ?\d{2,}(?:[ -]?\d{2,}){0,4}(?![\w.,/-]\d|\w)",
+            r"(?<![\d.,/-])(?<!\d )(?:\(0\d{1,4}\)|0\d{1,4}) ?[ /-] ?\d{2,}(?:[ -]?\d{2,}){0,4}(?![\w.,/-]\d|\w)",
             0,
             _is_national,
         ),

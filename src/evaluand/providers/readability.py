@@ -60,8 +60,8 @@ def syllables_of(word: str) -> int:
 
     One for each run of vowels (a, e, i, o, u, y), at least one. A final e, -es or -ed is silent, and so is an e before
     -ly, -ful, -less, -ness and -ment; but not in -le and -les after a consonant, in -ed after d or t, and in -es after
-    c, g, s, x, z, ch or sh. Two vowels are two syllables in ia, io, iu (not after c, g, s, t), eo, ual, uate, uous, uity,
-    before -ing and in eate; -ism and n't have one more.
+    c, g, s, x, z, ch or sh. Two vowels are two syllables in ia, io, iu (after c, g, s, t only in iate, iation, iety),
+    eo, ual, uate, uous, uity, before -ing, and in eate, eatio and eato. The endings -ism and n't have one more.
 
     Example:
         >>> [syllables_of(word) for word in ("cat", "table", "baked", "wanted", "radio", "creation", "homeless")]

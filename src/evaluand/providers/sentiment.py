@@ -25,9 +25,9 @@ class Sentiment(Provider):
 
     kind = "sentiment"
 
-    def check(self) -> None:
-        require(self.kind, "vaderSentiment", "sentiment")
-        super().check()
+    @classmethod
+    def require(cls) -> None:
+        require(cls.kind, "vaderSentiment", "sentiment")
 
     def positive_sentiment(self, text: str) -> Judgement:
         """How positive a text is: the mean over its sentences of VADER's compound score, brought from 0 to 1.

@@ -27,9 +27,9 @@ class Toxicity(Provider):
 
     kind = "toxicity"
 
-    def check(self) -> None:
-        require(self.kind, "profanity_check", "toxicity")
-        super().check()
+    @classmethod
+    def require(cls) -> None:
+        require(cls.kind, "profanity_check", "toxicity")
 
     @lower_is_better
     def toxicity(self, text: str) -> Judgement:
