@@ -182,11 +182,14 @@ class _Asked:
 
     @property
     def spec(self) -> dict[str, Any]:
-        return {
+        spec = {
             "run": self.run.digest,
             "dataset": self.run.manifest["spec"]["dataset"],
             "scorers": {name: identity.spec for name, identity in self.identities.items()},
         }
+        if any("source" in scorer.arguments for scorer in self.scorers.values()):
+            spec["attempt"] = self.run.id  # two that were answered the same may have done so in other ways
+        return spec
 
     @property
     def pinned(self) -> bool:
@@ -254,7 +257,7 @@ class _Job:
 
     def grade(self, number: int, name: str, scorer: Scorer, work: str | None) -> None:
         """Grades every row of the run by one scorer."""
-        self.rows = RowStream(self.run, scorer.arguments, scorer.by_target)
+        self.rows = RowStream(self.run, scorer)
         lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()

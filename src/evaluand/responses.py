@@ -24,7 +24,7 @@ from orjson import Fragment
 
 from evaluand import ids, rows
 from evaluand.engine import Outcome
-from evaluand.errors import DataError, Skipped, with_article
+from evaluand.errors import DataError, Skipped, message_of, with_article
 from evaluand.fingerprint.homes import is_first_party
 from evaluand.journal import Lane
 from evaluand.rows import BATCH_ROWS, COMPLETED, FAILED, INDEX, SKIPPED, Rows
@@ -33,7 +33,6 @@ from evaluand.task import Alternatives
 from evaluand.trace import Trace
 
 LANE = "responses"
-_MESSAGE = 2000
 
 
 @dataclass(slots=True)
@@ -120,14 +119,6 @@ def _error(error: BaseException) -> list[Any]:
         code = None
     known = isinstance(code, str | int) and not isinstance(code, bool)
     return [type(error).__name__, message_of(error), message_of(code) if known else None, place_of(error)]
-
-
-def message_of(said: object) -> str:
-    """Text of an error that can be stored, whatever the error is like."""
-    try:
-        return str(said)[:_MESSAGE].encode("utf-8", "replace").decode()
-    except Exception:  # a __str__ that fails
-        return f"{with_article(type(said).__name__)} that cannot be shown"
 
 
 def place_of(error: BaseException) -> str | None:
@@ -229,7 +220,7 @@ def completed(store: Store, id: str) -> Iterator[tuple[bytes, list[Any]]]:
 
 
 def _sealed_records(store: Store, manifest: Manifest) -> Iterator[tuple[bytes, list[Any]]]:
-    spans = _SpanStream(spans_of(store, manifest))
+    spans = SpanStream(spans_of(store, manifest))
     for batch in store.read("runs", manifest["id"], "responses"):
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns["started"] = columns["started"].cast(pa.int64())
@@ -252,7 +243,7 @@ def spans_of(store: Store, manifest: Manifest) -> Iterator[pa.RecordBatch]:
     return store.read("runs", manifest["id"], "spans") if "spans" in manifest["tables"] else iter(())
 
 
-class _SpanStream:
+class SpanStream:
     """The spans of a run, row by row beside its responses."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
