@@ -29,7 +29,7 @@ from weakref import WeakValueDictionary
 
 from evaluand import ids
 from evaluand.engine import TRANSIENT, Policy
-from evaluand.errors import DataError, SpecError, TaskError
+from evaluand.errors import DataError, SpecError, TaskError, kind_of
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.pace import Pace, sent
 from evaluand.replies import Replies
@@ -43,8 +43,10 @@ __all__ = [
     "Spending",
     "asks",
     "lower_is_better",
+    "quoted",
     "sent",
     "spending",
+    "text_of",
 ]
 
 _P = ParamSpec("_P")
@@ -92,8 +94,15 @@ class Provider:
     def __fingerprint__(self) -> Any:
         return dict(self.spec)
 
-    def check(self) -> None:
-        """Raises a SpecError where it cannot judge: a library is not installed, a key is not set."""
+    @classmethod
+    def require(cls) -> None:
+        """Raises a SpecError where what its own methods need is missing: a library is not installed."""
+
+    def check(self, method: str) -> None:
+        """Raises a SpecError where one of its methods could not judge."""
+        kind = next((kind for kind in type(self).__mro__ if method in vars(kind)), None)
+        if kind is not None and issubclass(kind, Provider):
+            kind.require()
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -341,6 +350,28 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
         return asked.told(reply, new)
 
     return ask
+
+
+def text_of(name: str, value: Any) -> str:
+    """A text that was given to be judged.
+
+    Raises:
+        DataError: it is none; says what it is.
+    """
+    if not isinstance(value, str):
+        raise DataError(f"{name} is {kind_of(value)}, not a text")
+    return value
+
+
+def quoted(text: str, longest: int = 80) -> str:
+    """A text on one line in quotation marks, as reasons cite it.
+
+    Example:
+        >>> quoted("It is raining cats and dogs.", 12)
+        '“It is raini…”'
+    """
+    line = " ".join(text.split())
+    return f"“{line if len(line) <= longest else line[: longest - 1] + '…'}”"
 
 
 def lower_is_better(method: Callable[_P, _T]) -> Callable[_P, _T]:
