@@ -169,9 +169,7 @@ class App:
             tags: words for people, for its records; those of the app if not given.
             meta: anything known of what is recorded, such as the user who asks.
         """
-        made = Recording(self, self._kept_in(), self.tags if tags is None else tags, meta)
-        self._blocks.add(made)
-        return made
+        return Recording(self, self.tags if tags is None else tags, meta)
 
     def close(self) -> None:
         """Closes what was recorded, as `Recording.close` does; the next block begins another recording."""
@@ -197,10 +195,11 @@ class App:
     def __repr__(self) -> str:
         return f"<App {self.app_id} of {class_of(self.target).__qualname__}>"
 
-    def _kept_in(self) -> stored.Recording:
-        """Where records are kept: with those of earlier blocks, unless a block around this one has these calls too."""
+    def keeps(self, block: Recording) -> stored.Recording:
+        """Where the records of a block go: to those of earlier ones, unless one around it has the same calls."""
         with self._opening:
-            around = any(each.kept is self._kept and each.is_open for each in self._blocks)
+            around = any(each.is_open and each.kept is self._kept for each in self._blocks)
+            self._blocks.add(block)
             if self._kept is not None and not self._kept.has_ended and not around:
                 return self._kept
             made = stored.Recording.open(
@@ -261,10 +260,11 @@ class Recording:
         meta: of the records.
     """
 
-    def __init__(self, app: App, kept: stored.Recording, tags: str = "", meta: Any = None) -> None:
-        self.app, self.kept, self.tags, self.meta = app, kept, tags, meta
+    def __init__(self, app: App, tags: str = "", meta: Any = None) -> None:
+        self.app, self.tags, self.meta = app, tags, meta
         self.place = app.place
         self._about = _about(None, tags, meta)
+        self.kept = app.keeps(self)
         self._numbers = array("q")
 
     @property

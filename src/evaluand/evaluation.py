@@ -29,6 +29,7 @@ from evaluand.grading import (
     app_of,
     batched,
     line_of,
+    name_of,
     packed,
     targets_of,
     unpacked,
@@ -282,7 +283,7 @@ class _Job:
             self._take_over(lane, judged, tally)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, scorer.cheap)
-        grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run))
+        grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run), name_of(self.run))
         quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         keyed = KeyedWork(
             lane,

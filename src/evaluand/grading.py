@@ -106,13 +106,14 @@ def _known(value: Any) -> Any:
 _EXAMPLE = ("id", "input", "expected", "metadata", "attributes", "weight")
 
 
-def record_of(unit: Unit, output: Any, app: Mapping[str, Any]) -> Record:
+def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Record:
     """A row as the record of a call.
 
     Args:
         unit: the row, with what was traced of it.
         output: one of its responses.
         app: what is known of the app that was called.
+        name: of the whole call, where its span has none.
     """
     example, replication = unit.example, unit.response.replication
     traced = unit.traced or Traced(b"[]", 0, 0)
@@ -121,6 +122,7 @@ def record_of(unit: Unit, output: Any, app: Mapping[str, Any]) -> Record:
         traced.rows,
         input=example.input,
         output=output,
+        name=name,
         error=None if unit.response.error is None else _raised(traced, unit.response.error),
         started=traced.started or None,
         duration=traced.duration if traced.started else None,
@@ -155,7 +157,7 @@ class RowStream:
         self.run = run
         arguments = scorer.arguments
         self.targets = ids.encode(targets_of(run)) if scorer.by_target else b""
-        self.app = ids.digest(app_of(run)) if "source" in arguments else None
+        self.app = ids.digest([app_of(run), name_of(run)]) if "source" in arguments else None
         self.sees_times = scorer.sees_times
         self.reads_index = "index" in arguments or "example" in arguments
         self.reads_replication = "replication" in arguments
@@ -227,6 +229,11 @@ def batched(units: Iterator[Unit], lane: Lane) -> Iterator[Unit]:
         yield chunk[0]
 
 
+def name_of(run: Run) -> str:
+    """What the task of a run is called."""
+    return str(run.manifest["provenance"].get("task", "task"))
+
+
 class Grader:
     """Asks one scorer about rows and writes down what it says.
 
@@ -235,6 +242,7 @@ class Grader:
         policy: what is tried again.
         targets: of the dataset, for a scorer that is asked about each.
         app: what is known of the app that was called, for a scorer that sees it.
+        name: of the task, for one that sees records.
     """
 
     def __init__(
@@ -243,11 +251,12 @@ class Grader:
         policy: Policy,
         targets: Sequence[str] | None = None,
         app: Mapping[str, Any] | None = None,
+        name: str = "task",
     ) -> None:
         self.scorer, self.policy = scorer, policy
         self.targets = targets if scorer.by_target else None
         self.columns = dict(scorer.columns)
-        self.app = app or {}
+        self.app, self.name = app or {}, name
         self.readers = [self._source if name == "source" else _ARGUMENTS[name] for name in scorer.arguments]
         one_by_one = self.grade_async if scorer.is_async else self.grade
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
@@ -383,7 +392,7 @@ class Grader:
     def _source(self, unit: Unit, piece: _Piece) -> Source:
         """All there is of a row; nothing of the spans is read before it is asked for."""
         return Source(
-            __record__=record_of(unit, piece.output, self.app),
+            __record__=record_of(unit, piece.output, self.app, self.name),
             __app__=self.app,
             __example__={name: _known(getattr(unit.example, name)) for name in _EXAMPLE},
         )

@@ -29,6 +29,7 @@ from contextvars import ContextVar, copy_context
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final, NamedTuple, ParamSpec, Protocol, TypeVar, overload
 
+import orjson
 from orjson import Fragment
 
 from evaluand.errors import SpecError, with_article
@@ -150,7 +151,7 @@ def carried(function: Callable[P, R]) -> Callable[P, R]:
 @contextmanager
 def named(recorder: Recorder) -> Iterator[None]:
     """Calls within take the names that they have for this recorder, which records nothing of them."""
-    token = _scope.set(_Scope((_Active(recorder, UNTRACED, None, False),), ()))
+    token = _scope.set(_Scope((_Active(recorder, None),), ()))
     try:
         yield
     finally:
@@ -206,14 +207,38 @@ class Step:
             switch(here)
         self._outer = self._before = None
 
-    def end(self, output: Any) -> None:
-        """The call gave this."""
+    def end(self, output: Any, *, gave: Any = ...) -> None:
+        """The call gave this.
+
+        Args:
+            output: what it returned.
+            gave: the output of the app, where the call is the whole and that is only a part of what it returned.
+        """
         span = self.span
         if span.end_ns is None:
-            span.record_output(output)
+            if gave is ... or span.parent is not None:
+                span.record_output(output)
+            else:
+                span.set(**{CALL: {**decode(orjson.dumps(span._attributes[CALL])), "rets": output}})
+                span.record_output(gave)
             span.end()
         for active in self._started:
-            active.end(span, None)
+            active.end(span, None, gave)
+
+    def correct(self, args: Mapping[str, Any], given: Any) -> None:
+        """The call was given this, which was not known when it began; see `begin`."""
+        span = self.span
+        if span.end_ns is not None:
+            return
+        if span.parent is None:
+            call = decode(orjson.dumps(span._attributes[CALL]))
+            span.set(**{CALL: {**call, "arguments": args}})
+            span._input = span._kept(given, "input")
+        else:
+            span._input = span._kept(_shown(span, args), "input")
+        for active in self._started:
+            if active.told is not None:
+                active.told = text_of([given, {**decode(active.told)[1], "arguments": args}])
 
     def fail(self, error: BaseException, output: Any = None) -> None:
         """The call raised, or, where it is a generator, was closed or dropped before its end, having given so much."""
@@ -247,6 +272,7 @@ def begin(
     *,
     kind: str = "span",
     main: str | None = None,
+    given: Any = ...,
     marked: bool = True,
     above: Step | None = None,
 ) -> Step | None:
@@ -258,11 +284,16 @@ def begin(
         args: what it is called with, by name.
         kind: the kind of the span.
         main: which of the arguments is the input of the app, where the call is the whole; the first if not given.
+        given: the input of the app itself, where it is none of the arguments as it stands.
         marked: whether the call is recorded of objects that nobody knows, too.
         above: the step that it is part of; if not given, it is the current one of the context.
     """
-    scope = _scope.get() if above is None else above._scope
-    outer = current_span() if above is None else above.span
+    scope = _scope.get()
+    outer = current_span()
+    if above is None and ambient:
+        above = _deeper(outer)
+    if above is not None:
+        scope, outer = above._scope, above.span
     if outer is UNTRACED:
         outer = None
     if scope is None:
@@ -272,27 +303,41 @@ def begin(
     starting = _starting(scope, component, marked) if scope.waiting else ()
     if outer is None and not starting:
         return None
-    if main is None:
+    if given is ... and main is None:
         main = next(iter(args), None)
     recorder = scope.active[0].recorder if scope.active else starting[0]
     name = _name(recorder, component, method)
+    started: tuple[_Active, ...] = ()
+    if starting:
+        value = given if given is not ... else None if main is None else args[main]
+        call = _call(main, args)
+        told = None if outer is None and len(starting) == 1 else text_of([value, call])
+        started = tuple(_Active(each, None if outer is None and each is starting[0] else told) for each in starting)
+        waiting = tuple(each for each in scope.waiting if not any(each is other for other in starting))
+        scope = _Scope(scope.active + started, waiting)
     if outer is None:
-        given = None if main is None else args[main]
-        span = Trace(kinds=_KINDS).open(None, name, None, "task", given, _call(main, args))
+        span = Trace(kinds=_KINDS).open(None, name, None, "task", value, {CALL: call})
     else:
         span = outer.span(name, kind=kind, input=_shown(outer, args), **_thread(outer))
-    if starting:
-        whole = outer is None
-        started = tuple(_Active(each, span, main, whole and each is starting[0]) for each in starting)
-        scope = _Scope(
-            scope.active + started, tuple(each for each in scope.waiting if not any(each is s for s in starting))
-        )
-    else:
-        started = ()
     if len(scope.active) > 1:
         for active in scope.active:
             active.names[span.number] = _name(active.recorder, component, method)
     return Step(span, scope, started)
+
+
+ambient: Final[list[Callable[[], Step | None]]] = []
+"""What frameworks that keep a context of their own have to say of which step the code is in that is running now."""
+
+
+def _deeper(outer: Span | None) -> Step | None:
+    """The step that a framework tells of, where it was begun within the current span."""
+    for told in ambient:
+        step = told()
+        if step is None or step.span.end_ns is not None:
+            continue
+        if outer is None or (outer._trace is step.span._trace and outer.number < step.span.number):
+            return step
+    return None
 
 
 # What is recorded in a context
@@ -317,19 +362,20 @@ class _Active:
     """A call that one recorder records.
 
     Attributes:
-        main: which of its arguments is the input.
         is_whole: whether it has a trace to itself, with its names; else it is cut out of one.
+        told: its input and what else is said of the call, as text, where it is cut out.
         names: what the spans are called for this recorder, by number, where others record them too.
     """
 
-    __slots__ = ("is_whole", "main", "names", "recorder", "root")
+    __slots__ = ("is_whole", "names", "recorder", "told")
 
-    def __init__(self, recorder: Recorder, root: Span, main: str | None, is_whole: bool) -> None:
-        self.recorder, self.root, self.main, self.is_whole = recorder, root, main, is_whole
+    def __init__(self, recorder: Recorder, told: str | None) -> None:
+        self.recorder, self.told, self.is_whole = recorder, told, told is None
         self.names: dict[int, str] = {}
 
-    def end(self, span: Span, error: BaseException | None) -> None:
-        self.recorder.take(Recorded(span._trace if self.is_whole else _cut(span, self), error))
+    def end(self, span: Span, error: BaseException | None, gave: Any = ...) -> None:
+        trace = span._trace if self.is_whole else _cut(span, self, gave)
+        self.recorder.take(Recorded(trace, error))
 
 
 def _starting(scope: _Scope, component: object, marked: bool) -> tuple[Recorder, ...]:
@@ -397,9 +443,9 @@ def _shown(outer: Span, args: Mapping[str, Any]) -> Any:
 def _call(main: str | None, args: Mapping[str, Any]) -> dict[str, Any]:
     """What the root says of the call beside its input; see `evaluand.record.CALL`."""
     call: dict[str, Any] = {"argument": main, "pid": os.getpid(), "tid": threading.get_ident()}
-    if len(args) > 1:
+    if main is None or len(args) > 1:
         call["arguments"] = {name: value for name, value in args.items() if name != main}
-    return {CALL: call}
+    return call
 
 
 def _thread(outer: Span) -> dict[str, Any]:
@@ -409,7 +455,7 @@ def _thread(outer: Span) -> dict[str, Any]:
     return {CALL: {"tid": here}} if type(root) is CallTaskSpan and root.thread != here else {}
 
 
-def _cut(top: Span, active: _Active) -> Trace:
+def _cut(top: Span, active: _Active, gave: Any) -> Trace:
     """The part of a trace below a span as a trace of its own, in the names of one recorder."""
     trace = top._trace
     late = (top.start_ns - trace.root.start_ns) // 1000
@@ -425,17 +471,22 @@ def _cut(top: Span, active: _Active) -> Trace:
         events = events and [[message, time - late, body] for message, time, body in events]
         row = [numbers[number], numbers.get(parent), name, kind, start - late, duration, status]
         rows.append([*row, input, output, attributes, events])
-    given = top.input
-    if top.parent is not None:
-        main, args = active.main, given if isinstance(given, Mapping) else {}
-        given = None if main is None else args.get(main)
-        own = {key: value for key, value in top.attributes.items() if key != CALL}
-        rows[:1] = [
-            [0, None, rows[0][2], "task", 0, *rows[0][5:7], None, None, _object(own | _call(main, args)), rows[0][10]]
-        ]
-    return Trace.from_rows(
-        rows, name=top.name, input=given, output=top.output, start_ns=top.start_ns, end_ns=top.end_ns, status=top.status
+    given, call = decode(active.told or "[null,{}]")
+    if gave is not ...:
+        call["rets"] = top.output
+    own = {key: value for key, value in top.attributes.items() if key != CALL}
+    status, events = rows[0][6], rows[0][10]
+    rows[0] = [0, None, rows[0][2], "task", 0, rows[0][5], status, None, None, _object(own | {CALL: call}), events]
+    trace = Trace.from_rows(
+        rows,
+        name=top.name,
+        input=Fragment(text_of(given)),
+        output=top._output if gave is ... else Fragment(text_of(gave)),
+        start_ns=top.start_ns,
+        end_ns=top.end_ns,
+        status=top.status,
     )
+    return trace
 
 
 def _object(attributes: Mapping[str, Any]) -> Fragment:

@@ -37,10 +37,10 @@ from evaluand.selector.steps import printed
 from evaluand.trace import Trace
 
 CALL: Final = "evaluand.call"
-"""An attribute that a span of an instrumented call may have: {argument, arguments, pid, tid}.
+"""An attribute that a span of an instrumented call may have: {argument, arguments, rets, pid, tid}.
 
-`argument` names what the input of the root is, and `arguments` holds the others; `tid` stands on the root, and on spans
-of other threads.
+On the root `argument` names what its input is, and `arguments` holds the others; `rets` is what it returned, where its
+output is a part of that. `tid` stands on the root, and on spans of other threads.
 """
 
 ITSELF: Final = "__call__"
@@ -194,7 +194,8 @@ class Record(Mapping[str, Any]):
                 "tid": call.get("tid", tid),
             }
         root = made[spans[0][0]]
-        root |= {"args": self._root_args(_call_of(spans[0])), "rets": self["main_output"]}
+        call = _call_of(spans[0])
+        root |= {"args": self._root_args(call), "rets": call["rets"] if "rets" in call else self["main_output"]}
         root |= {"perf": self["perf"], "error": root["error"] or self["main_error"]}
         return [made[number] for number in _by_end(spans)]
 

@@ -39,8 +39,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, message_of
 from evaluand.feedback.arguments import PLAIN, Arguments
 from evaluand.feedback.stored import reference_of, referred
-from evaluand.fingerprint import Identity, fingerprint
+from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import encode
+from evaluand.provider import Provider
 from evaluand.registry import nearest
 from evaluand.scorer import Score, Scorer, described, is_async
 from evaluand.selector import Selector
@@ -78,7 +79,7 @@ class Result(NamedTuple):
     """What a feedback says of one source.
 
     Attributes:
-        status: `scored`, `skipped` or `failed`.
+        status: `scored`, `abstained`, `skipped` or `failed`.
         value: what the aggregate made of all calls: a number, which may be undefined (NaN), or a number for each key
             where the implementation says several; None where there is none.
         calls: each call of the implementation in order: `args`, `ret`, `meta` and, where it failed, `error`.
@@ -101,10 +102,12 @@ class Feedback(Scorer):
 
     Args:
         implementation: a function, method or callable object, plain or async. Returns a number, a bool, a list of
-            numbers or a dictionary of numbers; or one of these and a dictionary of metadata, such as a `reason`. May
-            raise `Skipped` for a call that is to be left out.
+            numbers or a dictionary of numbers; or one of these and a dictionary of metadata, such as a `reason`. Where
+            there is no value it returns None and metadata with the reason. It may raise `Skipped` for a call that is to
+            be left out.
         name: shown in tables; the implementation's name if not given.
-        higher_is_better: which way is good, for those who show results; None if that is not known.
+        higher_is_better: which way is good, for those who show results; what the implementation says of itself if not
+            given, and None if that is not known.
         aggregate: makes one number of what the calls said, given as a list; the mean if not given.
         combinations: `product` calls the implementation with every combination of the values selected, `zip` with the
             first of each, then the second of each, and so on to the end of the shortest.
@@ -136,6 +139,8 @@ class Feedback(Scorer):
     """
 
     kind: ClassVar[str] = "feedback"
+    strict: ClassVar[bool] = False
+    """Whether a dictionary of numbers may only hold floats."""
 
     implementation: Callable[..., Any]
     name: str
@@ -146,7 +151,7 @@ class Feedback(Scorer):
     if_exists: Selector | None
     on_error: str
     declared: str | None
-    selectors: Mapping[str, Selector] = field(hash=False)
+    bound: Mapping[str, Selector] = field(hash=False)
     accepts: Arguments = field(compare=False)
 
     def __init__(
@@ -178,7 +183,9 @@ class Feedback(Scorer):
         if not callable(implementation):
             raise SpecError(f"a feedback needs a function, not {described(implementation)}")
         accepts = Arguments.of(implementation)
-        self._set(implementation=implementation, accepts=accepts, name=name or accepts.called, selectors={}, **values)
+        self._set(implementation=implementation, accepts=accepts, name=name or accepts.called, bound={}, **values)
+        if self.higher_is_better is None:
+            self._set(higher_is_better=getattr(implementation, "higher_is_better", None))
         self._check_choices()
         try:
             self._set(if_exists=None if if_exists is None else self._selector(if_exists))
@@ -195,8 +202,13 @@ class Feedback(Scorer):
         return new
 
     def __repr__(self) -> str:
-        bound = ", ".join(f"{name}={str(selector)!r}" for name, selector in self.selectors.items())
+        bound = ", ".join(f"{name}={str(selector)!r}" for name, selector in self.bound.items())
         return f"<{type(self).__name__} {self.name} on({bound})>"
+
+    @property
+    def selectors(self) -> Mapping[str, Any]:
+        """The selectors by argument."""
+        return dict(self.bound)
 
     # What it is made of
 
@@ -206,7 +218,7 @@ class Feedback(Scorer):
         Raises:
             SpecError: the implementation has no such argument, or none is left; or a text is no selector.
         """
-        bound = dict(self.selectors)
+        bound = dict(self.bound)
         try:
             for name, given in named.items():
                 self.accepts.require(name)
@@ -215,7 +227,7 @@ class Feedback(Scorer):
                 bound[self.accepts.next_after(bound)] = self._selector(given)
         except SpecError as error:
             raise self._fault(str(error)) from None
-        return self._changed(selectors=self.accepts.ordered(bound))
+        return self._changed(bound=self.accepts.ordered(bound))
 
     def on_input(self, arg: str | None = None) -> Self:
         """Binds an argument, or the next that is not bound, to the input of the whole call."""
@@ -300,7 +312,7 @@ class Feedback(Scorer):
     @cached_property
     def sees_times(self) -> bool:
         checked = [] if self.if_exists is None else [self.if_exists]
-        return any(may_see_times(selector) for selector in (*self.selectors.values(), *checked))
+        return any(may_see_times(selector) for selector in (*self.bound.values(), *checked))
 
     @cached_property
     def is_async(self) -> bool:
@@ -321,26 +333,32 @@ class Feedback(Scorer):
             SpecError: an argument is not bound.
         """
         self.check()
-        prints = {} if self.declared is not None else {"implementation": fingerprint(self.implementation)}
+        parts = {"implementation": self._of_implementation()}
         if self.aggregator is not mean:
-            prints["aggregate"] = fingerprint(self.aggregator)
+            parts["aggregate"] = code_identity("function", self.aggregator, "aggregate")
         spec = {
             "kind": self.kind,
-            "selectors": {name: str(selector) for name, selector in self.selectors.items()},
+            "selectors": {name: str(selector) for name, selector in self.bound.items()},
             "aggregate": "mean",
             "combinations": self.combinations,
             "if_missing": self.if_missing,
             "if_exists": None if self.if_exists is None else str(self.if_exists),
             "on_error": self.on_error,
-            **({} if self.declared is None else {"name": self.name, "version": self.declared}),
-            **{part: print_.digest for part, print_ in prints.items()},
+            **{part: identity.spec for part, identity in parts.items()},
         }
         return Identity(
             spec,
-            all(print_.pinned for print_ in prints.values()),
-            tuple(why for print_ in prints.values() for why in print_.unpinned),
-            {name: digest for print_ in prints.values() for name, digest in {**print_.parts, **print_.files}.items()},
+            all(identity.pinned for identity in parts.values()),
+            tuple(why for identity in parts.values() for why in identity.unpinned),
+            {name: digest for identity in parts.values() for name, digest in identity.parts.items()},
         )
+
+    def _of_implementation(self) -> Identity:
+        """That of a provider's method is told by the provider."""
+        provider = getattr(self.implementation, "__self__", None)
+        if isinstance(provider, Provider) and self.declared is None:
+            return provider.identify(self.implementation.__name__)
+        return code_identity("function", self.implementation, self.name, version=self.declared)
 
     def score(self, source: Mapping[str, Any]) -> Any:  # type: ignore[override]
         """Grades one source; awaitable where the implementation is async."""
@@ -379,7 +397,7 @@ class Feedback(Scorer):
             "name": self.name,
             "higher_is_better": self.higher_is_better,
             "implementation": self._reference("implementation", self.implementation),
-            "selectors": {name: str(selector) for name, selector in self.selectors.items()},
+            "selectors": {name: str(selector) for name, selector in self.bound.items()},
             "aggregate": self._reference("aggregate", self.aggregator),
             "combinations": self.combinations,
             "if_missing": self.if_missing,
@@ -407,7 +425,9 @@ class Feedback(Scorer):
         selectors = given.pop("selectors")
         new = object.__new__(cls)
         aggregator = referred(given.pop("aggregate"), modules)
-        new._become(implementation, aggregator=aggregator, declared=given.pop("version"), **given)
+        exists = given.pop("if_exists")
+        if_exists = None if exists is None else Selector(exists)
+        new._become(implementation, aggregator=aggregator, declared=given.pop("version"), if_exists=if_exists, **given)
         return new.on(**{name: Selector(text) for name, text in selectors.items()})
 
     def _reference(self, part: str, code: Callable[..., Any]) -> dict[str, Any]:
@@ -433,7 +453,10 @@ class Feedback(Scorer):
         plan = self._plan(source, given)
         if isinstance(plan, Result):
             return plan
-        call, calls = self.accepts.caller(self.implementation, copied=not plan.plain), _Calls(self.accepts.called)
+        call, calls = (
+            self.accepts.caller(self.implementation, copied=not plan.plain),
+            _Calls(self.accepts.called, self.strict),
+        )
         for args in plan.combinations:
             try:
                 calls.add(args, call(args))
@@ -446,7 +469,10 @@ class Feedback(Scorer):
         plan = self._plan(source, given)
         if isinstance(plan, Result):
             return plan
-        call, calls = self.accepts.caller(self.implementation, copied=not plan.plain), _Calls(self.accepts.called)
+        call, calls = (
+            self.accepts.caller(self.implementation, copied=not plan.plain),
+            _Calls(self.accepts.called, self.strict),
+        )
         for args in plan.combinations:
             try:
                 said = call(args)
@@ -466,7 +492,7 @@ class Feedback(Scorer):
     def _plan(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> _Plan | Result:
         """The calls to be made of a source; or the result, where there are none."""
         if given:
-            self._check_bound({**self.selectors, **given})
+            self._check_bound({**self.bound, **given})
         else:
             _ = self._is_bound
         if self.if_exists is not None and not self.if_exists.exists(source):
@@ -481,14 +507,14 @@ class Feedback(Scorer):
             return Result("skipped", reason=str(error))
         for name, values in selected.items():
             if not values:
-                return Result("skipped", reason=f"{name}: {self.selectors[name]} selects no values")
+                return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
         plain = all(type(value) in PLAIN for values in selected.values() for value in values)
         return _Plan(self._combined(selected), plain, self._uneven(selected))
 
     def _selected(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         """The values of each argument."""
         found: dict[str, Sequence[Any]] = {}
-        for name, selector in self.selectors.items():
+        for name, selector in self.bound.items():
             if name not in given:
                 try:
                     found[name] = selector.select(source)
@@ -512,7 +538,7 @@ class Feedback(Scorer):
     @cached_property
     def _is_bound(self) -> bool:
         """True, or an error; kept, since it is asked for every row."""
-        self._check_bound(self.selectors)
+        self._check_bound(self.bound)
         return True
 
     def _check_bound(self, bound: Collection[str]) -> None:
@@ -524,12 +550,12 @@ class Feedback(Scorer):
     def _result(self, calls: _Calls, note: str | None) -> Result:
         """What the aggregate makes of calls."""
         first = calls.errors[0] if calls.errors else None
-        if first is not None:
-            if self.on_error == "fail" or not calls.said:
+        if len(calls.said) < len(calls.told):
+            if first is not None and (self.on_error == "fail" or not calls.said):
                 return Result("failed", None, calls.told, calls.failures, None, first)
-            note = "; ".join(filter(None, (note, f"left out: {calls.failures}")))
-        if not calls.said:
-            return Result("skipped", None, calls.told, calls.skips)
+            if not calls.said:
+                return Result("abstained" if calls.undefined else "skipped", None, calls.told, calls.gaps)
+            note = "; ".join(filter(None, (note, calls.failures and f"left out: {calls.failures}", calls.gaps)))
         try:
             return Result("scored", self._aggregated(calls.said), calls.told, None, note, first)
         except Exception as error:
@@ -554,7 +580,7 @@ def may_see_times(selector: Selector) -> bool:
         >>> may_see_times(Selector("__record__.app.ask[:].rets")), may_see_times(Selector("__record__.app.ask[0]"))
         (False, True)
     """
-    steps: list[Any] = [*selector.steps, None]
+    steps: list[Any] = [*selector.steps, None, None]
     root, *rest = steps
     if root == APP:
         return False
@@ -591,14 +617,16 @@ class _Plan(NamedTuple):
 class _Calls:
     """The calls of an implementation: each as it is told, and apart from that what they said, or raised."""
 
-    __slots__ = ("called", "errors", "said", "skipped", "told")
+    __slots__ = ("called", "errors", "said", "skipped", "strict", "told", "undefined")
 
-    def __init__(self, called: str) -> None:
+    def __init__(self, called: str, strict: bool) -> None:
         self.called = called
+        self.strict = strict
         self.told: list[dict[str, Any]] = []
         self.said: list[Any] = []
         self.errors: list[Exception] = []
         self.skipped: list[Skipped] = []
+        self.undefined: list[str] = []
 
     def add(self, args: dict[str, Any], said: Any) -> None:
         """A call that returned.
@@ -607,10 +635,14 @@ class _Calls:
             DataError: it returned what no call should.
         """
         meta: dict[str, Any] = {}
-        if type(said) is tuple:
+        if isinstance(said, tuple):
             said, meta = self._parts(said)
-        ret = said if type(said) is float else self._ret(said)
-        self.said.append(ret)
+        if said is None and meta:
+            ret = None
+            self.undefined.append(str(meta.get("reason", "no value")))
+        else:
+            ret = said if type(said) is float else self._ret(said)
+            self.said.append(ret)
         self.told.append({"args": args, "ret": ret, "meta": meta, "error": None})
 
     def add_failed(self, args: dict[str, Any], error: Exception) -> None:
@@ -625,13 +657,19 @@ class _Calls:
 
     @property
     def failures(self) -> str:
-        first = _told(self.errors[0])
-        return first if len(self.told) == 1 else f"{len(self.errors)} of {len(self.told)} calls failed: {first}"
+        """What is to be told of the calls that failed."""
+        return self._of_all("failed", [_told(error) for error in self.errors])
 
     @property
-    def skips(self) -> str:
-        first = _told(self.skipped[0])
-        return first if len(self.told) == 1 else f"all {len(self.told)} calls were skipped: {first}"
+    def gaps(self) -> str:
+        """What is to be told of the calls without a value that did not fail."""
+        skipped = self._of_all("were skipped", [_told(error) for error in self.skipped])
+        return "; ".join(filter(None, (self._of_all("have no value", self.undefined), skipped)))
+
+    def _of_all(self, what: str, reasons: Sequence[str]) -> str:
+        if not reasons or len(self.told) == 1:
+            return reasons[0] if reasons else ""
+        return f"{len(reasons)} of {len(self.told)} calls {what}: {reasons[0]}"
 
     def _parts(self, said: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
         if len(said) != 2 or not isinstance(said[1], Mapping):
@@ -647,7 +685,7 @@ class _Calls:
         if isinstance(said, Mapping) and said:
             return {str(key): self._part(value, f"under {key!r}") for key, value in said.items()}
         if isinstance(said, list) and said:
-            return [self._part(value, f"at {place}") for place, value in enumerate(said)]
+            return [self._part(value, f"at place {place}") for place, value in enumerate(said)]
         empty = "an empty list or object" if said in ([], {}) else described(said)
         raise DataError(
             f"{self.called} returned {empty}; it is to return a number, a list of numbers or a dictionary of numbers, "
@@ -656,9 +694,13 @@ class _Calls:
 
     def _part(self, value: Any, where: str) -> float:
         number = _number(value)
-        if number is None:
-            raise DataError(f"{self.called} returned {described(value)} {where}; it is to be a number")
+        if number is None or (self.strict and not isinstance(value, float)):
+            raise DataError(f"{self.called} returned {described(value)} {where}; it is to be a {self._kind}")
         return number
+
+    @property
+    def _kind(self) -> str:
+        return "float" if self.strict else "number"
 
 
 _NUMBERS: Final = frozenset((float, int, bool))

@@ -19,7 +19,7 @@ from evaluand.engine import LocalEngine, Outcome, Policy
 from evaluand.errors import TaskError
 from evaluand.grading import Grader, Unit
 from evaluand.journal import Lane
-from evaluand.recording.stored import KIND, Lanes, unit_of
+from evaluand.recording.stored import KIND, Lanes, name_in, unit_of
 from evaluand.scorer import Scorer
 from evaluand.store import Manifest, Store
 
@@ -44,7 +44,7 @@ class Judge:
         self.lane = lane
         self.low = 0  # every slot below is judged
         self.mine: set[int] = set()  # those that were judged here and are not read back yet
-        self._grader = Grader(scorer, policy, app=app)
+        self._grader = Grader(scorer, policy, app=app, name=name_in(app))
         self._policy = policy
         self._is_async = scorer.is_async
 

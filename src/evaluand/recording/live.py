@@ -36,6 +36,7 @@ from evaluand.recording.stored import (
     Recorded,
     Standing,
     evaluation_of,
+    name_in,
     run_of,
     sealed,
     standing,
@@ -401,7 +402,8 @@ class Recording(Recorded):
         """A record by its number, as feedbacks see it."""
         unit = self._unit(number)
         answers = unit.response.responses
-        return record_of(unit, answers[0] if answers else None, self.manifest["spec"]["app"])
+        app = self.manifest["spec"]["app"]
+        return record_of(unit, answers[0] if answers else None, app, name_in(app))
 
     def _unit(self, number: int) -> Unit:
         with self._reading:
@@ -494,8 +496,7 @@ def named(feedbacks: Mapping[str, Scorer] | Iterable[Scorer]) -> dict[str, Score
 
 
 def _called(app: Mapping[str, Any]) -> str:
-    name, version = app.get("name") or "app", app.get("version")
-    return f"{name}/{version}" if version else str(name)
+    return f"{name_in(app)}/{app['version']}" if app.get("version") else name_in(app)
 
 
 def check_metadata(metadata: Mapping[Any, Any]) -> None:

@@ -81,6 +81,11 @@ class Lanes:
             lane.close()
 
 
+def name_in(app: Mapping[str, Any]) -> str:
+    """What an app is called."""
+    return str(app.get("name") or "app")
+
+
 def unit_of(line: bytes) -> Unit:
     """A record, as what judges it sees it."""
     record = orjson.loads(line)
@@ -250,7 +255,7 @@ def run_of(store: Store, manifest: Manifest, records: Lane) -> Run:
         "replications": 1,
     }
     about = {"work": [], "pinned": True, "fresh": False, "app": spec["app"]}
-    made_by = {"parts": {}, "unpinned": [], "policy": {}, "recording": id}
+    made_by = {"parts": {}, "unpinned": [], "policy": {}, "recording": id, "task": name_in(spec["app"])}
     opened = begin(
         store,
         "runs",

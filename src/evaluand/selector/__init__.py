@@ -25,8 +25,8 @@ from typing import Any
 from evaluand.errors import DataError, SpecError, kind_of
 from evaluand.registry import nearest
 from evaluand.selector.parsing import is_jsonpath, parsed
-from evaluand.selector.steps import Collect, Descend, Member, Step, Union, is_list, one_step, printed, written
-from evaluand.selector.walking import changed, lead
+from evaluand.selector.steps import Collect, Descend, Member, Step, Union, finder, is_list, one_step, printed, written
+from evaluand.selector.walking import Lead, changed, leading
 
 __all__ = ["Member", "Selector", "is_jsonpath"]
 
@@ -227,29 +227,34 @@ class Selector:
 
     def _selected(self, value: Any) -> list[Any]:
         """Follows one value as long as there is one, which costs a fraction of following a list."""
-        one, found = value, None
-        for depth, (step, key, kind) in enumerate(self._demands):
-            if found is None:
-                if type(one) is kind:
-                    try:
-                        one = one[key]
-                    except LookupError as error:
-                        raise _Nowhere(depth, (one,)) from error
-                    continue
-                found = [one]
-            if isinstance(step, Collect):
-                one, found = found, None
-                continue
-            values = found
+        one, many = value, None
+        for depth, kind, key, lead in self._demands:
             try:
-                found = [each for there in values for each in lead(step, there, value, self.objects)]
+                if many is None:
+                    if type(one) is kind:
+                        one = one[key]
+                        continue
+                    if lead is None:
+                        one = [one]
+                        continue
+                    found = lead(one, value)
+                elif lead is None:
+                    one, many = many, None
+                    continue
+                else:
+                    found = []
+                    for there in many:
+                        if type(there) is kind:
+                            found.append(there[key])
+                        else:
+                            found += lead(there, value)
             except LookupError as error:
-                if not depth or not isinstance(self.steps[depth - 1], Descend):
-                    raise _Nowhere(depth, values) from error
-                found = self._finders[depth](values, value)
+                raise _Nowhere(depth, [one] if many is None else many) from error
             if len(found) == 1:
-                one, found = found[0], None
-        return [one] if found is None else found
+                one, many = found[0], None
+            else:
+                many = found
+        return [one] if many is None else many
 
     def _only(self, found: Sequence[Any]) -> Any:
         if len(found) != 1:
@@ -265,19 +270,27 @@ class Selector:
         """Each step with the type that it is most often taken in, where all are keys and places."""
         if not all(isinstance(step, str | int) for step in self.steps):
             return None
-        return tuple((key, kind) for _, key, kind in self._demands)
+        return tuple((key, kind) for _, kind, key, _ in self._demands)
 
     @cached_property
-    def _demands(self) -> tuple[tuple[Step, Any, Any], ...]:
-        """Each step, the key or place that it is, and the type that it is most often taken in."""
-        return tuple(
-            (step, str(step), dict) if isinstance(step, str) else (step, step, list if isinstance(step, int) else None)
-            for step in self.steps
-        )
+    def _demands(self) -> tuple[tuple[int, Any, Any, Lead | None], ...]:
+        """Of each step its number, the type that it is most often taken in, the key or place, and what it leads to.
+
+        What stands behind `..` is wanted of everything there is, and so of nothing in particular.
+        """
+        demands = []
+        for depth, step in enumerate(self.steps):
+            kind = dict if isinstance(step, str) else list if isinstance(step, int) else None
+            key = str(step) if isinstance(step, str) else step
+            lead = None if isinstance(step, Collect) else leading(step, self.objects)
+            if depth and isinstance(self.steps[depth - 1], Descend):
+                kind, lead = None, _lenient(step)
+            demands.append((depth, kind, key, lead))
+        return tuple(demands)
 
     @cached_property
     def _finders(self) -> tuple[Any, ...]:
-        return tuple(Union((step,)).find if isinstance(step, str | int) else step.find for step in self.steps)
+        return tuple(finder(step) for step in self.steps)
 
     def _prefix(self, depth: int) -> str:
         return written(self.steps[:depth])
@@ -287,6 +300,11 @@ class Selector:
         place = next(place for place, there in enumerate(values) if not _leads(step, there, self.objects))
         which = f", value {place + 1} of {len(values)}," if len(values) > 1 else ""
         return f"{self.text}: {self._prefix(nowhere.depth)}{which} {_lacking(step, values[place], self.objects)}"
+
+
+def _lenient(step: Step) -> Lead:
+    find = finder(step)
+    return lambda value, root: find((value,), root)
 
 
 class _Nowhere(Exception):
@@ -317,7 +335,7 @@ def _names(there: Any, objects: bool) -> list[str]:
 
 def _leads(step: Step, there: Any, objects: bool) -> bool:
     try:
-        lead(step, there, there, objects)
+        leading(step, objects)(there, there)
     except LookupError:
         return False
     return True

@@ -104,6 +104,11 @@ class Collect:
 Step = str | int | Every | Slice | Filter | Union | Descend | Collect
 
 
+def finder(step: Step) -> Callable[[Sequence[Any], Any], list[Any]]:
+    """What finds all that a step leads to from several values, given the root; nothing where that is nowhere."""
+    return (Union((step,)) if isinstance(step, str | int) else step).find
+
+
 def children(value: Any) -> Sequence[Any]:
     if isinstance(value, Mapping):
         return list(value.values())

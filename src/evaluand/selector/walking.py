@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from evaluand.selector.steps import Descend, Every, Filter, Member, Slice, Step, Union, is_list
+from evaluand.selector.steps import Collect, Descend, Every, Filter, Member, Slice, Step, Union, is_list
+
+Lead = Callable[[Any, Any], list[Any]]
+"""What is led to from a value, given the root of the data; raises LookupError where that is nowhere."""
 
 Change = Callable[[Any], Any]
 """What is to stand in a place, given what stands there, or None."""
@@ -16,34 +19,45 @@ _MOST_MADE: Final = 1_000_000
 """How many places of a list are made to reach one."""
 
 
-def lead(step: Step, value: Any, root: Any, objects: bool) -> Sequence[Any]:
-    """What a step leads to from one value; of Python objects also attributes, and characters, where `objects` says so.
+def leading(step: Step, objects: bool) -> Lead:
+    """What a step leads to; of Python objects also attributes, and of texts characters, where `objects` says so.
 
-    Raises:
-        LookupError: it leads nowhere.
+    What most values are made of is looked for first and by its type alone, which is ten times as fast as asking whether
+    it is a mapping or a sequence.
     """
     if isinstance(step, Member):
-        return _named(step, value, objects)
-    if isinstance(step, str):
-        if isinstance(value, Mapping):
-            return (value[step],)
-    elif isinstance(step, int):
-        if is_list(value, objects):
-            return (value[step],)
-    elif isinstance(step, Slice):
-        if is_list(value, objects):
-            return list(value[step.start : step.stop : step.step])
-    elif isinstance(step, Union):
-        return [child for part in step.parts for child in lead(part, value, root, objects)]
-    elif isinstance(step, Descend) or isinstance(value, Mapping) or is_list(value):
-        return step.find((value,), root)
-    raise LookupError
+        return _to_member(str(step), objects)
+    if isinstance(step, str | int):
+        return _to_place(step, objects)
+    if isinstance(step, Slice):
+        return _to_slice(slice(step.start, step.stop, step.step), objects)
+    if isinstance(step, Union):
+        leads = [leading(part, objects) for part in step.parts]
+        return lambda value, root: [child for lead in leads for child in lead(value, root)]
+    return _to_children(step)
 
 
-def _named(name: Member, value: Any, objects: bool) -> Sequence[Any]:
+def _to_member(name: str, objects: bool) -> Lead:
+    def lead(value: Any, root: Any) -> list[Any]:
+        if type(value) is dict:
+            return [value[name]]
+        if type(value) is not list or not value:
+            return _member(name, value, objects)
+        found = []
+        for each in value:
+            if type(each) is not dict:
+                return _member(name, value, objects)
+            if name in each:
+                found.append(each[name])
+        return found
+
+    return lead
+
+
+def _member(name: str, value: Any, objects: bool) -> list[Any]:
     """Elements of a list that have no such member are left out; a list without elements has none."""
     if isinstance(value, Mapping):
-        return (value[name],)
+        return [value[name]]
     if is_list(value) and value:
         found: list[Any] = []
         waiting = list(reversed(value))
@@ -58,8 +72,37 @@ def _named(name: Member, value: Any, objects: bool) -> Sequence[Any]:
                 found.append(attribute)
         return found
     if not is_list(value) and (attribute := _attribute(name, value, objects)) is not _NOTHING:
-        return (attribute,)
+        return [attribute]
     raise LookupError
+
+
+def _to_place(step: str | int, objects: bool) -> Lead:
+    def lead(value: Any, root: Any) -> list[Any]:
+        if isinstance(value, Mapping) if isinstance(step, str) else is_list(value, objects):
+            return [value[step]]
+        raise LookupError
+
+    return lead
+
+
+def _to_slice(part: slice, objects: bool) -> Lead:
+    def lead(value: Any, root: Any) -> list[Any]:
+        if type(value) is list:
+            return value[part]
+        if is_list(value, objects):
+            return list(value[part])
+        raise LookupError
+
+    return lead
+
+
+def _to_children(step: Every | Filter | Descend | Collect) -> Lead:
+    def lead(value: Any, root: Any) -> list[Any]:
+        if isinstance(step, Descend) or isinstance(value, Mapping) or is_list(value):
+            return step.find((value,), root)
+        raise LookupError
+
+    return lead
 
 
 def _attribute(name: str, value: Any, objects: bool) -> Any:

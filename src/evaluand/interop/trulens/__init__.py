@@ -11,6 +11,17 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
+    from evaluand.interop.trulens.feedback import (
+        Feedback as Feedback,
+        FeedbackCall as FeedbackCall,
+        FeedbackCombinations as FeedbackCombinations,
+        FeedbackMode as FeedbackMode,
+        FeedbackOnMissingParameters as FeedbackOnMissingParameters,
+        FeedbackResult as FeedbackResult,
+        FeedbackResultStatus as FeedbackResultStatus,
+        InvalidSelector as InvalidSelector,
+        SkipEval as SkipEval,
+    )
     from evaluand.interop.trulens.lens import (
         Collect as Collect,
         GetAttribute as GetAttribute,
@@ -28,6 +39,17 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
     )
 
 _PLACES = {
+    "evaluand.interop.trulens.feedback": (
+        "Feedback",
+        "FeedbackCall",
+        "FeedbackCombinations",
+        "FeedbackMode",
+        "FeedbackOnMissingParameters",
+        "FeedbackResult",
+        "FeedbackResultStatus",
+        "InvalidSelector",
+        "SkipEval",
+    ),
     "evaluand.interop.trulens.lens": (
         "Collect",
         "GetAttribute",

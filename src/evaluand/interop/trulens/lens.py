@@ -11,7 +11,6 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from evaluand.errors import DataError, SpecError
@@ -143,9 +142,7 @@ class _Method:
         self.name = name
 
     def __get__(self, lens: Lens | None, owner: type) -> Any:
-        if lens is None:
-            return self.function
-        return lens._Lens__with(Member(self.name), partial(self.function, lens))
+        return self.function if lens is None else _Called(lens, self)
 
 
 class _OfClass(_Method):
@@ -173,45 +170,38 @@ class Lens:
         calls[:].args.query True
     """
 
-    __slots__ = ("__method", "__selector", "__steps")
+    __slots__ = ("__selector__", "__steps__")
 
     def __init__(self, path: Iterable[Step] | None = None) -> None:
         if isinstance(path, str):
             raise _NoStep(f"{path!r} is a path as text; take Lens.of_string")
-        self.__become(tuple(_native(step) for step in path or ()))
+        self.__steps__: tuple[native.Step, ...] = tuple(_native(step) for step in path or ())
+        self.__selector__: Selector | None = None
 
-    def __become(self, steps: tuple[native.Step, ...], method: Callable[..., Any] | None = None) -> None:
-        self.__steps = steps
-        self.__method = method
-        self.__selector: Selector | None = None
-
-    def __with(self, step: native.Step, method: Callable[..., Any] | None = None) -> Lens:
-        return _lens((*self.__steps, step), method)
-
-    def __walk(self) -> Selector:
+    def __walk__(self) -> Selector:
         """Made when it is first needed, and not for every beginning of a path on the way to it."""
-        if self.__selector is None:
-            self.__selector = Selector.of(*self.__steps, objects=True)
-        return self.__selector
+        if self.__selector__ is None:
+            self.__selector__ = Selector.of(*self.__steps__, objects=True)
+        return self.__selector__
 
     # Building
 
     def __getattr__(self, name: str) -> Lens:
         if name.startswith("__") and name.endswith("__") and name not in ROOTS:
             raise AttributeError(f"{name} is a name of Python; for a key of this name write [{name!r}]")
-        return self.__with(Member(name))
+        return _lens(*self.__steps__, Member(name))
 
     def __getitem__(self, item: Any) -> Lens:
-        return self.__with(_in_brackets(item))
+        return _lens(*self.__steps__, _in_brackets(item))
 
     def __add__(self, other: Lens | Step) -> Lens:
-        steps = other.__steps if isinstance(other, Lens) else (_native(other),)
-        return _lens((*self.__steps, *steps))
+        steps = other.__steps__ if isinstance(other, Lens) else (_native(other),)
+        return _lens(*self.__steps__, *steps)
 
     @_Method
     def collect(self) -> Lens:
         """The path to one list of all that this one leads to."""
-        return self.__with(native.Collect())
+        return _lens(*self.__steps__, native.Collect())
 
     @_OfClass
     def of_string(text: str) -> Lens:  # noqa: N805 - a function of the class
@@ -227,28 +217,25 @@ class Lens:
         steps = parsed_of_words(text)
         for step in steps:
             _named(step)
-        return _lens(steps)
+        return _lens(*steps)
 
     # Selecting
 
-    def __call__(self, *values: Any, **more: Any) -> Any:
-        """All that the path leads to in a value; or the method, where the last step is the name of one.
+    def __call__(self, obj: Any) -> list[Any]:
+        """All that the path leads to in an object.
 
         Raises:
             DataError: the path leads nowhere; it is a `KeyError`, `IndexError` or `ValueError` too.
         """
-        if self.__method is not None:
-            return self.__method(*values, **more)
-        (value,) = values
         try:
-            return (self.__selector or self.__walk()).select(value)
+            return (self.__selector__ or self.__walk__()).select(obj)
         except DataError as error:
             raise _told(error) from None
 
     @_Method
-    def get(self, obj: Any) -> Any:
+    def get(self, obj: Any) -> list[Any]:
         """All that the path leads to in an object, as calling the lens gives it."""
-        return _asked(self.__walk().select, obj)
+        return Lens.__call__(self, obj)
 
     @_Method
     def get_sole_item(self, obj: Any) -> Any:
@@ -257,28 +244,28 @@ class Lens:
         Raises:
             DataError: there is none or more than one.
         """
-        return _asked(self.__walk().sole, obj)
+        return _asked(self.__walk__().sole, obj)
 
     @_Method
     def exists(self, obj: Any) -> bool:
         """Whether every step of the path leads somewhere."""
-        return self.__walk().exists(obj)
+        return self.__walk__().exists(obj)
 
     @_Method
     def existing_prefix(self, obj: Any) -> Lens:
         """The longest beginning of the path that exists."""
-        return _lens(self.__steps[: len(self.__walk().existing(obj).steps)])
+        return _lens(*self.__steps__[: len(self.__walk__().existing(obj).steps)])
 
     @_Method
     def set(self, obj: Any, val: Any) -> Any:
         """A copy of an object with a value at each place of the path; see `Selector.set`."""
-        return _asked(self.__walk().set, obj, val)
+        return _asked(self.__walk__().set, obj, val)
 
     @_Method
     def set_or_append(self, obj: Any, val: Any) -> Any:
         """As `set`, but a value is put behind those of a list, and anything else is replaced by a list of it."""
         return _asked(
-            self.__walk().change, obj, lambda there: [*there, val] if native.is_list(there, texts=True) else [val]
+            self.__walk__().change, obj, lambda there: [*there, val] if native.is_list(there, texts=True) else [val]
         )
 
     # Comparing and showing
@@ -286,25 +273,25 @@ class Lens:
     @_Method
     def path(self) -> tuple[Step, ...]:
         """The steps."""
-        return tuple(_named(step) for step in self.__steps)
+        return tuple(_named(step) for step in self.__steps__)
 
     @_Method
     def selector(self) -> Selector:
         """The same path as a `Selector`, which walks data only."""
-        return Selector.of(*self.__steps)
+        return Selector.of(*self.__steps__)
 
     @_Method
     def is_prefix_of(self, other: Lens) -> bool:
         """Whether the other path begins as this one, or is the same."""
-        return self.__walk().is_prefix_of(other.__walk())
+        return self.__walk__().is_prefix_of(other.__walk__())
 
     @_Method
     def is_immediate_prefix_of(self, other: Lens) -> bool:
         """Whether the other path has one step more than this one."""
-        return len(other) == len(self) + 1 and self.__walk().is_prefix_of(other.__walk())
+        return len(other) == len(self) + 1 and self.__walk__().is_prefix_of(other.__walk__())
 
     def __len__(self) -> int:
-        return len(self.__steps)
+        return len(self.__steps__)
 
     def __eq__(self, other: object) -> bool:
         return str(self) == str(other) if isinstance(other, Lens) else NotImplemented
@@ -313,11 +300,11 @@ class Lens:
         return hash(str(self))
 
     def __str__(self) -> str:
-        return native.written(self.__steps, bare=True)
+        return native.written(self.__steps__, bare=True)
 
     def __repr__(self) -> str:
         text = str(self)
-        if any(isinstance(step, str) and not _is_attribute(step) for step in self.__steps):
+        if any(isinstance(step, str) and not _is_attribute(step) for step in self.__steps__):
             return f"Lens.of_string({text!r})"
         return f"Lens(){'.' if text[:1].isidentifier() else ''}{text}"
 
@@ -334,12 +321,36 @@ class Lens:
         return Lens.of_string, (str(self),)
 
 
+class _Called(Lens):
+    """A lens that ends in the name of a method, and is that method of the lens before when it is called.
+
+    Nearly all of them are called at once, so that the step is only put behind the others when it is asked for.
+    """
+
+    __slots__ = ("__before__", "__method__")
+
+    def __init__(self, before: Lens, method: _Method) -> None:
+        self.__before__ = before
+        self.__method__ = method
+
+    @property
+    def __steps__(self) -> Any:  # type: ignore[override]
+        return (*self.__before__.__steps__, Member(self.__method__.name))
+
+    @property
+    def __selector__(self) -> Any:  # type: ignore[override]
+        return _lens(*self.__steps__).__walk__()
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self.__method__.function(self.__before__, *given, **named)
+
+
 JSONPath = Lens
 
 
-def _lens(steps: tuple[native.Step, ...], method: Callable[..., Any] | None = None) -> Lens:
-    lens = Lens.__new__(Lens)
-    lens._Lens__become(steps, method)
+def _lens(*steps: native.Step) -> Lens:
+    lens = Lens()
+    lens.__steps__ = steps
     return lens
 
 
