@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import threading
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,6 +26,8 @@ from evaluand.interop.pharia import (
     EvaluationRepository,
     Evaluator,
     Example,
+    ExampleEvaluation,
+    ExampleOutput,
     FailedExampleEvaluation,
     FailedExampleRun,
     FileAggregationRepository,
@@ -101,6 +106,7 @@ class Repositories(NamedTuple):
     runs: RunRepository
     evaluations: EvaluationRepository
     aggregations: AggregationRepository
+    root: Path | None = None
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -110,7 +116,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Repositories:
         kinds += (InMemoryEvaluationRepository, InMemoryAggregationRepository)
         return Repositories(*(kind() for kind in kinds))
     kinds = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
-    return Repositories(*(kind(tmp_path) for kind in kinds))
+    return Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
 
 
 def reviews(*texts: tuple[str, str, str]) -> list[Example[Review, str]]:
@@ -483,6 +489,80 @@ def test_a_run_that_was_stopped_by_an_error_goes_on_with_what_is_missing(kept: R
     assert again.id != run.id
 
 
+def test_only_what_the_same_task_left_is_gone_on_with(kept: Repositories) -> None:
+    def another() -> type[Shout]:
+        class Shout(Task[str, str]):
+            def do_run(self, input: str, task_span: TaskSpan) -> str:
+                return input + "?"
+
+        return Shout
+
+    dataset = kept.datasets.create_dataset([Example(id=e, input=e, expected_output=None) for e in "abcd"], "letters")
+
+    def run(task: Any, **options: Any) -> Any:
+        runner = Runner(task, kept.datasets, kept.runs, "shout")
+        return runner.run_dataset(dataset.id, resume_from_recovery_data=True, max_workers=1, **options)
+
+    with pytest.raises(ValueError, match="boom"):
+        run(Shout("c", "!"), abort_on_error=True)
+    for task, suffix in ((Shout("", "!"), "!"), (another()(), "?")):
+        assert [each.output[1:] for each in kept.runs.example_outputs(run(task).id, str)] == [suffix] * 4
+    whole = run(Shout("c", "!"))
+    assert (whole.successful_example_count, whole.failed_example_count) == (3, 1)
+    assert run(Shout("c", "!")).id != whole.id
+
+
+def test_equal_runs_at_the_same_time_keep_apart_and_the_one_that_failed_is_gone_on_with(kept: Repositories) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    calls: list[str] = []
+
+    class Slow(Task[str, str]):
+        version = "1"
+
+        def do_run(self, input: str, task_span: TaskSpan) -> str:
+            calls.append(input)
+            if input == "c" and not begun.is_set():
+                begun.set()
+                assert go_on.wait(30)
+                raise ValueError("boom")
+            return input.upper()
+
+    dataset = kept.datasets.create_dataset([Example(id=e, input=e, expected_output=None) for e in "abcd"], "letters")
+    options: Any = {"resume_from_recovery_data": True, "max_workers": 1, "abort_on_error": True}
+
+    def run() -> Any:
+        runs = kept.runs if isinstance(kept.runs, InMemoryRunRepository) else FileRunRepository(kept.root)
+        return Runner(Slow(), kept.datasets, runs, "slow").run_dataset(dataset.id, **options)
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(run)
+        assert begun.wait(30)
+        second = run()
+        assert list(kept.runs.example_output_ids(second.id)) == list("abcd")
+        go_on.set()
+        with pytest.raises(ValueError, match="boom"):
+            first.result()
+    calls.clear()
+    third = run()
+    assert calls == ["c", "d"]
+    assert third.id != second.id
+    assert [each.output for each in kept.runs.example_outputs(third.id, str)] == list("ABCD")
+    assert kept.root is None or not list(kept.root.glob("runs/*.tmp"))
+
+
+def test_later_changes_of_what_was_given_change_nothing_that_is_kept(kept: Repositories) -> None:
+    given = {"tags": ["x"]}
+    kept.runs.store_example_output(ExampleOutput(run_id="r", example_id="1", output=given))
+    kept.evaluations.store_example_evaluation(ExampleEvaluation(evaluation_id="e", example_id="1", result=given))
+    given["tags"].append("y")
+    for _ in range(2):
+        output = kept.runs.example_output("r", "1", dict[str, list[str]]).output
+        result = kept.evaluations.example_evaluation("e", "1", dict[str, list[str]]).result
+        assert output == result == {"tags": ["x"]}
+        output["tags"].append("z")
+        result["tags"].append("z")
+
+
 def test_datasets_do_not_change(kept: Repositories) -> None:
     example = Example(id="a", input={"tags": ["x"]}, expected_output=None)
     dataset = kept.datasets.create_dataset([example], "one", id="mine")
@@ -584,7 +664,7 @@ def test_latency_and_tokens_are_told_by_a_trace() -> None:
     trace = tracer.export_for_viewing()
     assert extract_token_count_from_trace(trace) == 10
     root = trace[-1]
-    assert extract_latency_from_trace(trace) == (root.end_time - root.start_time).total_seconds() * 1e6
+    assert timedelta(microseconds=extract_latency_from_trace(trace)) == root.end_time - root.start_time
     with pytest.raises(ValueError, match="without a parent"):
         extract_latency_from_trace([])
 

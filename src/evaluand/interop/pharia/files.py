@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -74,7 +73,7 @@ def sdk_place(folder: Path, id: str, suffix: str = "") -> Path:
     return folder / (id + suffix) if id + suffix in os.listdir(folder) else path
 
 
-def json_text(value: Any, indent: int | None = None) -> bytes:
+def exact_text(value: Any, indent: int | None = None) -> bytes:
     """A value as JSON, in which a number that is undefined stays so: `NaN`, not `null`."""
     return to_json(to_jsonable_python(value), indent=indent)
 
@@ -85,17 +84,6 @@ def read_text(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Writes a file as a whole, so that nobody sees a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def heads(folder: Path, suffix: str) -> list[str]:

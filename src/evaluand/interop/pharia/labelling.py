@@ -15,6 +15,7 @@ from typing import Any
 from pydantic_core import from_json, to_json
 
 from evaluand.errors import DataError, Fault
+from evaluand.files import replaced
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     Evaluation,
@@ -32,11 +33,11 @@ from evaluand.interop.pharia.domain import (
 )
 from evaluand.interop.pharia.evaluations import AsyncEvaluationRepository
 from evaluand.interop.pharia.evaluator import EvaluatorBase
-from evaluand.interop.pharia.files import file_name, replace
+from evaluand.interop.pharia.files import file_name
 from evaluand.interop.pharia.logic import EvaluationLogicBase
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.typed import reader
 from evaluand.task import Input, Output
+from evaluand.typed import adapter_of
 
 BOM = b"\xef\xbb\xbf"  # that some editors put in front of UTF-8
 
@@ -61,7 +62,7 @@ class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluati
         Raises:
             ValueError: the label is none; it is then a failed result.
         """
-        return reader(evaluation_type).validate_python(label)  # type: ignore[no-any-return]
+        return adapter_of(evaluation_type).validate_python(label)  # type: ignore[no-any-return]
 
 
 class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
@@ -213,7 +214,9 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             return line | {"error": told(error, stack_trace=False)}
 
     def _write(self, id: str, lines: list[dict[str, Any]]) -> None:
-        replace(self.labelling_file(id), b"".join(to_json(line) + b"\n" for line in lines))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with replaced(self.labelling_file(id)) as file:
+            file.writelines(to_json(line) + b"\n" for line in lines)
 
     def _result(self, line: dict[str, Any]) -> Any:
         """The result that a line stands for; None where it waits for its label."""

@@ -1,12 +1,9 @@
-"""Types that are needed and perhaps not declared, and what reads values as them."""
+"""Types that are needed and perhaps not declared, and values that can be written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, TypeVar
-
-from pydantic import TypeAdapter
 
 from evaluand.errors import SpecError
 
@@ -30,21 +27,6 @@ def require_type(found: Any, owner: object, what: str, method: str) -> Any:
         name = type(owner).__name__
         raise Untyped(f"{name} does not tell its {what}; annotate {name}.{method}, or give it in brackets: {name}[…]")
     return found
-
-
-@lru_cache(maxsize=256)
-def _hashable_reader(type_: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(type_)
-
-
-def reader(type_: Any) -> TypeAdapter[Any]:
-    """What makes values of a type from JSON-like data, and says where they do not fit."""
-    if isinstance(type_, TypeVar):
-        type_ = Any
-    try:
-        return _hashable_reader(type_)
-    except TypeError:  # not hashable
-        return TypeAdapter(type_)
 
 
 def settled(value: Any) -> Any:
