@@ -581,6 +581,17 @@ def test_datasets_do_not_change(kept: Repositories) -> None:
         list(kept.datasets.examples("mine", Any, Any))
 
 
+def test_an_id_that_cannot_be_written_is_refused_in_one_sentence_and_never_found(kept: Repositories) -> None:
+    for dataset_id, example_id in (("a\ud800", "1"), ("a", "1\ud800")):
+        example = Example(id=example_id, input="x", expected_output=None)
+        with pytest.raises(ValueError, match=r"^.*cannot be kept: it holds half a character \(a lone surrogate\)$"):
+            kept.datasets.create_dataset([example], "n", id=dataset_id)
+    assert kept.datasets.dataset("a\ud800") is None
+    with pytest.raises(ValueError, match="no dataset 'a"):
+        list(kept.datasets.examples("a\ud800", str, str))
+    assert list(kept.datasets.dataset_ids()) == []
+
+
 def test_types_are_read_from_brackets_and_from_annotations(kept: Repositories) -> None:
     class Annotated(Task):  # type: ignore[type-arg]
         def do_run(self, input: int, task_span: TaskSpan) -> str:

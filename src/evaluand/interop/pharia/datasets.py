@@ -48,7 +48,7 @@ class DatasetRepository(ABC):
             metadata: anything known of it.
 
         Raises:
-            Refused: there is a dataset of that id, or two examples have one id.
+            Refused: there is a dataset of that id, two examples have one id, or an id is no text that can be written.
         """
 
     @abstractmethod
@@ -178,7 +178,7 @@ class InMemoryDatasetRepository(_KeptDatasets):
         return sorted(self._datasets)
 
     def _keep(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
-        exact_text(dataset)  # what no file could hold is refused here too
+        exact_text(dataset)  # what no file can hold is refused here too
         kept = {each.id: each.model_copy(deep=True) for each in examples}
         self._datasets[dataset.id] = dataset, dict(sorted(kept.items()))
 
@@ -270,6 +270,7 @@ def _distinct(examples: Iterable[Example[Any, Any]]) -> Iterator[Example[Any, An
         if example.id in seen:
             raise Refused(f"two examples have the id {example.id!r}; their results could not be told apart")
         seen.add(example.id)
+        exact_text(example.id)
         yield example
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import reprlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,9 +22,10 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import orjson
-from pydantic_core import from_json, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from evaluand.errors import EngineError
+from evaluand.interop.pharia.domain import Refused
 
 _PLAIN = re.compile(r"[a-z0-9_-]+")
 _RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
@@ -55,7 +57,7 @@ def id_of(name: str) -> str | None:
     """
     if _CUT in name:
         return None
-    id = "" if name == "%" else unquote_to_bytes(name).decode("utf-8", "replace")
+    id = "" if name == "%" else unquote_to_bytes(name.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
     return id if file_name(id) == name else name
 
 
@@ -74,8 +76,16 @@ def sdk_place(folder: Path, id: str, suffix: str = "") -> Path:
 
 
 def exact_text(value: Any, indent: int | None = None) -> bytes:
-    """A value as JSON, in which a number that is undefined stays so: `NaN`, not `null`."""
-    return to_json(to_jsonable_python(value), indent=indent)
+    """A value as JSON, in which a number that is undefined stays so: `NaN`, not `null`.
+
+    Raises:
+        Refused: it cannot be written as JSON.
+    """
+    try:
+        return to_json(to_jsonable_python(value), indent=indent)
+    except (PydanticSerializationError, UnicodeError) as error:
+        told = "it holds half a character (a lone surrogate)" if "surrogates" in str(error) else str(error)
+        raise Refused(f"{reprlib.repr(value)} cannot be kept: {told}") from None
 
 
 def read_text(path: Path) -> bytes | None:
