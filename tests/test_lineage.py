@@ -26,7 +26,8 @@ from evaluand import (
     TopK,
     task,
 )
-from evaluand.errors import SpecError
+from evaluand.aggregation import Aggregation
+from evaluand.errors import NotFound, SpecError
 from evaluand.lineage import Lineage, lineage, lineage_of_value
 from evaluand.scorers.prediction import Prediction
 from evaluand.task import Alternatives
@@ -289,8 +290,11 @@ def test_a_value_of_the_second_evaluation_leads_to_its_rows(data: Dataset) -> No
 def test_evaluations_of_other_stores_are_given_beside(data: Dataset) -> None:
     sides = [evaluated(data), evaluated(data, doubled_and_more)]
     aggregation = Aggregator().aggregate(sides, [Measure("near", Mean())], labels=["one", "two"])
-    found = lineage_of_value(aggregation, 1, sides)
-    assert [row["response"] for row in found] == [3, 4, 6]
+    stored = Aggregation(aggregation.store, aggregation.id)
+    for found in (lineage_of_value(aggregation, 1), lineage_of_value(stored, 1, sides)):
+        assert [row["response"] for row in found] == [3, 4, 6]
+    with pytest.raises(NotFound, match="are in other stores; give them beside it"):
+        lineage_of_value(stored, 1)
     with pytest.raises(SpecError, match="made from other evaluations than these"):
         lineage_of_value(aggregation, 1, sides[::-1])
 

@@ -95,6 +95,7 @@ class Aggregation(Artifact):
     """
 
     kind = "aggregations"
+    _made_from: Sequence[Evaluation] | None = None
 
     def __repr__(self) -> str:
         return f"Aggregation({self.id[:12]}, {self.manifest['counts']['metrics']} values)"
@@ -103,6 +104,20 @@ class Aggregation(Artifact):
     def labels(self) -> list[str]:
         """What each of the evaluations is called, in their order."""
         return list(self.manifest["spec"]["labels"])
+
+    @property
+    def evaluations(self) -> Sequence[Evaluation]:
+        """What it was made from, in that order: as it was given where it has just been made, else as its store has it.
+
+        Raises:
+            NotFound: it is in other stores.
+        """
+        if self._made_from is not None:
+            return self._made_from
+        made_from = self.manifest["provenance"]["evaluations"]
+        if not all(self.store.is_sealed("evaluations", id) for id in made_from):
+            raise NotFound("the evaluations that this aggregation was made from are in other stores; give them beside it")
+        return [Evaluation(self.store, id) for id in made_from]
 
     @property
     def measures(self) -> list[Measure]:
@@ -231,7 +246,7 @@ class Aggregator:
         if store.is_sealed("aggregations", id):
             if name is not None:
                 store.refer(name, "aggregations", id)
-            return Aggregation(store, id, Receipt(len(measures), kept=len(measures), why="made before"))
+            return _of(evaluations, store, id, Receipt(len(measures), kept=len(measures), why="made before"))
         for evaluation in evaluations:
             tables = {name: evaluation.columns(name) for name in evaluation.scorers}
             check_measures(measures, tables, dataset_of(evaluation).roles)
@@ -247,7 +262,13 @@ class Aggregator:
             draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
         if name is not None:
             store.refer(name, "aggregations", id)
-        return Aggregation(store, id, Receipt(len(measures), called=len(measures)))
+        return _of(evaluations, store, id, Receipt(len(measures), called=len(measures)))
+
+
+def _of(evaluations: Sequence[Evaluation], store: Store, id: str, receipt: Receipt) -> Aggregation:
+    made = Aggregation(store, id, receipt)
+    made._made_from = tuple(evaluations)
+    return made
 
 
 BEHAVIOUR: Final = 4

@@ -86,7 +86,8 @@ def lineage_of_value(
     Args:
         aggregation: what holds the value.
         row: the row of its table of metrics, or the number of that row.
-        evaluations: what it was made from, in that order, where these are in other stores than it is.
+        evaluations: what it was made from, in that order, where these are in other stores than it is and it was not
+            just made.
 
     Raises:
         SpecError: there is no such row, or it was made from other evaluations.
@@ -95,7 +96,7 @@ def lineage_of_value(
     value = row if isinstance(row, Mapping) else _value(aggregation, row)
     number, scorer, by = value["evaluation"], value["scorer"], dict(value["by"])
     if evaluations is None:
-        evaluations = [Evaluation(aggregation.store, id) for id in aggregation.manifest["provenance"]["evaluations"]]
+        evaluations = aggregation.evaluations
     elif [each.digest for each in evaluations] != aggregation.manifest["spec"]["evaluations"]:
         raise SpecError("the aggregation was made from other evaluations than these, or from these in another order")
     evaluation = evaluations[number]
