@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
 import subprocess
 import sys
 import textwrap
@@ -162,6 +163,20 @@ def test_numbers_in_results_of_any_type_are_measured(world: Any, result: Any, pa
     evaluation = native_evaluation(datasets, runs, kept, overview.id)
     (row,) = Aggregator().aggregate([evaluation], [Measure("evaluation", Mean(column=path))]).table().to_pylist()
     assert (row["value"], row["n_scored"], row["n_failed"]) == (number, 4, 1)
+
+
+def test_an_undefined_number_in_a_result_is_told_as_such(world: Any) -> None:
+    datasets, runs, run_id = world
+    kept = InMemoryEvaluationRepository()
+
+    class Undefined(SingleOutputEvaluationLogic[str, str, str, dict[str, float]]):
+        def do_evaluate_single_output(self, example: Example[str, str], output: str) -> dict[str, float]:
+            return {"f1": math.nan if example.id == "b" else 1.0}
+
+    overview = pharia.Evaluator(datasets, runs, kept, "undefined", Undefined()).evaluate_runs(run_id)
+    evaluation = native_evaluation(datasets, runs, kept, overview.id)
+    with pytest.raises(DataError, match=r"_index_ 1: data\.f1 is NaN, so there is nothing to measure"):
+        Aggregator().aggregate([evaluation], [Measure("evaluation", Mean(column="data.f1"))])
 
 
 def test_a_dataset_goes_to_the_native_path_and_back(world: Any) -> None:

@@ -417,6 +417,22 @@ def test_undefined_numbers_come_back_undefined(kept: Repositories) -> None:
     assert math.isnan(kept.aggregations.aggregation_overview(overview.id, Share).statistics.accuracy)
 
 
+def test_an_undefined_number_among_others_comes_back_undefined_and_not_as_nothing(kept: Repositories) -> None:
+    class Parts(BaseModel):
+        parts: dict[str, Any]
+
+    class Half(AggregationLogic[Verdict, Parts]):
+        def aggregate(self, evaluations: Iterable[Verdict]) -> Parts:
+            return Parts(parts={"f1": math.nan, "note": None, "deep": [{"x": math.inf}]})
+
+    evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
+    overview = Aggregator(kept.evaluations, kept.aggregations, "half", Half()).aggregate_evaluation(evaluation.id)
+    parts = kept.aggregations.aggregation_overview(overview.id, Parts).statistics.parts
+    assert math.isnan(parts.pop("f1"))
+    assert parts == {"note": None, "deep": [{"x": math.inf}]}
+    assert math.isnan(aggregation_overviews_to_pandas([overview])["parts"][0]["f1"])
+
+
 class Undecided(Task[Any, Any]):
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         if input == "crash":
@@ -642,6 +658,36 @@ def test_lineages_become_tables(kept: Repositories) -> None:
     lineage = runner.run_lineage(run.id, "1", str)
     assert (lineage.example.expected_output, lineage.output.output) == ("pos", Mood(label="pos"))
     assert runner.run_lineage(run.id, "none", str) is None
+
+
+@pytest.mark.parametrize(
+    ("outputs", "dtype"),
+    [([1, 2, 3], "int64"), ([True, False, True], "bool"), ([0.5, 1, 2.5], "float64"), ([1, None, 2], "float64")],
+)
+def test_numbers_in_tables_of_lineages_are_columns_of_numbers(kept: Repositories, outputs: Any, dtype: str) -> None:
+    examples = [Example(id=str(n), input=n, expected_output=n) for n in range(len(outputs))]
+    dataset = kept.datasets.create_dataset(examples, "numbers")
+    runner = Runner(outputs.__getitem__, kept.datasets, kept.runs, "numbers")
+    run = runner.run_dataset(dataset.id)
+    frame = run_lineages_to_pandas(list(runner.run_lineages(run.id, int)))
+    assert str(frame["output"].dtype) == dtype
+    assert [None if value != value else value for value in frame["output"]] == outputs
+    assert [str(frame[name].dtype) for name in ("input", "expected_output", "metadata")] == ["int64", "int64", "object"]
+
+
+def test_lineages_are_shown_as_trees_with_nothing_taken_for_markup(
+    kept: Repositories, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = classified(kept, reviews(("[red]1", "good", "pos")))
+    evaluation = evaluator(kept).evaluate_runs(run.id)
+    next(Runner(Classify(), kept.datasets, kept.runs, "words").run_lineages(run.id, str))._ipython_display_()
+    next(iter(evaluator(kept).evaluation_lineages(evaluation.id)))._ipython_display_()
+    shown = capsys.readouterr().out
+    for title, part in (("Run Lineage", run.id), ("Evaluation Lineage", evaluation.id)):
+        assert title in shown
+        assert part in shown
+    assert shown.count("example [red]1") == 2
+    assert '"correct": true' in shown
 
 
 def test_aggregations_become_tables(kept: Repositories) -> None:

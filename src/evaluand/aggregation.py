@@ -116,7 +116,7 @@ class Aggregation(Artifact):
             return self._made_from
         made_from = self.manifest["provenance"]["evaluations"]
         if not all(self.store.is_sealed("evaluations", id) for id in made_from):
-            raise NotFound("the evaluations that this aggregation was made from are in other stores; give them beside it")
+            raise NotFound("what this aggregation was made from is in other stores; give its evaluations beside it")
         return [Evaluation(self.store, id) for id in made_from]
 
     @property

@@ -82,7 +82,10 @@ def exact_text(value: Any, indent: int | None = None) -> bytes:
         Refused: it cannot be written as JSON.
     """
     try:
-        return to_json(to_jsonable_python(value), indent=indent)
+        text = to_json(plain := to_jsonable_python(value), indent=indent)
+        if b"null" in text:  # a model's JSON has it also for numbers that are undefined
+            text = to_json(_as_undefined(plain, value), indent=indent)
+        return text
     except (PydanticSerializationError, UnicodeError) as error:
         told = "it holds half a character (a lone surrogate)" if "surrogates" in str(error) else str(error)
         raise Refused(f"{reprlib.repr(value)} cannot be kept: {told}") from None
@@ -273,6 +276,19 @@ class JoinedRows:
             row = self.get(id)
             if row is not None:
                 yield row
+
+
+def _as_undefined(plain: Any, value: Any) -> Any:
+    """A value's plain data, with the numbers in it that are none."""
+    if plain is None and isinstance(value, float):
+        return value
+    if isinstance(plain, dict) and not isinstance(value, dict):
+        return {key: _as_undefined(item, getattr(value, key, None)) for key, item in plain.items()}
+    if isinstance(plain, dict) and len(plain) == len(value):
+        return {key: _as_undefined(*both) for key, *both in zip(plain, plain.values(), value.values(), strict=True)}
+    if isinstance(plain, list) and isinstance(value, list | tuple) and len(plain) == len(value):
+        return list(map(_as_undefined, plain, value))
+    return plain
 
 
 def _escaped(character: str) -> str:
