@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import os
@@ -16,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID
+from weakref import WeakSet
 
 import orjson
 import pytest
@@ -25,7 +27,7 @@ from rich.console import Console
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.interop import pharia
 from evaluand.task import Task
-from evaluand.trace import OpenSpanError, Span, TaskSpan, Trace, Tracer, Watcher, current_span, span
+from evaluand.trace import OpenSpanError, RootTracer, Span, TaskSpan, Trace, Tracer, Watcher, current_span, span
 from evaluand.tracers.composite import CompositeTracer
 from evaluand.tracers.file import FileTracer, TracerLogEntryFailed, read_traces
 from evaluand.tracers.in_memory import InMemorySpan, InMemoryTaskSpan, InMemoryTracer
@@ -90,6 +92,10 @@ def without_ids(value: Any, ids: dict[str, int]) -> Any:
 
 def exported(tracer: Tracer) -> Any:
     return [json.loads(each.model_dump_json()) for each in tracer.export_for_viewing()]
+
+
+def by_id(span: Any) -> str:
+    return str(span["context"]["span_id"])
 
 
 def drawn(renderable: Any, width: int = 60) -> list[str]:
@@ -502,7 +508,8 @@ def test_forked_processes_write_into_one_file(tmp_path: Path) -> None:
 def test_spans_have_the_same_ids_in_all_tracers(tmp_path: Path) -> None:
     first, second, file = InMemoryTracer(), InMemoryTracer(), FileTracer(tmp_path / "trace.jsonl")
     Several().run(2, CompositeTracer([NoOpTracer(), first, CompositeTracer([second, file])]))
-    assert exported(first) == exported(second) == exported(file)
+    told = [sorted(exported(tracer), key=by_id) for tracer in (first, second, file)]  # threads open in any order
+    assert told[0] == told[1] == told[2]
     assert shape(first) == shape(second)
 
 
@@ -569,6 +576,45 @@ def test_a_composite_may_hold_a_tracer_of_the_users_own() -> None:
 # --- the task of a run ---
 
 
+class OwnSpan(Tracer):
+    """A span of a user's own."""
+
+    def __init__(self, made: WeakSet[OwnSpan], name: str = "", above: str = "") -> None:
+        self.made, self.name, self.above = made, name, above
+        made.add(self)
+
+    def span(self, name: str, timestamp: datetime | None = None) -> Any:  # type: ignore[override]
+        return OwnSpan(self.made, name, self.name)
+
+    def end(self, timestamp: datetime | None = None) -> None:
+        pass
+
+
+def test_a_composite_keeps_no_closed_spans_of_a_tracer_of_the_users_own() -> None:
+    made: WeakSet[OwnSpan] = WeakSet()
+    own = OwnSpan(made)
+    with CompositeTracer([own]).span("root") as root:
+        for _ in range(50):
+            with root.span("step"):
+                pass
+        closed = root.span("closed")
+        closed.end()
+        gc.collect()
+        assert sorted(each.name for each in made) == ["", "closed", "root"]
+        late = closed.span("late")
+        assert [each.above for each in made if each.name == late.name] == ["closed"]
+
+
+def test_a_tracer_that_is_given_twice_is_told_once(tmp_path: Path) -> None:
+    told: list[Any] = []
+    memory, file, own = InMemoryTracer(), FileTracer(tmp_path / "trace.jsonl"), Listed(told)
+    with CompositeTracer([CompositeTracer([memory, own]), memory, file, own, file]).span("step"):
+        pass
+    assert [entry.name for entry in memory.entries] == ["step"]
+    assert told == [("span", "step"), ("end", "OK")]
+    assert len(lines(tmp_path / "trace.jsonl")) == 2
+
+
 def test_a_task_is_traced_alike_by_a_run_and_by_a_tracer() -> None:
     trace, memory = Trace.start("Several", 2), InMemoryTracer()
     with trace.root as root:
@@ -592,6 +638,25 @@ def test_library_code_finds_the_span_of_the_tracer() -> None:
             assert isinstance(current_span(), InMemorySpan)
         assert current_span() is task_span
     assert [entry.name for entry in tracer.entries[0].entries if isinstance(entry, InMemorySpan)] == ["embed"]
+
+
+def test_a_tracer_says_only_which_trace_its_spans_begin() -> None:
+    class Collecting(RootTracer):
+        def __init__(self) -> None:
+            self.traces: list[Trace] = []
+
+        def new_trace(self) -> Trace:
+            self.traces.append(Trace())
+            return self.traces[-1]
+
+    tracer = Collecting()
+    Answer().run(Question(q=1), tracer)
+    with tracer.span(name="plain", k=1) as plain:
+        assert plain.parent is None
+    assert [each.root.name for each in tracer.traces] == ["Answer", "plain"]
+    assert [each.root.kind for each in tracer.traces] == ["task", "span"]
+    assert tracer.traces[1].root is plain
+    assert plain.attributes == {"k": 1}
 
 
 def test_the_names_of_the_sdk_are_there() -> None:

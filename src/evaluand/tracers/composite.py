@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any, Generic, TypeVar
+from weakref import WeakKeyDictionary
 
 from evaluand.errors import SpecError
 from evaluand.trace import Span, TaskSpan, Tracer, Untraced, Watcher, stack_trace
@@ -16,6 +17,8 @@ TracerVar = TypeVar("TracerVar", bound=Tracer)
 
 class CompositeTracer(RecordingTracer, Generic[TracerVar]):
     """Traces to several tracers at once; a span has the same ids in all that are evaluand's.
+
+    A tracer that is given twice, also within another composite, is told once.
 
     Attributes:
         tracers: those tracers; open spans may be among them, and tracers of your own.
@@ -33,12 +36,13 @@ class CompositeTracer(RecordingTracer, Generic[TracerVar]):
         if not tracers:
             raise SpecError("a CompositeTracer needs at least one tracer")
         self.tracers = tracers
-        self._recording: list[RecordingTracer] = [tracer for tracer in tracers if isinstance(tracer, RecordingTracer)]
+        self._single = list({id(tracer): tracer for tracer in _single(tracers)}.values())
+        self._recording = [tracer for tracer in self._single if isinstance(tracer, RecordingTracer)]
         self.stack_traces = any(tracer.stack_traces for tracer in self._recording if tracer.kinds)
 
     @property
     def watchers(self) -> Sequence[Watcher]:
-        told = chain.from_iterable(_watchers(tracer) for tracer in self.tracers)
+        told = chain.from_iterable(_watchers(tracer) for tracer in self._single)
         return sorted(dict.fromkeys(told), key=lambda watcher: not watcher.gives_ids)
 
     @property
@@ -48,6 +52,15 @@ class CompositeTracer(RecordingTracer, Generic[TracerVar]):
     def export_for_viewing(self) -> Sequence[ExportedSpan]:
         """The spans as the first tracer has them."""
         return self.tracers[0].export_for_viewing()
+
+
+def _single(tracers: Iterable[Tracer]) -> Iterator[Tracer]:
+    """The tracers, and instead of composites those that they are of."""
+    for tracer in tracers:
+        if isinstance(tracer, CompositeTracer):
+            yield from tracer._single
+        else:
+            yield tracer
 
 
 def _watchers(tracer: Tracer) -> Sequence[Watcher]:
@@ -63,10 +76,11 @@ class _Forwarding(Watcher):
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
-        self._spans: dict[int, Span] = {}
+        # As long as something may still be opened below a span, and not as long as the trace goes on.
+        self._spans: WeakKeyDictionary[Span, Span] = WeakKeyDictionary()
 
     def opened(self, span: Span) -> None:
-        tracer = self._tracer if span.parent is None else self._spans[span.parent]
+        tracer = self._tracer if span._above is None else self._spans[span._above]
         started = at(span.start_ns)
         if isinstance(tracer, Span):
             told = tracer.span(span.name, started, kind=span.kind, input=span.input, **span.attributes)
@@ -74,14 +88,14 @@ class _Forwarding(Watcher):
             told = tracer.task_span(span.name, span.input, started)
         else:
             told = tracer.span(span.name, started)
-        self._spans[span.number] = told
+        self._spans[span] = told
 
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
         message, time_ns, value = event
-        self._spans[span.number].log(message, value, at(time_ns))
+        self._spans[span].log(message, value, at(time_ns))
 
     def failed(self, span: Span, event: tuple[str, int, Any], error: BaseException) -> None:
-        told = self._spans[span.number]
+        told = self._spans[span]
         if isinstance(told, Span):
             told._fail(error)
             return
@@ -92,12 +106,12 @@ class _Forwarding(Watcher):
         told.log(message, value, at(time_ns))
 
     def changed(self, span: Span, attributes: Mapping[str, Any]) -> None:
-        told = self._spans[span.number]
+        told = self._spans[span]
         if isinstance(told, Span):
             told.set(**attributes)
 
     def closed(self, span: Span) -> None:
-        told = self._spans[span.number]
+        told = self._spans[span]
         if span.kind == "task" and span.status != "error":
             told.record_output(span.output)
         if span.status == "error":

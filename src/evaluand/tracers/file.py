@@ -19,7 +19,7 @@ import orjson
 from orjson import Fragment
 
 from evaluand.errors import DataError, Doubt, EngineError, Fault
-from evaluand.trace import Span, TaskSpan, Trace, Watcher, nanoseconds, stack_trace
+from evaluand.trace import Span, Trace, Watcher, nanoseconds, stack_trace
 from evaluand.tracers.in_memory import ENTRIES, InMemorySpan, InMemoryTracer
 from evaluand.tracers.recording import RecordingTracer
 from evaluand.viewing import ErrorValue, ExportedSpan, ExportedSpanList, at, json_text
@@ -262,8 +262,6 @@ class _Reader:
         attributes, started = entry.get("attributes") or {}, _time(entry["start"])
         span = trace.kinds[is_task](trace, above, entry["name"], kind, entry.get("input"), attributes, started)
         span._id = UUID(entry["uuid"])
-        if above is None:
-            trace.root = cast(TaskSpan, span)
         self.spans[entry["uuid"]] = cast(InMemorySpan, span)
 
     def _log(self, span: InMemorySpan, entry: Mapping[str, Any]) -> None:

@@ -6,14 +6,14 @@ import io
 from abc import ABCMeta
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Self, cast
+from typing import Any, Self
 from uuid import uuid4
 
 from rich.console import Console
 from rich.text import Text
 from rich.tree import Tree
 
-from evaluand.trace import Event, Span, TaskSpan, Trace, Watcher
+from evaluand.trace import Event, Span, Trace, Watcher
 from evaluand.tracers.recording import RecordedSpan, RecordedTaskSpan, RecordingTracer
 from evaluand.viewing import Context, ExportedSpan, LogEntry, at, one_line, panel, told
 
@@ -93,7 +93,6 @@ class InMemorySpan(RecordedSpan, metaclass=_Alone):
     def _root(cls, name: str, kind: str, input: Any, context: Context | None, started: datetime | None) -> Self:
         trace = Trace(kinds=(InMemorySpan, InMemoryTaskSpan), watchers=(ENTRIES,))
         span: Self = cls(trace, None, name, kind, input, {}, started)
-        trace.root = cast(TaskSpan, span)
         if context is not None:
             trace._id, span._id = context.trace_id, uuid4()
         return span

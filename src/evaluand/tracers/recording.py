@@ -5,10 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy
-from datetime import datetime
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 
-from evaluand.trace import Span, TaskSpan, Trace, Tracer, Watcher
+from evaluand.trace import RootTracer, Span, TaskSpan, Trace, Watcher
 
 
 class RecordedSpan(Span):
@@ -33,7 +32,7 @@ class RecordedTaskSpan(RecordedSpan, TaskSpan):
     __slots__ = ()
 
 
-class RecordingTracer(Tracer):
+class RecordingTracer(RootTracer):
     """A tracer whose traces are told to watchers, step by step.
 
     Attributes:
@@ -52,28 +51,14 @@ class RecordingTracer(Tracer):
         """The classes of spans that the traces are kept in; None where they are not kept."""
         return None
 
-    def span(
-        self,
-        name: str = "",
-        /,
-        timestamp: datetime | None = None,
-        *,
-        kind: str = "span",
-        input: Any = None,
-        **attributes: Any,
-    ) -> Span:
-        if not name and "name" in attributes:
-            name = attributes.pop("name")
+    def new_trace(self) -> Trace:
         kinds = self.kinds
-        trace = Trace(
+        return Trace(
             kinds=kinds or (RecordedSpan, RecordedTaskSpan),
             watchers=self.watchers,
             kept=kinds is not None,
             stack_traces=self.stack_traces,
         )
-        root = trace.kinds[kind == "task"](trace, None, name, kind, input, attributes, timestamp)
-        trace.root = cast(TaskSpan, root)  # or a mere span: a tracer may be asked for one
-        return root
 
 
 _ATOMS = frozenset((str, int, float, bool, type(None)))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from datetime import datetime
 from typing import Any, ClassVar, NamedTuple, cast
 from uuid import UUID
 
@@ -16,33 +15,19 @@ import orjson
 from orjson import Fragment
 
 from evaluand.ids import decode, encode
-from evaluand.trace import STATUSES, Span, TaskSpan, Trace, Tracer, Watcher
+from evaluand.trace import STATUSES, RootTracer, Span, TaskSpan, Trace, Watcher
 from evaluand.tracers.in_memory import InMemoryTracer
 from evaluand.viewing import at, json_text
 
 
-class ExampleTracer(Tracer):
+class ExampleTracer(RootTracer):
     """A tracer that hands over each trace, as JSON text, when its first span is closed."""
 
     def __init__(self, keep: Callable[[bytes], None]) -> None:
         self._watchers = (_Keeper(keep),)
 
-    def span(
-        self,
-        name: str = "",
-        /,
-        timestamp: datetime | None = None,
-        *,
-        kind: str = "span",
-        input: Any = None,
-        **attributes: Any,
-    ) -> Span:
-        if not name and "name" in attributes:
-            name = attributes.pop("name")
-        trace = Trace(kinds=(_WrittenSpan, _WrittenTaskSpan), watchers=self._watchers)
-        root = trace.kinds[kind == "task"](trace, None, name, kind, input, attributes, timestamp)
-        trace.root = cast(TaskSpan, root)  # or a mere span: a tracer may be asked for one
-        return root
+    def new_trace(self) -> Trace:
+        return Trace(kinds=(_WrittenSpan, _WrittenTaskSpan), watchers=self._watchers)
 
 
 def tracer_of(kept: Iterable[Any]) -> InMemoryTracer:

@@ -1,0 +1,390 @@
+"""Spans, and which of them is the current one."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from contextvars import ContextVar
+from datetime import datetime
+from time import perf_counter_ns
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, cast
+
+import orjson
+from orjson import Fragment
+
+from evaluand.errors import SpecError
+from evaluand.ids import encode
+from evaluand.trace.tracer import OpenSpanError, Tracer
+from evaluand.trace.tree import label
+from evaluand.trace.values import nanoseconds, stack_trace, text_of, value_of
+
+if TYPE_CHECKING:
+    from evaluand.trace.traces import Trace
+    from evaluand.viewing import Context, ExportedSpan, SpanStatus
+
+STATUSES = ("unset", "ok", "error")
+
+
+class Event(NamedTuple):
+    """Something logged on a span.
+
+    Attributes:
+        name: what it is; `exception` for an error that passed through the span.
+        time_ns: when, in nanoseconds since 1970.
+        body: the value logged.
+    """
+
+    name: str
+    time_ns: int
+    body: Any
+
+
+class Span(Tracer):
+    """One step of a task call. Open one with `Tracer.span` or `span`, not by hand.
+
+    Attributes:
+        number: its ordinal in the trace: 0 is the root, then 1, 2, … in order of opening.
+        parent: the number of the span it was opened from; None for the root.
+        name: what the step is called.
+        kind: `task`, `span`, `llm`, `retriever`, `tool`, …
+        start_ns: when it was opened, in nanoseconds since 1970.
+        end_ns: when it was closed; None while it is open. Closing a span leaves open children open.
+
+    Example:
+        >>> from evaluand import Trace
+        >>> trace = Trace.start("answer", "Who wrote Emma?")
+        >>> with trace.root as task_span:
+        ...     with task_span.span("retrieve", kind="retriever", k=2) as s:
+        ...         s.log("hits", ["p. 3", "p. 9"])
+        ...     task_span.output = "Jane Austen"
+        >>> s.status, s.attributes, s.events[0].body
+        ('ok', {'k': 2}, ['p. 3', 'p. 9'])
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_above",
+        "_attributes",
+        "_entered",
+        "_events",
+        "_id",
+        "_input",
+        "_outer",
+        "_output",
+        "_status",
+        "_trace",
+        "end_ns",
+        "kind",
+        "name",
+        "number",
+        "parent",
+        "start_ns",
+    )
+
+    _by_reference: ClassVar[bool] = True
+    """Whether the root's input and output are kept as they are, since they are stored elsewhere."""
+
+    def __init__(
+        self,
+        trace: Trace,
+        above: Span | None,
+        name: str,
+        kind: str,
+        input: Any,
+        attributes: Mapping[str, Any],
+        timestamp: datetime | None = None,
+    ) -> None:
+        self.number: int
+        self._trace = trace
+        if above is None:
+            trace.root = cast("TaskSpan", self)  # or a mere span: a tracer may be asked for one
+        self._above = above
+        self._id: uuid.UUID | None = None
+        self.parent = None if above is None else above.number
+        self.name = name if type(name) is str and name.isascii() else text_of(name)
+        self.kind = kind if type(kind) is str and kind.isascii() else text_of(kind)
+        self.end_ns: int | None = None
+        self._status = 0
+        self._output: Any = None
+        self._attributes: dict[str, Any] = {}
+        self._events: list[tuple[str, int, Any]] = []
+        self._entered = False
+        self._outer: Span | None = None
+        self._input = input if input is None or (above is None and self._by_reference) else self._kept(input, "input")
+        if attributes:
+            self._put(attributes)
+        # A number is taken and a span appended in one step each, so threads lose nothing; `Trace.spans` sorts.
+        self.number = trace._next_number()
+        self.start_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
+        trace._keep(self)
+        for watcher in trace._watchers:
+            watcher.opened(self)
+
+    @property
+    def id(self) -> uuid.UUID:
+        """What the span is called outside its trace; the root's is that of the trace."""
+        if self._id is None:
+            if self._above is None:
+                return self._trace.id
+            trace_id = self._trace.id.int
+            self._id = uuid.UUID(int=trace_id & ~_LOW | (trace_id + self.number * _ODD) & _LOW)
+        return self._id
+
+    @property
+    def context(self) -> Context:
+        """The ids of the trace and of the span."""
+        context: Context = _viewing().Context(trace_id=self._trace.id, span_id=self.id)
+        return context
+
+    @property
+    def parent_id(self) -> uuid.UUID | None:
+        """The id of the span it was opened from; None for the root."""
+        return None if self._above is None else self._above.id
+
+    @property
+    def input(self) -> Any:
+        """What the step works on, as it was when the span was opened."""
+        return value_of(self._input)
+
+    @property
+    def output(self) -> Any:
+        """What the step gave, as it was when it was set; None until then."""
+        return value_of(self._output)
+
+    @output.setter
+    def output(self, value: Any) -> None:
+        self.record_output(value)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """A copy of the attributes; change them with `set`."""
+        return {key: value_of(kept) for key, kept in self._attributes.copy().items()}
+
+    @property
+    def has_attributes(self) -> bool:
+        """Whether there are any; without copying them."""
+        return bool(self._attributes)
+
+    @property
+    def events(self) -> list[Event]:
+        """What was logged, in order."""
+        return [Event(name, time, value_of(body)) for name, time, body in self._events]
+
+    @property
+    def status(self) -> str:
+        """What you set; else `error` if an exception passed through, `ok` if the span was closed without one.
+
+        `unset` while open, and on the span of a generator or coroutine that was dropped before its end.
+        """
+        return STATUSES[self._status]
+
+    @status.setter
+    def status(self, status: str) -> None:
+        self._require_open("set the status of")
+        self._status = status_code(status)
+
+    @property
+    def status_code(self) -> SpanStatus:
+        """`status` in two words: `ERROR`, or `OK` for all that did not fail."""
+        code: SpanStatus = _viewing().SpanStatus("ERROR" if self._status == 2 else "OK")
+        return code
+
+    @status_code.setter
+    def status_code(self, code: SpanStatus) -> None:
+        self.status = code.value.lower()
+
+    def span(
+        self,
+        name: str = "",
+        /,
+        timestamp: datetime | None = None,
+        *,
+        kind: str = "span",
+        input: Any = None,
+        **attributes: Any,
+    ) -> Span:
+        return self._trace.open(self, name, timestamp, kind, input, attributes)
+
+    def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
+        """Adds an event.
+
+        Args:
+            message: what it is called.
+            value: what is to be kept of it.
+            timestamp: when it happened, where that is not now.
+
+        Raises:
+            SpecError: the span is closed.
+        """
+        if self.end_ns is not None:
+            self._require_open(f"log {message!r} on")
+        trace = self._trace
+        time = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
+        message = message if type(message) is str and message.isascii() else text_of(message)
+        event = message, time, self._kept(value, "events", message)
+        self._events.append(event)
+        for watcher in trace._watchers:
+            watcher.logged(self, event)
+
+    def set(self, /, **attributes: Any) -> None:
+        """Sets attributes; the last value of a name counts.
+
+        Raises:
+            SpecError: the span is closed.
+        """
+        self._require_open("set attributes on")
+        self._put(attributes)
+        for watcher in self._trace._watchers:
+            watcher.changed(self, attributes)
+
+    def record_output(self, output: Any) -> None:
+        """Sets `output`.
+
+        Raises:
+            SpecError: the span is closed.
+        """
+        self._require_open("record the output of")
+        self._output = output if self._above is None and self._by_reference else self._kept(output, "output")
+
+    def end(self, timestamp: datetime | None = None) -> None:
+        """Ends the span now, or as of `timestamp`; for spans opened without `with`. Again, it changes nothing."""
+        if self.end_ns is None:
+            self._status = self._status or 1
+            self._close(timestamp)
+
+    close = end
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        return exported(self._trace, self)
+
+    def __enter__(self) -> Self:
+        if self._entered or self.end_ns is not None:
+            raise SpecError(f"span {self.name!r} was entered before; open a child with .span(…) and enter that")
+        self._entered = True
+        self._outer = _current.get()
+        _current.set(self)
+        for watcher in self._trace._watchers:
+            watcher.entered(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # Not by token: a generator may be left in another context or order than it was entered in.
+        if _current.get() is self:
+            _current.set(self._outer)
+        for watcher in self._trace._watchers:
+            watcher.left(self)
+        if self.end_ns is None:
+            if error is not None:
+                self._fail(error)
+            elif self._status == 0:
+                self._status = 1
+            self._close(None)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.number} {label(self)}>"
+
+    def _close(self, timestamp: datetime | None) -> None:
+        trace = self._trace
+        self.end_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
+        for watcher in trace._watchers:
+            watcher.closed(self)
+
+    def _require_open(self, what: str) -> None:
+        if self.end_ns is not None:
+            raise SpecError(f"cannot {what} the span {self.name!r}: it is closed; do so inside its `with` block")
+
+    def _fail(self, error: BaseException) -> None:
+        if isinstance(error, GeneratorExit):  # that is: dropped by its reader, neither done nor wrong
+            return
+        trace = self._trace
+        time = perf_counter_ns() + trace._clock_offset
+        told = {"type": type(error).__qualname__, "message": text_of(error)}
+        if trace._stack_traces:
+            told["stack_trace"] = stack_trace(error)
+        event = "exception", time, self._kept(told, "events", "exception")
+        self._events.append(event)
+        self._status = 2
+        for watcher in trace._watchers:
+            watcher.failed(self, event, error)
+
+    def _put(self, attributes: Mapping[str, Any]) -> None:
+        for key, value in attributes.items():
+            self._attributes[key] = self._kept(value, "attributes", key)
+
+    def _kept(self, value: Any, where: str, name: str = "") -> Any:
+        """The value as it will be written: itself if it cannot change and orjson writes it canonically, else its text.
+
+        Args:
+            value: anything.
+            where: what it is to the span, for the attribute that tells why it could not be stored.
+            name: its name there.
+        """
+        kind = type(value)
+        if kind is str:
+            if value.isascii():  # other text may hold lone surrogates
+                return value
+        elif value is None or kind is bool or ((kind is int or kind is float) and -_LARGE < value < _LARGE):
+            return value
+        try:
+            return Fragment(encode(value).decode())  # a copy: bytes fresh from orjson occupy 4 kB each (orjson 3.13)
+        except Exception as error:  # encoding runs code of the value's own, such as model_dump
+            return self._unstorable(value, f"unstorable.{where}.{name}" if name else f"unstorable.{where}", error)
+
+    def _unstorable(self, value: Any, attribute: str, error: Exception) -> Any:
+        """What is kept in place of a value that is not data; the attribute tells why."""
+        self._attributes[text_of(attribute)] = text_of(error)
+        return Fragment(orjson.dumps({"$unstorable": text_of(type(value).__qualname__)}))
+
+
+class TaskSpan(Span):
+    """The span of one task call: its input is the task's, its output the task's answer. A subtask has kind `task`."""
+
+    __slots__ = ()
+
+
+def current_span() -> Span | None:
+    """The innermost open span of this context, or None where no call is being traced."""
+    current = _current.get()
+    while current is not None and current.end_ns is not None:
+        current = current._outer
+    return current
+
+
+def exported(trace: Trace, top: Span) -> list[ExportedSpan]:
+    children: dict[int, list[Span]] = {}
+    for each in trace.spans:
+        if each.parent is not None:
+            children.setdefault(each.parent, []).append(each)
+    forms = _viewing()
+    exported: list[ExportedSpan] = []
+    waiting = [top]
+    while waiting:  # parents before their children, later ones first; turned round at the end
+        each = waiting.pop()
+        if each.end_ns is None:
+            raise OpenSpanError(f"the span {each.name!r} is still open; close it before the trace is exported")
+        exported.append(forms.exported(each))
+        waiting += children.get(each.number, ())
+    return exported[::-1]
+
+
+def status_code(status: str) -> int:
+    if status not in STATUSES:
+        raise SpecError(f"a span has no status {status!r}; use one of {', '.join(STATUSES)}")
+    return STATUSES.index(status)
+
+
+def _viewing() -> ModuleType:
+    from evaluand import viewing  # pydantic, which only those load who look
+
+    return viewing
+
+
+_current: ContextVar[Span | None] = ContextVar("evaluand.span", default=None)
+_LARGE = 2**63
+_LOW = 2**64 - 1
+_ODD = (
+    0x9E3779B97F4A7C15  # odd, so that spans of one trace differ in the lower half, which OpenTelemetry takes for an id
+)

@@ -1,0 +1,202 @@
+"""The spans of one call."""
+
+from __future__ import annotations
+
+import html
+import itertools
+import threading
+import uuid
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from operator import attrgetter
+from time import perf_counter_ns, time_ns
+from typing import TYPE_CHECKING, Any
+
+from evaluand.trace.rows import restore, rows_of
+from evaluand.trace.spans import Span, TaskSpan, exported, status_code
+from evaluand.trace.tree import label, tree
+from evaluand.trace.watcher import Watcher
+
+if TYPE_CHECKING:
+    from evaluand.viewing import ExportedSpan
+
+
+class Trace:
+    """The spans of one task call.
+
+    Attributes:
+        root: the span of the whole call.
+
+    Example:
+        >>> from evaluand import span
+        >>> trace = Trace.start("answer", "Who wrote Emma?")
+        >>> with trace.root:
+        ...     with span("retrieve", query="Emma"):
+        ...         pass
+        >>> [(s.number, s.parent, s.name, s.status) for s in trace.spans]
+        [(0, None, 'answer', 'ok'), (1, 0, 'retrieve', 'ok')]
+    """
+
+    __slots__ = (
+        "_clock_offset",
+        "_id",
+        "_keep",
+        "_next_number",
+        "_spans",
+        "_stack_traces",
+        "_watchers",
+        "is_kept",
+        "kinds",
+        "root",
+    )
+
+    root: TaskSpan
+
+    def __init__(
+        self,
+        *,
+        kinds: tuple[type[Span], type[TaskSpan]] | None = None,
+        watchers: Sequence[Watcher] = (),
+        kept: bool = True,
+        stack_traces: bool = False,
+    ) -> None:
+        """An empty trace, for tracers; see `start`.
+
+        Args:
+            kinds: the classes of its spans and task spans.
+            watchers: who is told of each step.
+            kept: whether the trace holds its spans; else its watchers have all there is.
+            stack_traces: whether events of exceptions hold where they came from.
+        """
+        self._id: uuid.UUID | None = None
+        self.kinds = kinds or (Span, TaskSpan)
+        self._watchers = tuple(watchers)
+        self._stack_traces = stack_traces
+        self.is_kept = kept
+        self._spans: list[Span] = []
+        self._keep: Callable[[Span], None] = self._spans.append if kept else _forget
+        self._next_number: Callable[[], int] = itertools.count().__next__
+        self._clock_offset = time_ns() - perf_counter_ns()
+
+    @classmethod
+    def start(cls, name: str, input: Any = None) -> Trace:
+        """A trace with an open root; enter `root` around the call.
+
+        Args:
+            name: the task's name.
+            input: the example's input; kept by reference and left out of `rows`.
+        """
+        trace = cls()
+        trace.open(None, name, None, "task", input, {})
+        return trace
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Iterable[Sequence[Any]],
+        *,
+        name: str = "task",
+        input: Any = None,
+        output: Any = None,
+        start_ns: int = 0,
+        end_ns: int | None = None,
+        status: str = "unset",
+    ) -> Trace:
+        """The trace that `rows` were made of, before or after `orjson` wrote and read them.
+
+        Where only the JSON text of a cell is at hand, as in the table of spans, pass `orjson.Fragment(text)`.
+
+        Args:
+            rows: see `rows`; in order of their numbers.
+            name: the root's name. This and the other arguments are what `rows` leaves out; where the root has a row,
+                its name, end and status are the row's.
+            input: the example's input.
+            output: the response.
+            start_ns: when the trace started; times are relative to this.
+            end_ns: when the call ended.
+            status: how the call ended.
+
+        Raises:
+            DataError: a row is not that of a span; names the row.
+
+        Example:
+            >>> print(Trace.from_rows([[1, 0, "ask", "llm", 250, 1200, 1, None, "Jane", None, None]]).tree())
+            task open
+            └─ ask (llm) 1.2 ms
+        """
+        trace = cls.start(name, input)
+        root: Span = trace.root
+        root._output, root._status, root.start_ns, root.end_ns = output, status_code(status), start_ns, end_ns
+        restore(trace, rows)
+        return trace
+
+    def open(
+        self,
+        above: Span | None,
+        name: str,
+        timestamp: datetime | None,
+        kind: str,
+        input: Any,
+        attributes: dict[str, Any],
+    ) -> Span:
+        """Opens a span below another, or the root; for tracers, see `Tracer.span`."""
+        if not name and "name" in attributes:
+            name = attributes.pop("name")
+        return self.kinds[kind == "task"](self, above, name, kind, input, attributes, timestamp)
+
+    @property
+    def id(self) -> uuid.UUID:
+        """What the trace is called outside; made when it is first asked for."""
+        return self._id or self._named()
+
+    @property
+    def spans(self) -> list[Span]:
+        """Every span opened so far, in order of opening."""
+        return sorted(self._spans, key=attrgetter("number"))
+
+    def rows(self) -> list[list[Any]]:
+        """The spans as compact lists, ready for `orjson.dumps`, in order of opening.
+
+        A row is `[number, parent, name, kind, start, duration, status, input, output, attributes, events]`: `start` in
+        microseconds since the trace's start, `duration` in microseconds or None for a span still open, `status` an
+        index into `STATUSES`. Values are such that `orjson.dumps` writes their canonical text (`evaluand.ids`); none
+        is None, and so is no attribute or event. An event is `[name, time, value]`, `time` like `start`.
+
+        The root has a row only if it has attributes or events, and that row has no input and output. Spans opened
+        later, by threads that outlive the call, are not in it.
+
+        Example:
+            >>> trace = Trace.start("answer", "Who wrote Emma?")
+            >>> trace.rows()
+            []
+        """
+        return rows_of(self)
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        """The spans as viewers and other programs read them; see `Tracer.export_for_viewing`."""
+        return exported(self, self.root)
+
+    def tree(self) -> str:
+        """The spans as an indented text with their durations, for people."""
+        return tree(self.spans, self.root)
+
+    def _named(self) -> uuid.UUID:
+        with _making_ids:
+            self._id = self._id or uuid.uuid4()
+        return self._id
+
+    def __str__(self) -> str:
+        return self.tree()
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.tree())}</pre>"
+
+    def __repr__(self) -> str:
+        return f"<Trace {label(self.root)}, {len(self._spans)} spans>"
+
+
+_making_ids = threading.Lock()
+
+
+def _forget(span: Span) -> None:
+    """Keeps nothing."""
