@@ -251,7 +251,8 @@ def _labelled(row: Mapping[str, Any]) -> tuple[str, Label | None]:
     value, label, by, explanation = (row.get(name) for name in FIELDS)
     number = isinstance(value, int | float) and math.isfinite(value)
     if value is not None and not number:
-        raise DataError(f"value is {kind_of(value)}; give a number, true or false, and words as label")
+        told = value if isinstance(value, float) else kind_of(value)
+        raise DataError(f"value is {told}; give a number, true or false, and words as label")
     for name, text in (("label", label), ("by", by), ("explanation", explanation)):
         if text is not None and not isinstance(text, str):
             raise DataError(f"{name} is {kind_of(text)}; give text")
