@@ -111,13 +111,15 @@ def test_what_is_labelled_need_not_be_labelled_again(run: Run, tmp_path: Path) -
 def test_lines_that_are_none_are_told_with_their_place(tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
     lines = ["{", '{"value": 1}', '{"key": "a", "value": "high"}', '{"key": "a", "label": 3}', "", '{"key": "a"}']
-    file.write_text("\n".join(lines))
+    file.write_text("\n".join([*lines, '{"key": "a", "value": NaN}', "[1]"]))
     with pytest.raises(DataError) as raised:
         read_labels([file])
     told = str(raised.value)
     for part in ("bad.jsonl:1: is no JSON", ":2: has no key", ":3: value is a text; give a number", ":4: label is"):
         assert part in told
-    assert len(raised.value.faults) == 4
+    assert ":7: value is nan; give a number" in told
+    assert ":8: is a list, not an object" in told
+    assert len(raised.value.faults) == 6
 
 
 def test_other_scorers_have_nobody_to_tell_of(run: Run) -> None:

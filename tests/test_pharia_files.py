@@ -160,6 +160,8 @@ def test_hostile_ids_stay_below_the_root_and_come_back_one_to_one(tmp_path: Path
     assert list(again_evaluations.evaluation_overview_ids()) == ids
     assert list(again_evaluations.partial_evaluation_overview_ids()) == ids
     assert list(FileAggregationRepository(root).aggregation_overview_ids()) == ids
+    with again.begun("nothing", resume=True) as begun:
+        assert begun.finished_examples == []
     for id in HOSTILE:
         assert [each.id for each in again_datasets.examples(id, str, type(None))] == ids
         assert again.run_overview(id) == a_run(id)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
 import math
@@ -259,7 +260,7 @@ def test_labels_of_other_examples_are_refused(world: Any, tmp_path: Path) -> Non
     with pytest.raises(DataError, match="'z' was not submitted"):
         evaluator.import_labels(waiting.id, other)
     other.write_text('{"example_id": "a", "label": 1}\nnonsense\n')
-    with pytest.raises(DataError, match=r"other\.jsonl:2: not a line"):
+    with pytest.raises(DataError, match=r"other\.jsonl:2: is no JSON"):
         evaluator.import_labels(waiting.id, other)
     other.write_text('{"example_id": ["a"], "label": 1}\n')
     with pytest.raises(DataError, match=r"other\.jsonl:1: not a line"):
@@ -328,3 +329,11 @@ def test_every_name_of_the_namespace_is_there() -> None:
         if name != "OpenTelemetryTracer":
             assert getattr(pharia, name) is not None
     assert callable(importlib.import_module("evaluand.interop.pharia").main)
+
+
+def test_the_names_that_checkers_see_are_those_that_are_loaded() -> None:
+    tree = ast.parse(Path(pharia.__file__).read_text())
+    (seen,) = (node.body for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in seen if isinstance(node, ast.ImportFrom)]
+    assert {alias.name: node.module for node in imports for alias in node.names} == pharia._MODULES
+    assert all(alias.asname == alias.name for node in imports for alias in node.names)

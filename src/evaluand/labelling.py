@@ -12,12 +12,13 @@ from __future__ import annotations
 import codecs
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
+from pydantic_core import from_json
 
 from evaluand import ids
 from evaluand.errors import DataError, Fault, SpecError, kind_of
@@ -27,6 +28,8 @@ from evaluand.lookup import in_reading_order, plain
 from evaluand.rows import COMPLETED
 from evaluand.run import Run
 from evaluand.scorer import Score, Scorer
+
+Line = TypeVar("Line")
 
 FIELDS: Final = ("value", "label", "by", "explanation")
 """What people fill in: a number or a word or both, who they are, and why."""
@@ -104,23 +107,48 @@ def read_labels(files: Iterable[Path]) -> HumanLabels:
         DataError: a row is none; with its file and line.
     """
     found: dict[str, dict[str | None, Label]] = {}
+    for key, label in filled_in(files, _labelled):
+        if label is not None:
+            found.setdefault(key, {})[label.by] = label
+    return HumanLabels({key: tuple(labels.values()) for key, labels in found.items()})
+
+
+def filled_in(files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line]) -> list[Line]:
+    """The lines of files of JSON lines that people or their tools have filled in, all of them looked at first.
+
+    Args:
+        files: a mark at the beginning of one, and blank lines, are passed over.
+        read: makes of the object in a line what it stands for; raises a DataError where it is none.
+
+    Raises:
+        DataError: a file cannot be read, or lines are none; with file and line of each.
+    """
+    lines: list[Line] = []
     faults: list[Fault] = []
     for file in files:
         try:
-            lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
+            texts = file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
         except OSError as error:
-            raise DataError(f"{file}: {error.strerror}") from None
-        for number, line in enumerate(lines, 1):
+            raise DataError(f"{file}: cannot be read: {error.strerror}") from None
+        for number, text in enumerate(texts, 1):
             try:
-                key, label = _labelled(line)
+                if text.strip():
+                    lines.append(read(_object(text)))
             except DataError as error:
                 faults.append(Fault(f"{file}:{number}", str(error)))
-                continue
-            if label is not None:
-                found.setdefault(key, {})[label.by] = label
     if faults:
         raise DataError(faults)
-    return HumanLabels({key: tuple(labels.values()) for key, labels in found.items()})
+    return lines
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        row = from_json(text)
+    except ValueError as error:
+        raise DataError(f"is no JSON: {error}") from None
+    if not isinstance(row, dict):
+        raise DataError(f"is {kind_of(row)}, not an object")
+    return row
 
 
 class HumanLabels(Scorer):
@@ -216,20 +244,15 @@ def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
     return Labelled(answers, done, dict(by.most_common()), disputed)
 
 
-def _labelled(line: bytes) -> tuple[str, Label | None]:
+def _labelled(row: Mapping[str, Any]) -> tuple[str, Label | None]:
     """The key and the label of one line; None where it is not filled in."""
-    if not line.strip():
-        return "", None
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise DataError(f"is no JSON: {error}") from None
-    if not isinstance(row, dict) or not isinstance(row.get("key"), str):
+    if not isinstance(row.get("key"), str):
         raise DataError("has no key; keep the key that evaluand label export wrote")
     value, label, by, explanation = (row.get(name) for name in FIELDS)
     number = isinstance(value, int | float) and math.isfinite(value)
     if value is not None and not number:
-        raise DataError(f"value is {kind_of(value)}; give a number, true or false, and words as label")
+        told = value if isinstance(value, float) else kind_of(value)
+        raise DataError(f"value is {told}; give a number, true or false, and words as label")
     for name, text in (("label", label), ("by", by), ("explanation", explanation)):
         if text is not None and not isinstance(text, str):
             raise DataError(f"{name} is {kind_of(text)}; give text")

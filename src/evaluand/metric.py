@@ -420,9 +420,8 @@ def refuse_empty(columns: Columns, name: str) -> None:
     """
     empty = _empty(columns[name])
     if len(empty) > 1 and empty.all():
-        what = "empty or NaN" if columns[name].dtype.kind == "f" else "empty"
         raise SpecError(
-            f"the column {name!r} is {what} in every scored row; read another column, such as with Count(label=…)"
+            f"the column {name!r} is empty in every scored row; read another column, such as with Count(label=…)"
         )
     refuse(columns, empty, lambda row: f"is scored but has no {name}; a score without one abstains")
 

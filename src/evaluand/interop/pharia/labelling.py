@@ -8,11 +8,11 @@ a label by then.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 
 from evaluand.errors import DataError, Fault
 from evaluand.files import replaced
@@ -36,10 +36,9 @@ from evaluand.interop.pharia.evaluator import EvaluatorBase
 from evaluand.interop.pharia.files import file_name
 from evaluand.interop.pharia.logic import EvaluationLogicBase
 from evaluand.interop.pharia.runs import RunRepository
+from evaluand.labelling import filled_in
 from evaluand.task import Input, Output
 from evaluand.typed import adapter_of
-
-BOM = b"\xef\xbb\xbf"  # that some editors put in front of UTF-8
 
 
 class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluation]):
@@ -145,9 +144,10 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         Raises:
             DataError: a line is not of this form, or of no example that was submitted; tells each. Nothing is taken.
         """
-        lines = {line["example_id"]: line for line in _lines(self.labelling_file(partial_evaluation_id))}
+        submitted = filled_in([self.labelling_file(partial_evaluation_id)], _line)
+        lines = {line["example_id"]: dict(line) for line in submitted}
         faults = []
-        for line in _lines(Path(path)):
+        for line in filled_in([Path(path)], _line):
             if line["example_id"] not in lines:
                 faults.append(Fault(str(path), f"example {line['example_id']!r} was not submitted"))
             elif line["label"] is not None:
@@ -171,7 +171,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             raise Unknown(f"this repository has nothing submitted as {partial_evaluation_id!r}")
         counts = {True: 0, False: 0, None: 0}
         kept_before = self._kept(partial_evaluation_id)
-        for line in _lines(self.labelling_file(partial_evaluation_id)):
+        for line in filled_in([self.labelling_file(partial_evaluation_id)], _line):
             result = self._result(line)
             failed = None if result is None else isinstance(result, FailedExampleEvaluation)
             counts[failed] += 1
@@ -218,7 +218,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         with replaced(self.labelling_file(id)) as file:
             file.writelines(to_json(line) + b"\n" for line in lines)
 
-    def _result(self, line: dict[str, Any]) -> Any:
+    def _result(self, line: Mapping[str, Any]) -> Any:
         """The result that a line stands for; None where it waits for its label."""
         if "error" in line:
             return FailedExampleEvaluation(error_message=line["error"])
@@ -230,30 +230,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             return FailedExampleEvaluation.from_exception(error)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a labelling file, all of them looked at before."""
-    try:
-        texts = path.read_bytes().removeprefix(BOM).splitlines()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    lines, faults = [], []
-    for number, text in enumerate(texts, 1):
-        if not text.strip():
-            continue
-        line = _line_of(text)
-        if line is None:
-            faults.append(Fault(f"{path}:{number}", "not a line with the keys example_id, record and label"))
-        else:
-            lines.append(line)
-    if faults:
-        raise DataError(faults)
-    return iter(lines)
-
-
-def _line_of(text: bytes) -> dict[str, Any] | None:
-    try:
-        line = from_json(text)
-    except ValueError:
-        return None
-    fits = isinstance(line, dict) and "label" in line and isinstance(line.get("example_id"), str)
-    return line if fits else None
+def _line(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not (isinstance(row.get("example_id"), str) and "label" in row):
+        raise DataError("not a line with the keys example_id, record and label")
+    return row

@@ -181,7 +181,7 @@ class _KeptRuns(RunRepository):
         return rows.ids() if rows else []
 
     def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
-        self._shelf.put(tmp_hash, exact_text({"run_id": run_id}), NOTE)
+        self._shelf.put(tmp_hash, exact_text({"id": tmp_hash, "run_id": run_id}), NOTE)
 
     def delete_temporary_run_data(self, tmp_hash: str) -> None:
         self._shelf.let_go(tmp_hash, NOTE, remove=True)

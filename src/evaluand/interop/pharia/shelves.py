@@ -150,7 +150,7 @@ class FileShelf:
     def hold(self, id: str, suffix: str) -> bool:
         path = self._path(id, suffix)
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDWR)
         except FileNotFoundError:
             return False
         try:
@@ -158,6 +158,8 @@ class FileShelf:
         except BlockingIOError:
             os.close(descriptor)
             return False
+        except OSError:  # a file system that knows no locks keeps nobody apart
+            pass
         self._held[path] = descriptor
         if os.fstat(descriptor).st_nlink:
             return True
