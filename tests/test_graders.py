@@ -7,6 +7,7 @@ import math
 import random
 import statistics
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from evaluand.interop.pharia.graders import (
 )
 from evaluand.language import language_of
 from evaluand.registry import find
+from evaluand.scorer import ReferenceScorer, Score
 from evaluand.scorers.bleu import Bleu
 from evaluand.scorers.chrf import Chrf
 from evaluand.scorers.highlight_coverage import HighlightCoverage
@@ -188,7 +190,18 @@ def test_words_of_another_script_are_words_where_that_is_asked_for() -> None:
     }
 
 
-@pytest.mark.parametrize("scorer", [Bleu(), Chrf(), Rouge()], ids=lambda scorer: scorer.kind)
+class Begins(ReferenceScorer):
+    """A kind of a user's own says no more than how texts are compared."""
+
+    kind = "begins"
+
+    def compared(self, output: str, references: Sequence[str]) -> Score:
+        if not any(map(str.strip, references)):
+            return Score.abstained("no reference has words")
+        return Score(100.0 * any(map(output.startswith, references)))
+
+
+@pytest.mark.parametrize("scorer", [Bleu(), Chrf(), Rouge(), Begins()], ids=lambda scorer: scorer.kind)
 def test_what_cannot_be_compared_is_abstained_from_and_what_is_no_reference_refused(scorer: Any) -> None:
     assert scorer.score("a", None).status == "abstained"
     assert scorer.score(["a"], "a").reason == "the answer is a list, not text"

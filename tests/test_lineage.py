@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +29,7 @@ from evaluand import (
     task,
 )
 from evaluand.aggregation import Aggregation
-from evaluand.errors import NotFound, SpecError
+from evaluand.errors import Doubt, NotFound, SpecError
 from evaluand.lineage import Lineage, lineage, lineage_of_value
 from evaluand.scorers.prediction import Prediction
 from evaluand.task import Alternatives
@@ -203,6 +205,12 @@ def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
         (lambda found: found.where(statsu="scored"), r"no column is called 'statsu' \(did you mean 'status'\?\)"),
         (lambda found: found.where(value="high"), "value holds double, and never 'high'"),
         (lambda found: found.lowest(column="label"), "sorted by numbers, and label holds string"),
+        (
+            lambda found: found.lowest(-1),
+            "n is how many rows there are to be at most, a whole number from 0, and not -1",
+        ),
+        (lambda found: found.highest(1.5), "a whole number from 0, and not 1.5"),
+        (lambda found: found.head(-1), "a whole number from 0, and not -1"),
         (lambda found: found.trace(9), "the lineage has 4 rows; none is 9"),
         (lambda found: lineage(found.evaluations, "nera"), r"no scorer is called 'nera' \(did you mean 'near'\?\)"),
         (lambda found: lineage([]), "a lineage is that of an Evaluation"),
@@ -211,6 +219,20 @@ def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
 def test_what_cannot_be_chosen_is_told(data: Dataset, ask: Any, told: str) -> None:
     with pytest.raises(SpecError, match=told):
         ask(lineage(evaluated(data)))
+
+
+@pytest.mark.parametrize("best_first", [False, True])
+def test_rows_that_hold_no_number_stand_last_and_are_told(data: Dataset, best_first: bool) -> None:
+    found = lineage(evaluated(data, lambda number: number, near=exact))
+    numbers = pa.array([math.nan, 2.0, math.nan, 1.0])
+    place = found.scores.schema.get_field_index("value")
+    odd = Lineage(found.evaluations, found.scores.set_column(place, "value", numbers))
+    with pytest.warns(Doubt, match="^2 of 4 scored rows hold NaN in value, and stand last$"):
+        rows = odd.highest() if best_first else odd.lowest()
+    assert [key for (key,) in shown(rows, "id")] == (["b", "d", "a", "c"] if best_first else ["d", "b", "a", "c"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.lowest()
 
 
 # ---------------------------------------------------------------- several evaluations

@@ -11,8 +11,10 @@ million cost next to nothing more than finding them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,7 +25,7 @@ from evaluand import ids
 from evaluand.aggregation import Aggregation, dataset_of, held_as, shards
 from evaluand.comparison.pairing import digests_of, matched, occurrences
 from evaluand.dataset import Dataset
-from evaluand.errors import DataError, NotFound, SpecError
+from evaluand.errors import DataError, Doubt, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import way_of
 from evaluand.intervals import runs
@@ -156,12 +158,14 @@ class Lineage:
     def lowest(self, n: int | None = None, *, column: str = "value") -> Lineage:
         """The scored rows by a column of numbers, the lowest first; equal ones in the order of their key.
 
+        Rows that hold NaN stand last, as with `highest`, and a `Doubt` tells how many they are.
+
         Args:
             n: how many at most.
             column: which; any of `scores`.
 
         Raises:
-            SpecError: there is no such column, or it holds no numbers.
+            SpecError: there is no such column, it holds no numbers, or `n` is no number of rows.
         """
         return self._ordered(n, column, descending=False)
 
@@ -186,7 +190,12 @@ class Lineage:
         return found
 
     def head(self, n: int) -> Lineage:
-        """The first rows."""
+        """The first rows.
+
+        Raises:
+            SpecError: `n` is no number of rows.
+        """
+        _require_number_of_rows(n)
         return Lineage(self.evaluations, self.scores.slice(0, n))
 
     def disagreements(self) -> Lineage:
@@ -300,12 +309,16 @@ class Lineage:
         return Lineage(self.evaluations, self.scores.filter(pc.fill_null(mask, False)))
 
     def _ordered(self, n: int | None, column: str, *, descending: bool) -> Lineage:
+        _require_number_of_rows(n)
         self._check(column)
         kind = self.scores.schema.field(column).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise SpecError(f"rows are sorted by numbers, and {column} holds {kind}")
         there = self._filtered(pc.and_(pc.equal(self.scores["status"], SCORED), self.scores[column].is_valid()))
         values = there.scores[column].cast(pa.float64()).to_numpy()
+        if unordered := int(np.isnan(values).sum()):
+            told = f"{unordered:,} of {len(values):,} scored rows hold NaN in {column}, and stand last"
+            warnings.warn(told, Doubt, stacklevel=3)
         order = np.argsort(-values if descending else values, kind="stable")[:n]
         return Lineage(self.evaluations, there.scores.take(pa.array(order)))
 
@@ -428,6 +441,11 @@ class _Origins:
 _KEY: Final = ("evaluation", "scorer", INDEX, "replication", "fold", RESPONSE_INDEX, "target", SPREAD)
 _NOT_TOLD: Final = ("digest",)
 _RESPONSE: Final = ("status", "error", "attempts", "duration", "usage")
+
+
+def _require_number_of_rows(n: int | None) -> None:
+    if n is not None and (not isinstance(n, Integral) or n < 0):
+        raise SpecError(f"n is how many rows there are to be at most, a whole number from 0, and not {n!r}")
 
 
 def _labelled(table: pa.Table, number: int, scorer: str) -> pa.Table:

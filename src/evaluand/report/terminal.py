@@ -399,11 +399,12 @@ def _origin(origin: Facts) -> Iterator[tuple[str, str]]:
 def _run_body(facts: Facts) -> Iterator[RenderableType]:
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
+    manifest = facts["manifest"]
     for row in facts["rows"]:
-        yield _response(row, facts["manifest"]["spec"]["replications"] > 1)
+        yield _response(row, manifest["spec"]["replications"] > 1, manifest["provenance"].get("task", "task"))
 
 
-def _response(row: Facts, repeated: bool) -> RenderableType:
+def _response(row: Facts, repeated: bool, task: str) -> RenderableType:
     replication = f", replication {row['replication']}" if repeated else ""
     attempts = f" in {row['attempts']} attempts" if row["attempts"] > 1 else ""
     head = Text.assemble(
@@ -423,7 +424,7 @@ def _response(row: Facts, repeated: bool) -> RenderableType:
     pairs += [("response", long_text(response)) for response in row["responses"] or ()]
     if row["spans"]:
         pairs += _exchanged(row["spans"][0])
-        pairs.append(("trace", _tree(row)))
+        pairs.append(("trace", _tree(row, task)))
     return Group(head, name_values(pairs, "  "))
 
 
@@ -434,14 +435,14 @@ def _exchanged(span: Facts) -> Iterator[tuple[str, str]]:
             yield name, safe(body, 2 * CELL)
 
 
-def _tree(row: Facts) -> str:
+def _tree(row: Facts, task: str) -> str:
     spans = [
         [s["span"], s["parent"], s["name"], s["kind"], s["start"], s["duration"], STATUSES.index(s["status"])]
         + [None if s[name] is None else Fragment(s[name]) for name in ("input", "output", "attributes", "events")]
         for s in row["spans"]
     ]
     status = "error" if row["error"] else "ok"
-    trace = Trace.from_rows(spans, name="call", end_ns=round(row["duration"] * 1e9), status=status)
+    trace = Trace.from_rows(spans, name=task, end_ns=round(row["duration"] * 1e9), status=status)
     lines = trace.tree().splitlines()
     more = [f"… {len(lines) - 2 * LINES:,} more spans"] if len(lines) > 2 * LINES else []
     return "\n".join([safe(line, 2 * CELL) for line in lines[: 2 * LINES]] + more)
