@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from evaluand.errors import DataError
 from evaluand.scorer import (
@@ -47,6 +47,7 @@ class Chrf(Scorer):
     kind = "chrf"
     version = 1
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 100.0)}
 
     char_order: int = 6
     word_order: int = 0

@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evaluand.errors import DataError
 from evaluand.scorer import (
@@ -51,6 +51,7 @@ class Rouge(Scorer):
     kind = "rouge"
     version = 1
     cheap = True
+    ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
 
     variant: str = "L"
     stemmer: bool = True
