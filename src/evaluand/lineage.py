@@ -161,7 +161,7 @@ class Lineage:
             column: which; any of `scores`.
 
         Raises:
-            SpecError: there is no such column, or it holds no numbers.
+            SpecError: there is no such column, or it holds no numbers; n is less than 0.
         """
         return self._ordered(n, column, descending=False)
 
@@ -186,7 +186,12 @@ class Lineage:
         return found
 
     def head(self, n: int) -> Lineage:
-        """The first rows."""
+        """The first rows.
+
+        Raises:
+            SpecError: n is less than 0.
+        """
+        _check_number(n)
         return Lineage(self.evaluations, self.scores.slice(0, n))
 
     def disagreements(self) -> Lineage:
@@ -301,6 +306,8 @@ class Lineage:
 
     def _ordered(self, n: int | None, column: str, *, descending: bool) -> Lineage:
         self._check(column)
+        if n is not None:
+            _check_number(n)
         kind = self.scores.schema.field(column).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise SpecError(f"rows are sorted by numbers, and {column} holds {kind}")
@@ -428,6 +435,11 @@ class _Origins:
 _KEY: Final = ("evaluation", "scorer", INDEX, "replication", "fold", RESPONSE_INDEX, "target", SPREAD)
 _NOT_TOLD: Final = ("digest",)
 _RESPONSE: Final = ("status", "error", "attempts", "duration", "usage")
+
+
+def _check_number(n: int) -> None:
+    if n < 0:
+        raise SpecError(f"n={n!r}: give how many rows, a whole number of at least 0")
 
 
 def _labelled(table: pa.Table, number: int, scorer: str) -> pa.Table:
