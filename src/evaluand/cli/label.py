@@ -31,7 +31,7 @@ from evaluand.labelling import (
 from evaluand.report.facts import Names
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run import Run
-from evaluand.store import Store, resolve
+from evaluand.store import Store
 from evaluand.stores.directory import DirectoryStore
 
 _EXAMPLES = """\b
@@ -78,7 +78,7 @@ def export(
     no text is JSON.
     """
     store = DirectoryStore(folder)
-    run = Run(store, resolve(store, artifact, "runs")[1])
+    run = Run.open(store, artifact)
     if output is not None and not force:
         _require_nothing_lost(output)
     with notes():
@@ -119,7 +119,7 @@ def import_(
     if range is not None and not range[0] < range[1]:
         raise UsageError(f"--range {range[0]:g} {range[1]:g}: give the lowest and then the highest value")
     store = DirectoryStore(folder)
-    run = Run(store, resolve(store, artifact, "runs")[1])
+    run = Run.open(store, artifact)
     with notes():
         labels = read_labels(files, range=range, words=words)
     if not labels.labels:
@@ -147,7 +147,7 @@ def import_(
 def status(artifact: str, folder: Path, as_json: bool) -> None:
     """Tell how many answers are labelled, by whom, and how many people disagree on."""
     store = DirectoryStore(folder)
-    evaluation = Evaluation(store, resolve(store, artifact, "evaluations")[1])
+    evaluation = Evaluation.open(store, artifact)
     scorers = human_scorers(evaluation)
     if not scorers:
         raise SpecError(f"{artifact!r} holds no labels that people gave; {_where_labels_are(store, evaluation)}")

@@ -137,7 +137,7 @@ def command(
                 Aggregation(store, id), metric, group, examples, failed=failed, lowest=lowest, scorers=scorers
             )
         else:
-            other = None if against is None else Evaluation(store, resolve(store, against, "evaluations")[1])
+            other = None if against is None else Evaluation.open(store, against)
             facts = _facts(store, kind, id, examples, failed, index, below, lowest, other, scorers)
     if as_json:
         return print_json(facts)
