@@ -410,6 +410,8 @@ def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
         (("doubling", "--metric", "accuracy", "--group", "parity"), 2, "give an attribute and its value"),
         (("doubling", "--group", "parity=odd"), 2, "--metric goes with --group"),
         (("doubling/mine", "--lowest", "--below", "1"), 2, "give one of --failed, --below, --lowest and --against"),
+        (("doubling/mine", "--below", "nan"), 2, "--below nan: give a number"),
+        (("doubling", "--index", "1"), 1, "'doubling' is one of the aggregations, which have no calls"),
         (("doubling/mine", "--lowest", "--index", "1"), 2, "give it without any other choice of rows"),
     ],
 )
@@ -417,3 +419,37 @@ def test_choices_that_cannot_be_are_told(folder: Folder, arguments: tuple[str, .
     result = folder.call("show", *arguments)
     assert result.exit_code == code
     assert told in " ".join(result.output.split())
+
+
+TRACED = """
+from evaluand import span
+
+def double(question):
+    with span("calc", kind="tool", input={"question": question}) as calc:
+        calc.set(model="abacus", input_tokens=3)
+        calc.log("note", "carry one")
+        calc.output = 2 * int(question)
+    return f"about {calc.output}"
+"""
+
+
+def test_all_of_one_example_is_shown_with_what_its_call_did_and_its_grades(folder: Folder) -> None:
+    (folder.path / "traced.py").write_text(TRACED)
+    folder.done("run", folder.experiment("traced.py:double", "t.yaml"))
+    evaluation = next(ref.id for ref in folder.store.refs() if (ref.name, ref.kind) == ("doubling/mine", "evaluations"))
+    for artifact in ("doubling/mine", evaluation[:8]):
+        lines = [" ".join(line.split()) for line in folder.done("show", artifact, "--index", "2").splitlines()]
+        assert "calc (tool)" in lines
+        for told in ('input {"question":"2"}', "output 4", "model abacus", "input_tokens 3", "note carry one"):
+            assert told in lines
+        assert "_index_ 2: scored 1" in lines
+    assert [len(rows) for rows in folder.json("show", "doubling/mine", "--index", "2")["grades"].values()] == [1, 1]
+    assert "has no _index_ 9" in folder.refused("show", evaluation[:8], "--index", "9")
+
+
+def test_fewer_than_no_rows_are_refused(folder: Folder) -> None:
+    found = lineage([Evaluation(folder.store, id) for id in folder.store.ids("evaluations")])
+    for choose in (found.lowest, found.highest, found.head):
+        with pytest.raises(SpecError, match="n=-1: give how many rows"):
+            choose(-1)
+    assert len(found.lowest(0)) == len(found.head(0)) == 0

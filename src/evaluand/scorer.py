@@ -96,12 +96,14 @@ class Scorer(ABC):
         version: raised whenever the same parameters would grade differently.
         cheap: pure and quick: graded in the evaluator's own loop instead of through the engine.
         by_target: called once for each target when the dataset declares several.
+        ranges: column → the lowest and the highest number it can hold; what averages the column takes it for its range.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
     cheap: ClassVar[bool] = False
     by_target: ClassVar[bool] = False
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
     def score(self, output: Any, expected: Any) -> Score | Awaitable[Score]:
         """Grades one response.

@@ -400,11 +400,15 @@ def _run_body(facts: Facts) -> Iterator[RenderableType]:
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
     manifest = facts["manifest"]
+    repeated, task = manifest["spec"]["replications"] > 1, manifest["provenance"].get("task", "task")
     for row in facts["rows"]:
-        yield _response(row, manifest["spec"]["replications"] > 1, manifest["provenance"].get("task", "task"))
+        yield _response(row, repeated, task, whole="grades" in facts)
+    for grade, rows in facts.get("grades", {}).items():
+        yield from _scores(grade, rows, repeated) if rows else ()
 
 
-def _response(row: Facts, repeated: bool, task: str) -> RenderableType:
+def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> RenderableType:
+    """One call: what was asked and answered, and its spans; as a whole with what each of these holds."""
     replication = f", replication {row['replication']}" if repeated else ""
     attempts = f" in {row['attempts']} attempts" if row["attempts"] > 1 else ""
     head = Text.assemble(
@@ -425,7 +429,28 @@ def _response(row: Facts, repeated: bool, task: str) -> RenderableType:
     if row["spans"]:
         pairs += _exchanged(row["spans"][0])
         pairs.append(("trace", _tree(row, task)))
-    return Group(head, name_values(pairs, "  "))
+    return Group(head, name_values(pairs, "  "), *(_within(row["spans"]) if whole else ()))
+
+
+def _within(spans: Sequence[Facts]) -> Iterator[RenderableType]:
+    """What each span holds, where that is anything."""
+    told = ((span, list(_held(span))) for span in spans)
+    full = [(span, pairs) for span, pairs in told if pairs]
+    for span, pairs in full[: 2 * LINES]:
+        kind = "" if span["kind"] in ("span", "task") else f" ({safe(span['kind'], CELL)})"
+        yield Group(Text(f"  {safe(span['name'], CELL)}{kind}", "bold"), name_values(pairs, "    "))
+    if (more := len(full) - 2 * LINES) > 0:
+        yield Text(f"  and {more:,} more spans (--json tells all)", "dim")
+
+
+def _held(span: Facts) -> Iterator[tuple[str, str]]:
+    for name in ("input", "output"):
+        if span[name] is not None and span["span"] != 0:  # those of the call itself are told already
+            yield name, long_text(orjson.loads(span[name]))
+    for name, value in orjson.loads(span["attributes"] or "{}").items():
+        yield name, long_text(value)
+    for name, _, body in orjson.loads(span["events"] or "[]"):
+        yield name, long_text(body)
 
 
 def _exchanged(span: Facts) -> Iterator[tuple[str, str]]:
@@ -460,6 +485,8 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     yield table
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
+    for row in facts.get("calls", ()):
+        yield _response(row, facts["replications"] != 1, facts["task"], whole=True)
     for scorer, rows in facts["rows"].items():
         yield from _scores(scorer, rows, facts["replications"] != 1) if rows else ()
     if "against" in facts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evaluand.scorer import (
     ReferenceScorer,
@@ -46,8 +46,9 @@ class Bleu(ReferenceScorer):
     """
 
     kind = "bleu"
-    version = 1
+    version = 2
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 100.0)}
 
     effective_order: bool = True
     lowercase: bool = False
@@ -64,7 +65,7 @@ class Bleu(ReferenceScorer):
         if not any(map(str.strip, references)):
             return Score.abstained("no reference has any words")
         found = _bleu(self).corpus_score([output], [[reference] for reference in references])
-        return Score(float(found.score))
+        return Score(min(float(found.score), 100.0))  # the mean of logarithms may round to a little more
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from evaluand.scorer import (
     ReferenceScorer,
@@ -43,6 +43,7 @@ class Chrf(ReferenceScorer):
     kind = "chrf"
     version = 1
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 100.0)}
 
     char_order: int = 6
     word_order: int = 0

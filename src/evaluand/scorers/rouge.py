@@ -6,7 +6,7 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from evaluand.scorer import (
     ReferenceScorer,
@@ -47,6 +47,7 @@ class Rouge(ReferenceScorer):
     kind = "rouge"
     version = 1
     cheap = True
+    ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
 
     variant: str = "L"
     stemmer: bool = True
