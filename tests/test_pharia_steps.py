@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from evaluand.errors import SpecError
+from evaluand.errors import Doubt, SpecError
 from evaluand.interop.pharia import (
     AggregationLogic,
     AggregationRepository,
@@ -758,3 +759,53 @@ def test_an_iterator_is_kept_as_what_it_gives_or_is_a_failure(tmp_path: Path) ->
     kept, failed = runs.example_outputs(run.id, Any)
     assert kept.output == ["a", "b"]
     assert "an iterator stands inside" in failed.output.error_message
+
+
+class Prompted(Task[str, str]):
+    def __init__(self, prompt: str) -> None:
+        self.prompt = prompt
+
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        if (self.prompt, input) == ("old", "c"):
+            raise ValueError("boom")
+        return self.prompt + input
+
+
+class Surrounded(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        return Prompted(os.environ["PROMPT"]).do_run(input, task_span)
+
+
+def test_a_run_is_gone_on_with_by_the_same_prompt_only_and_doubted_where_that_cannot_be_known(
+    kept: Repositories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = kept.datasets.create_dataset([Example(id=e, input=e, expected_output=None) for e in "abcd"], "letters")
+
+    def run(task: Any, **options: Any) -> list[str]:
+        runner = Runner(task, kept.datasets, kept.runs, "asks")
+        id = runner.run_dataset(dataset.id, max_workers=1, abort_on_error=True, **options).id
+        return [each.output for each in kept.runs.example_outputs(id, str)]
+
+    with pytest.raises(ValueError, match="boom"):
+        run(Prompted("old"))
+    assert run(Prompted("new"), resume_from_recovery_data=True) == ["newa", "newb", "newc", "newd"]
+
+    monkeypatch.setenv("PROMPT", "old")
+    with pytest.raises(ValueError, match="boom"):
+        run(Surrounded())
+    monkeypatch.setenv("PROMPT", "new")
+    with pytest.warns(Doubt, match=r"is gone on with, and may mix settings: .*os\.environ"):
+        assert run(Surrounded(), resume_from_recovery_data=True) == ["olda", "oldb", "newc", "newd"]
+
+
+@pytest.mark.parametrize("given", [-1, 1.5, True, "3"])
+def test_numbers_that_there_cannot_be_are_refused_in_one_sentence(kept: Repositories, given: Any) -> None:
+    dataset = kept.datasets.create_dataset(THREE, "reviews")
+    runner = Runner(Classify(), kept.datasets, kept.runs, "words")
+    for name in ("num_examples", "max_workers"):
+        with pytest.raises(SpecError, match=rf"^{name} must be a whole number of at least [01], not "):
+            runner.run_dataset(dataset.id, **{name: given})
+    run = runner.run_dataset(dataset.id)
+    with pytest.raises(SpecError, match=r"^num_examples must be a whole number of at least 0, not "):
+        evaluator(kept).evaluate_runs(run.id, num_examples=given)
+    assert runner.run_dataset(dataset.id, num_examples=0).successful_example_count == 0

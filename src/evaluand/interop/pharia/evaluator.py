@@ -36,7 +36,7 @@ from evaluand.interop.pharia.logic import (
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import settled
+from evaluand.interop.pharia.typed import require_count, settled
 from evaluand.task import Input, Output
 
 WORKERS = 10
@@ -172,6 +172,7 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
 
     def _evaluable(self, runs: list[RunOverview], num_examples: int | None, whole: bool) -> Evaluable:
         """What is to be evaluated; all of it has been read, so that nothing begins where types do not fit."""
+        require_count("num_examples", num_examples)
         types = self.input_type(), self.expected_output_type()
         examples = list(self._datasets.examples(runs[0].dataset_id, *types))
         return Evaluable(runs, examples, self._runs, self.output_type(), num_examples, whole)
