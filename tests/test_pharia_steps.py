@@ -230,6 +230,35 @@ def test_failures_are_left_out_or_count_as_what_is_declared(kept: Repositories) 
     assert counted.successful_evaluation_count == 8
 
 
+def test_examples_evaluated_by_some_of_the_outputs_are_told(kept: Repositories) -> None:
+    first, second = shouted(kept, Shout("b"), Shout("c", "!"))
+    all_of = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs())
+    assert all_of.evaluate_runs(first, second).incomplete_example_count == 0
+    part = all_of.evaluate_runs(first, second, skip_example_on_any_failure=False)
+    told = "4 successful, 0 failed, 2 evaluated by the outputs of some runs only (all)"
+    assert (part.incomplete_example_count, part.run_failure_count) == (2, 0)
+    assert str(kept.evaluations.evaluation_overview(part.id)).endswith(told)
+
+
+@pytest.mark.parametrize("damage", [lambda lines: [*lines[:-1], lines[-1][:-15]], lambda lines: lines[1:]])
+def test_outputs_that_are_lost_are_told_and_count_as_skipped(tmp_path: Path, damage: Any) -> None:
+    def kept_anew() -> Repositories:
+        kinds: Any = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
+        return Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
+
+    kept = kept_anew()
+    ids = shouted(kept, Shout(), Shout())
+    file = tmp_path / "runs" / ids[0] / "outputs.jsonl"
+    file.write_text("".join(damage(file.read_text().splitlines(keepends=True))))
+    kept = kept_anew()
+    all_of = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs())
+    for runs in (ids[:1], ids):
+        with pytest.warns(Doubt, match=f"run {ids[0]} made 4 outputs, of which 1 are lost or cannot be read"):
+            evaluation = all_of.evaluate_runs(*runs)
+        counts = evaluation.successful_evaluation_count, evaluation.skipped_example_count, evaluation.run_failure_count
+        assert counts == (3, 1, 0)
+
+
 class Ones(EvaluationLogic[Review, Mood, str, Verdict]):
     def do_evaluate(self, example: Example[Review, str], *output: SuccessfulExampleOutput[Mood]) -> Verdict:
         return Verdict(correct=True)
