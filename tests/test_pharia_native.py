@@ -365,6 +365,10 @@ MODULE = """
         def do_run(self, input, task_span):
             return input.upper()
 
+    class Needy(Shout):
+        def __init__(self, model):
+            self.model = model
+
     class Same(SingleOutputEvaluationLogic[str, str, str, Verdict]):
         def do_evaluate_single_output(self, example, output):
             return Verdict(correct=output == example.expected_output)
@@ -404,6 +408,15 @@ def test_the_three_steps_are_one_command(tmp_path: Path) -> None:
     assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
     assert "shouting.Whisper cannot be imported" in wrong.stderr
     assert "no dataset 'none'" in called(dataset_id="none").stderr
+    wrong = called(task="shouting.Needy")
+    assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
+    assert "shouting.Needy makes nothing: TypeError: " in wrong.stderr
+    assert "a class or function that makes it without arguments" in wrong.stderr
+    (data,) = (tmp_path / "data").glob("datasets/letters/*.jsonl")
+    data.write_text(data.read_text()[:-9])
+    wrong = called()
+    assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
+    assert "letters.jsonl:2: is no JSON" in wrong.stderr
 
 
 def test_every_name_of_the_namespace_is_there() -> None:

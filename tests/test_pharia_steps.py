@@ -9,7 +9,7 @@ import os
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from evaluand.interop.pharia import (
     AggregationLogic,
     AggregationRepository,
     Aggregator,
+    BleuGrader,
     DatasetRepository,
     EvaluationFailed,
     EvaluationLogic,
@@ -42,6 +43,7 @@ from evaluand.interop.pharia import (
     InMemoryTracer,
     MeanAccumulator,
     NoOpTracer,
+    RougeGrader,
     Runner,
     RunRepository,
     SingleOutputEvaluationLogic,
@@ -54,6 +56,7 @@ from evaluand.interop.pharia import (
     extract_token_count_from_trace,
     run_lineages_to_pandas,
 )
+from evaluand.scorers.bleu import Bleu
 
 VECTORS = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "pharia"
 needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")
@@ -838,3 +841,46 @@ def test_numbers_that_there_cannot_be_are_refused_in_one_sentence(kept: Reposito
     with pytest.raises(SpecError, match=r"^num_examples must be a whole number of at least 0, not "):
         evaluator(kept).evaluate_runs(run.id, num_examples=given)
     assert runner.run_dataset(dataset.id, num_examples=0).successful_example_count == 0
+
+
+class Noted(Example[str, str]):
+    due: date
+    note: str = "none"
+
+
+class Due(SingleOutputEvaluationLogic[str, str, str, bool]):
+    def do_evaluate_single_output(self, example: Noted, output: str) -> bool:  # type: ignore[override]
+        return output == f"{example.input.upper()}" and example.due == date(2026, 1, 2) and example.note == "x"
+
+
+def test_fields_of_ones_own_class_of_examples_reach_the_logic_and_stay_readable(kept: Repositories) -> None:
+    given = Noted(id="1", input="a", expected_output="A", due=date(2026, 1, 2), note="x", metadata={"k": 1})
+    dataset = kept.datasets.create_dataset([given], "noted")
+    for found in (*kept.datasets.examples(dataset.id, str, str), kept.datasets.example(dataset.id, "1", str, str)):
+        assert (found.note, found.input, found.metadata) == ("x", "a", {"k": 1})
+        assert found == given if kept.root is None else found.due == "2026-01-02"
+        assert "Example(" in repr(found) or "Noted(" in repr(found)
+    run = Runner(Shout(), kept.datasets, kept.runs, "shout").run_dataset(dataset.id)
+    judge: Any = Evaluator(kept.datasets, kept.runs, kept.evaluations, "due", Due())
+    evaluation = judge.evaluate_runs(run.id)
+    assert [each.result for each in kept.evaluations.example_evaluations(evaluation.id, bool)] == [True]
+    (lineage,) = judge.evaluation_lineages(evaluation.id)
+    assert lineage.example.note == "x"
+
+
+def test_examples_that_are_not_of_the_logics_class_are_refused_with_what_is_missing(kept: Repositories) -> None:
+    dataset = kept.datasets.create_dataset([Example(id="1", input="a", expected_output="A")], "plain")
+    run = Runner(Shout(), kept.datasets, kept.runs, "shout").run_dataset(dataset.id)
+    judge: Any = Evaluator(kept.datasets, kept.runs, kept.evaluations, "due", Due())
+    with pytest.raises(ValueError, match=r"example 1\.due: Field required"):
+        judge.evaluate_runs(run.id)
+
+
+def test_what_is_no_text_is_not_graded() -> None:
+    pytest.importorskip("sacrebleu")
+    for hypothesis, reference, told in ((None, "a", "hypothesis is null"), ("a", 3, "reference is a number")):
+        for grade in (BleuGrader().calculate_bleu, RougeGrader().calculate_rouge):
+            with pytest.raises(TypeError, match=f"^{told}; give text$"):
+                grade(hypothesis, reference)  # type: ignore[operator]
+    assert BleuGrader().calculate_bleu("the cat", "the cat") == 0
+    assert Bleu().score("the cat", "the cat").value == pytest.approx(100)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import datetime as dt
 import traceback
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from evaluand.errors import NotFound, SpecError
 from evaluand.task import Input, Output
@@ -59,6 +59,29 @@ class Example(BaseModel, Generic[Input, ExpectedOutput]):
     expected_output: ExpectedOutput
     id: str = Field(default_factory=new_id)
     metadata: SerializableDict | None = None
+
+
+class ExtendedExample(Example[Any, Any]):
+    """An example that was kept with fields of its own class: they are its attributes, as JSON."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def __repr_name__(self) -> str:
+        return Example.__name__
+
+
+def retyped(example: Example[Any, Any], values: Mapping[str, Any]) -> Example[Any, Any]:
+    """An example with values made those of their types; one of a class of its own stays of it."""
+    if is_extended(type(example)):
+        return example.model_copy(update=values)
+    return Example(**values, id=example.id, metadata=example.metadata)
+
+
+def is_extended(type_: Any) -> bool:
+    """Whether a type is a class of its own, derived from `Example`, and not `Example` itself or `Example[…]`."""
+    if not (isinstance(type_, type) and issubclass(type_, Example)):
+        return False
+    return Example not in (type_, type_.__pydantic_generic_metadata__["origin"])
 
 
 class _Head(BaseModel):

@@ -10,7 +10,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from evaluand.errors import Doubt, SpecError
 from evaluand.fingerprint import code_identity
-from evaluand.interop.pharia.datasets import DatasetRepository
+from evaluand.interop.pharia.datasets import DatasetRepository, made_of
 from evaluand.interop.pharia.domain import (
     Evaluation,
     EvaluationOverview,
@@ -191,6 +191,9 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
         require_count("num_examples", num_examples)
         types = self.input_type(), self.expected_output_type()
         examples = list(self._datasets.examples(runs[0].dataset_id, *types))
+        own = LogicTypes(self._logic).example
+        if own is not None:
+            examples = list(made_of(own, examples, runs[0].dataset_id))
         return Evaluable(runs, examples, self._runs, self.output_type(), num_examples, whole)
 
     def _head(
