@@ -6,6 +6,7 @@ import ast
 import importlib
 import json
 import math
+import re
 import subprocess
 import sys
 import textwrap
@@ -41,6 +42,7 @@ from evaluand.interop.pharia import (
     native_dataset,
     native_evaluation,
 )
+from evaluand.interop.pharia.absent import INSTEAD
 
 
 class Shout(Task[str, str]):
@@ -432,3 +434,24 @@ def test_the_names_that_checkers_see_are_those_that_are_loaded() -> None:
     imports = [node for node in seen if isinstance(node, ast.ImportFrom)]
     assert {alias.name: node.module for node in imports for alias in node.names} == pharia._MODULES
     assert all(alias.asname == alias.name for node in imports for alias in node.names)
+
+
+def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
+    for name, instead in INSTEAD.items():
+        with pytest.raises(ImportError, match=f"^{name} is not in evaluand.interop.pharia: {re.escape(instead)}$"):
+            getattr(pharia, name)
+    with pytest.raises(ImportError, match="LabellingLogic"):
+        exec("from evaluand.interop.pharia import ArgillaEvaluator")
+    with pytest.raises(AttributeError, match="nonsense"):
+        pharia.nonsense  # noqa: B018
+    assert not INSTEAD.keys() & set(pharia.__all__)
+
+
+def test_the_guide_lists_the_names_that_are_here_and_those_that_are_not() -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / "howto" / "pharia.md").read_text()
+    section = page.partition("## Which names there are")[2].partition("\n## ")[0]
+    here, _, absent = section.partition("And what it does not")
+    assert set(re.findall(r"`(\w+)`", here)) == set(pharia.__all__)
+    assert set(re.findall(r"`(\w+)`", absent)) == INSTEAD.keys()
+    words = re.sub(r"\s+", " ", absent)
+    assert all(instead in words for instead in INSTEAD.values())
