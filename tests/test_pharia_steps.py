@@ -5,21 +5,23 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from pydantic import BaseModel
 
-from evaluand.errors import SpecError
+from evaluand.errors import Doubt, SpecError
 from evaluand.interop.pharia import (
     AggregationLogic,
     AggregationRepository,
     Aggregator,
+    BleuGrader,
     DatasetRepository,
     EvaluationFailed,
     EvaluationLogic,
@@ -41,6 +43,7 @@ from evaluand.interop.pharia import (
     InMemoryTracer,
     MeanAccumulator,
     NoOpTracer,
+    RougeGrader,
     Runner,
     RunRepository,
     SingleOutputEvaluationLogic,
@@ -53,6 +56,7 @@ from evaluand.interop.pharia import (
     extract_token_count_from_trace,
     run_lineages_to_pandas,
 )
+from evaluand.scorers.bleu import Bleu
 
 VECTORS = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "pharia"
 needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")
@@ -227,6 +231,35 @@ def test_failures_are_left_out_or_count_as_what_is_declared(kept: Repositories) 
     assert counted.statistics.model_dump() == pytest.approx({"accuracy": 0.6, "n": 10}, abs=1e-9)
     assert counted.failure_policy == 'counted as {"correct":false}'
     assert counted.successful_evaluation_count == 8
+
+
+def test_examples_evaluated_by_some_of_the_outputs_are_told(kept: Repositories) -> None:
+    first, second = shouted(kept, Shout("b"), Shout("c", "!"))
+    all_of = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs())
+    assert all_of.evaluate_runs(first, second).incomplete_example_count == 0
+    part = all_of.evaluate_runs(first, second, skip_example_on_any_failure=False)
+    told = "4 successful, 0 failed, 2 evaluated by the outputs of some runs only (all)"
+    assert (part.incomplete_example_count, part.run_failure_count) == (2, 0)
+    assert str(kept.evaluations.evaluation_overview(part.id)).endswith(told)
+
+
+@pytest.mark.parametrize("damage", [lambda lines: [*lines[:-1], lines[-1][:-15]], lambda lines: lines[1:]])
+def test_outputs_that_are_lost_are_told_and_count_as_skipped(tmp_path: Path, damage: Any) -> None:
+    def kept_anew() -> Repositories:
+        kinds: Any = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
+        return Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
+
+    kept = kept_anew()
+    ids = shouted(kept, Shout(), Shout())
+    file = tmp_path / "runs" / ids[0] / "outputs.jsonl"
+    file.write_text("".join(damage(file.read_text().splitlines(keepends=True))))
+    kept = kept_anew()
+    all_of = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs())
+    for runs in (ids[:1], ids):
+        with pytest.warns(Doubt, match=f"run {ids[0]} made 4 outputs, of which 1 are lost or cannot be read"):
+            evaluation = all_of.evaluate_runs(*runs)
+        counts = evaluation.successful_evaluation_count, evaluation.skipped_example_count, evaluation.run_failure_count
+        assert counts == (3, 1, 0)
 
 
 class Ones(EvaluationLogic[Review, Mood, str, Verdict]):
@@ -758,3 +791,96 @@ def test_an_iterator_is_kept_as_what_it_gives_or_is_a_failure(tmp_path: Path) ->
     kept, failed = runs.example_outputs(run.id, Any)
     assert kept.output == ["a", "b"]
     assert "an iterator stands inside" in failed.output.error_message
+
+
+class Prompted(Task[str, str]):
+    def __init__(self, prompt: str) -> None:
+        self.prompt = prompt
+
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        if (self.prompt, input) == ("old", "c"):
+            raise ValueError("boom")
+        return self.prompt + input
+
+
+class Surrounded(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        return Prompted(os.environ["PROMPT"]).do_run(input, task_span)
+
+
+def test_a_run_is_gone_on_with_by_the_same_prompt_only_and_doubted_where_that_cannot_be_known(
+    kept: Repositories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = kept.datasets.create_dataset([Example(id=e, input=e, expected_output=None) for e in "abcd"], "letters")
+
+    def run(task: Any, **options: Any) -> list[str]:
+        runner = Runner(task, kept.datasets, kept.runs, "asks")
+        id = runner.run_dataset(dataset.id, max_workers=1, abort_on_error=True, **options).id
+        return [each.output for each in kept.runs.example_outputs(id, str)]
+
+    with pytest.raises(ValueError, match="boom"):
+        run(Prompted("old"))
+    assert run(Prompted("new"), resume_from_recovery_data=True) == ["newa", "newb", "newc", "newd"]
+
+    monkeypatch.setenv("PROMPT", "old")
+    with pytest.raises(ValueError, match="boom"):
+        run(Surrounded())
+    monkeypatch.setenv("PROMPT", "new")
+    with pytest.warns(Doubt, match=r"is gone on with, and may mix settings: .*os\.environ"):
+        assert run(Surrounded(), resume_from_recovery_data=True) == ["olda", "oldb", "newc", "newd"]
+
+
+@pytest.mark.parametrize("given", [-1, 1.5, True, "3"])
+def test_numbers_that_there_cannot_be_are_refused_in_one_sentence(kept: Repositories, given: Any) -> None:
+    dataset = kept.datasets.create_dataset(THREE, "reviews")
+    runner = Runner(Classify(), kept.datasets, kept.runs, "words")
+    for name in ("num_examples", "max_workers"):
+        with pytest.raises(SpecError, match=rf"^{name} must be a whole number of at least [01], not "):
+            runner.run_dataset(dataset.id, **{name: given})
+    run = runner.run_dataset(dataset.id)
+    with pytest.raises(SpecError, match=r"^num_examples must be a whole number of at least 0, not "):
+        evaluator(kept).evaluate_runs(run.id, num_examples=given)
+    assert runner.run_dataset(dataset.id, num_examples=0).successful_example_count == 0
+
+
+class Noted(Example[str, str]):
+    due: date
+    note: str = "none"
+
+
+class Due(SingleOutputEvaluationLogic[str, str, str, bool]):
+    def do_evaluate_single_output(self, example: Noted, output: str) -> bool:  # type: ignore[override]
+        return output == f"{example.input.upper()}" and example.due == date(2026, 1, 2) and example.note == "x"
+
+
+def test_fields_of_ones_own_class_of_examples_reach_the_logic_and_stay_readable(kept: Repositories) -> None:
+    given = Noted(id="1", input="a", expected_output="A", due=date(2026, 1, 2), note="x", metadata={"k": 1})
+    dataset = kept.datasets.create_dataset([given], "noted")
+    for found in (*kept.datasets.examples(dataset.id, str, str), kept.datasets.example(dataset.id, "1", str, str)):
+        assert (found.note, found.input, found.metadata) == ("x", "a", {"k": 1})
+        assert found == given if kept.root is None else found.due == "2026-01-02"
+        assert "Example(" in repr(found) or "Noted(" in repr(found)
+    run = Runner(Shout(), kept.datasets, kept.runs, "shout").run_dataset(dataset.id)
+    judge: Any = Evaluator(kept.datasets, kept.runs, kept.evaluations, "due", Due())
+    evaluation = judge.evaluate_runs(run.id)
+    assert [each.result for each in kept.evaluations.example_evaluations(evaluation.id, bool)] == [True]
+    (lineage,) = judge.evaluation_lineages(evaluation.id)
+    assert lineage.example.note == "x"
+
+
+def test_examples_that_are_not_of_the_logics_class_are_refused_with_what_is_missing(kept: Repositories) -> None:
+    dataset = kept.datasets.create_dataset([Example(id="1", input="a", expected_output="A")], "plain")
+    run = Runner(Shout(), kept.datasets, kept.runs, "shout").run_dataset(dataset.id)
+    judge: Any = Evaluator(kept.datasets, kept.runs, kept.evaluations, "due", Due())
+    with pytest.raises(ValueError, match=r"example 1\.due: Field required"):
+        judge.evaluate_runs(run.id)
+
+
+def test_what_is_no_text_is_not_graded() -> None:
+    pytest.importorskip("sacrebleu")
+    for hypothesis, reference, told in ((None, "a", "hypothesis is null"), ("a", 3, "reference is a number")):
+        for grade in (BleuGrader().calculate_bleu, RougeGrader().calculate_rouge):
+            with pytest.raises(TypeError, match=f"^{told}; give text$"):
+                grade(hypothesis, reference)  # type: ignore[operator]
+    assert BleuGrader().calculate_bleu("the cat", "the cat") == 0
+    assert Bleu().score("the cat", "the cat").value == pytest.approx(100)

@@ -14,7 +14,17 @@ from pydantic_core import from_json
 
 from evaluand.errors import DataError, Fault
 from evaluand.files import replaced
-from evaluand.interop.pharia.domain import Dataset, Example, ExpectedOutput, Refused, SerializableDict, Unknown, new_id
+from evaluand.interop.pharia.domain import (
+    Dataset,
+    Example,
+    ExpectedOutput,
+    ExtendedExample,
+    Refused,
+    SerializableDict,
+    Unknown,
+    new_id,
+    retyped,
+)
 from evaluand.interop.pharia.files import exact_text, file_name, heads, place, read_text
 from evaluand.task import Input
 from evaluand.typed import adapter_of
@@ -204,7 +214,7 @@ class FileDatasetRepository(_KeptDatasets):
     def __init__(self, root_directory: Path) -> None:
         self._folder = Path(root_directory) / "datasets"
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._indexed: tuple[tuple[int, ...], dict[str, int]] = (), {}
+        self._indexed: tuple[tuple[int, ...], dict[str, tuple[int, int]]] = (), {}
 
     def delete_dataset(self, dataset_id: str) -> None:
         folder = place(self._folder, dataset_id)
@@ -227,21 +237,32 @@ class FileDatasetRepository(_KeptDatasets):
                 file.write(content)
 
     def _kept(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
-        text = read_text(self._path(dataset_id, ".jsonl"))
+        path = self._path(dataset_id, ".jsonl")
+        text = read_text(path)
         if text is None:
             return None
-        read = adapter_of(Example[Any, Any])
-        found = (read.validate_python(from_json(line)) for line in text.split(b"\n") if line.strip())
+        found: list[Example[Any, Any]] = []
+        faults: list[Fault] = []
+        for number, line in enumerate(text.split(b"\n"), 1):
+            try:
+                if line.strip():
+                    found.append(_read(line, path, number))
+            except Misfit as error:
+                faults += error.faults
+        if faults:
+            raise Misfit(faults)
         return sorted(found, key=lambda example: example.id)
 
     def _kept_one(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
+        path = self._path(dataset_id, ".jsonl")
         try:
-            with self._path(dataset_id, ".jsonl").open("rb") as file:
-                offset = self._offsets(file).get(example_id)
-                if offset is None:
+            with path.open("rb") as file:
+                found = self._places(file, path).get(example_id)
+                if found is None:
                     return []
+                number, offset = found
                 file.seek(offset)
-                return [adapter_of(Example[Any, Any]).validate_python(from_json(file.readline()))]
+                return [_read(file.readline(), path, number)]
         except FileNotFoundError:
             return None
 
@@ -249,19 +270,39 @@ class FileDatasetRepository(_KeptDatasets):
         folder = place(self._folder, dataset_id)
         return folder / (folder.name + suffix)
 
-    def _offsets(self, file: BinaryIO) -> dict[str, int]:
-        """Where the line of each example begins; kept of the file that was asked for last."""
+    def _places(self, file: BinaryIO, path: Path) -> dict[str, tuple[int, int]]:
+        """Number and beginning of each example's line; kept of the file that was asked for last."""
         told = os.fstat(file.fileno())
         key = told.st_dev, told.st_ino, told.st_mtime_ns, told.st_size
-        last, offsets = self._indexed
+        last, places = self._indexed
         if last != key:
-            offsets, offset = {}, 0
-            for line in file:
+            places, offset = {}, 0
+            for number, line in enumerate(file, 1):
                 if line.strip():
-                    offsets.setdefault(from_json(line)["id"], offset)
+                    places.setdefault(_row(line, path, number)["id"], (number, offset))
                 offset += len(line)
-            self._indexed = key, offsets
-        return offsets
+            self._indexed = key, places
+        return places
+
+
+def _read(line: bytes, path: Path, number: int) -> Example[Any, Any]:
+    """The example of a line, with what other fields it has."""
+    row = _row(line, path, number)
+    type_ = Example[Any, Any] if row.keys() <= Example.model_fields.keys() else ExtendedExample
+    try:
+        return adapter_of(type_).validate_python(row)  # type: ignore[no-any-return]
+    except ValidationError as error:
+        raise Misfit(_faults(f"{path}:{number}", error)) from None
+
+
+def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        row = from_json(line)
+    except ValueError as error:
+        raise Misfit(Fault(f"{path}:{number}", f"is no JSON: {error}")) from None
+    if not (isinstance(row, dict) and isinstance(row.get("id"), str)):
+        raise Misfit(Fault(f"{path}:{number}", "is no example: an object with a text as its id"))
+    return row
 
 
 def _distinct(examples: Iterable[Example[Any, Any]]) -> Iterator[Example[Any, Any]]:
@@ -272,6 +313,24 @@ def _distinct(examples: Iterable[Example[Any, Any]]) -> Iterator[Example[Any, An
         seen.add(example.id)
         exact_text(example.id)
         yield example
+
+
+def made_of(
+    class_: type[Example[Any, Any]], examples: Iterable[Example[Any, Any]], dataset_id: str
+) -> Iterator[Example[Any, Any]]:
+    """The examples as those of a class of one's own; at the end, what is wrong with those that are none.
+
+    Raises:
+        Misfit: tells each field that does not fit.
+    """
+    faults: list[Fault] = []
+    for each in examples:
+        try:
+            yield each if isinstance(each, class_) else class_.model_validate(dict(each))
+        except ValidationError as error:
+            faults += _faults(f"dataset {dataset_id}, example {each.id}", error)
+    if faults:
+        raise Misfit(faults)
 
 
 def _typed(
@@ -285,12 +344,15 @@ def _typed(
             try:
                 found[name] = adapter_of(type_).validate_python(getattr(example, name))
             except ValidationError as error:
-                where = f"dataset {dataset_id}, example {example.id}, {name}"
-                faults += (Fault(".".join((where, *map(str, each["loc"]))), each["msg"]) for each in error.errors())
+                faults += _faults(f"dataset {dataset_id}, example {example.id}, {name}", error)
         if not faults:
-            yield Example(**found, id=example.id, metadata=example.metadata)
+            yield retyped(example, found)
     if faults:
         raise Misfit(faults)
+
+
+def _faults(where: str, error: ValidationError) -> Iterator[Fault]:
+    return (Fault(".".join((where, *map(str, each["loc"]))), each["msg"]) for each in error.errors())
 
 
 def _known(found: T | None, dataset_id: str) -> T:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import warnings
 from collections.abc import Awaitable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -12,14 +13,13 @@ from typing import Any, Generic
 from pydantic_core import PydanticSerializationError, to_json
 
 from evaluand import ids
-from evaluand.errors import SpecError
+from evaluand.errors import Doubt, SpecError
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     Example,
     ExampleOutput,
     ExpectedOutput,
     FailedExampleRun,
-    Refused,
     RunOverview,
     SerializableDict,
     Unknown,
@@ -29,7 +29,7 @@ from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import require_type, settled
+from evaluand.interop.pharia.typed import require_count, require_type, settled
 from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
 from evaluand.trace import Tracer
 from evaluand.tracers.composite import CompositeTracer
@@ -110,16 +110,18 @@ class Runner(Generic[Input, Output]):
             metadata: anything known of the run, such as its configuration.
             resume_from_recovery_data: continue the run with the same dataset, descriptions, metadata and task that did
                 not end, in this process or another: only what is missing is run. A new run where there is none, or only
-                such that are under way or of a task whose code, arguments or declared version were others.
+                such that are under way or of a task whose code, arguments or declared version were others. A `Doubt`
+                is told where a run is gone on with of a task that also depends on what its code does not tell.
             seed: the seed that the task was made with; the head tells it.
             environment_version: the version that you declare for what the task works on; the head tells it.
 
         Raises:
             Unknown: there is no such dataset.
+            Refused: a number of examples or workers that there cannot be.
             Misfit: its inputs are not what the task takes; nothing was run.
         """
-        if max_workers < 1:
-            raise Refused(f"max_workers must be at least 1, not {max_workers}")
+        require_count("max_workers", max_workers, 1)
+        require_count("num_examples", num_examples)
         if self._datasets.dataset(dataset_id) is None:
             raise Unknown(f"this repository has no dataset {dataset_id!r}")
         start = utc_now()
@@ -136,6 +138,11 @@ class Runner(Generic[Input, Output]):
 
         with self._runs.begun(note, resume_from_recovery_data) as begun:
             done = set(begun.finished_examples)
+            if done and not self._identity.pinned:
+                reasons = "; ".join(self._identity.unpinned)
+                warnings.warn(
+                    f"run {begun.run_id} is gone on with, and may mix settings: {reasons}", Doubt, stacklevel=2
+                )
             failed = sum(1 for _ in self._runs.failed_example_outputs(begun.run_id, Any)) if done else 0
             missing = [each for each in examples if each.id not in done]
             failed += sum(each_in_threads(run, missing, max_workers))

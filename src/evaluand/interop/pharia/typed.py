@@ -1,4 +1,4 @@
-"""Types that are needed and perhaps not declared, and values that can be written."""
+"""Types that are needed and perhaps not declared, numbers that there can be, and values that can be written."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from evaluand.errors import SpecError
+from evaluand.interop.pharia.domain import Refused
 
 
 class Untyped(SpecError, TypeError):
@@ -27,6 +28,18 @@ def require_type(found: Any, owner: object, what: str, method: str) -> Any:
         name = type(owner).__name__
         raise Untyped(f"{name} does not tell its {what}; annotate {name}.{method}, or give it in brackets: {name}[…]")
     return found
+
+
+def require_count(name: str, given: int | None, least: int = 0) -> None:
+    """Refuses what is no number of things; None is all of them.
+
+    Raises:
+        Refused: it is no whole number, or too small.
+    """
+    if given is None and least == 0:
+        return
+    if not isinstance(given, int) or isinstance(given, bool) or given < least:
+        raise Refused(f"{name} must be a whole number of at least {least}, not {given!r}")
 
 
 def settled(value: Any) -> Any:
