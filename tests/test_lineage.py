@@ -450,6 +450,6 @@ def test_all_of_one_example_is_shown_with_what_its_call_did_and_its_grades(folde
 def test_fewer_than_no_rows_are_refused(folder: Folder) -> None:
     found = lineage([Evaluation(folder.store, id) for id in folder.store.ids("evaluations")])
     for choose in (found.lowest, found.highest, found.head):
-        with pytest.raises(SpecError, match="n=-1: give how many rows"):
+        with pytest.raises(SpecError, match="n is how many rows there are"):
             choose(-1)
     assert len(found.lowest(0)) == len(found.head(0)) == 0
