@@ -9,10 +9,12 @@ LOG := .venv/install.log
 unexport PYTHONPATH PYTHONHOME
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check model bench docs clean
+.PHONY: help install demo test check model bench docs clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+install: $(STAMP) ## Install everything into .venv and nothing more; then: source .venv/bin/activate
 
 demo: $(STAMP) ## Evaluate, compare and report three classifiers from one experiment file
 	@$(BIN)/python examples/classifiers/make_predictions.py

@@ -147,6 +147,7 @@ def native_lines(results: dict[str, Any]) -> list[list[str]]:
                 ("disagreements", "disagreements of two evaluations"),
             )
         ]
+        lines.append(_memory(traced))
     found = [each for name, each in results.items() if name.startswith("graded")]
     for each in found:
         per = (each["evaluate"] + each["aggregate"]) / each["n"] * 1e6
@@ -203,10 +204,11 @@ def interop_lines(results: dict[str, Any]) -> list[list[str]]:
         return []
     lines = [[f"the path by the SDKs' names, {ours['n']:,} examples", f"{ours['cpu']:.2f} s", "", ""]]
     lines += [[f"  {step}", f"{seconds:.2f} s", "", ""] for step, seconds in ours["cpu_of"].items()]
-    lines.append(["  files", f"{ours['files']:,}", "", ""])
+    lines += [["  files", f"{ours['files']:,}", "", ""], _memory(ours)]
     if theirs := results.get("sdks"):
         times = theirs["cpu"] / ours["cpu"]
         lines.append([f"  the SDKs themselves: {theirs['files']:,} files", f"{theirs['cpu']:.2f} s", "", ""])
+        lines.append(_memory(theirs))
         lines.append(
             ["  as many times as ours", f"{times:.1f} ×", f"≥ {TIMES_LESS:g} ×", "yes" if times >= TIMES_LESS else "NO"]
         )
@@ -229,6 +231,10 @@ def measured(of: str, **request: Any) -> dict[str, Any]:
 
 def _line(what: str, figure: float, most: float, unit: str) -> list[str]:
     return [what, f"{figure:.3g} {unit}", f"≤ {most:g} {unit}", "yes" if figure <= most else "NO"]
+
+
+def _memory(found: dict[str, Any]) -> list[str]:
+    return ["  peak memory", f"{found['memory'] / 2**20:.0f} MiB", "", ""]
 
 
 def _print(results: dict[str, Any]) -> None:

@@ -733,6 +733,12 @@ def test_elsewhere_a_line_is_printed_now_and_then_and_at_the_end() -> None:
     assert "\x1b" not in file.getvalue()
 
 
+def test_a_step_that_is_still_loading_says_soon_that_it_is_at_work() -> None:
+    file = io.StringIO()
+    with Display(Console(file=file, width=80), every=1000, first=0.01)(Tally("rouge", 20)):
+        wait_for(lambda: file.getvalue() == "rouge: 0 of 20\n")
+
+
 def test_work_that_ends_at_once_shows_nothing() -> None:
     for terminal in (True, False):
         file = io.StringIO()

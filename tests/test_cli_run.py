@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner, Result
 
+from evaluand import Dataset, DirectoryStore, InMemoryTracer, Runner, TaskSpan, task
 from evaluand.cli import main
 
 EXPERIMENT = """
@@ -61,6 +63,23 @@ def call(folder: Path, *arguments: str) -> Result:
 
 def run(folder: Path, *more: str) -> Result:
     return call(folder, "run", str(folder / "e.yaml"), *more)
+
+
+def test_a_call_is_shown_under_the_name_that_its_task_has_in_every_trace(folder: Path) -> None:
+    @task(name="answering")
+    def answer(number: int, task_span: TaskSpan) -> int:
+        with task_span.span("look up"):
+            pass
+        if number:
+            task_span.log("number", number)  # so that the root has a row of its own
+        return number
+
+    tracer = InMemoryTracer()
+    answer.run(0, tracer)
+    Runner(DirectoryStore(folder / "store")).run(answer, Dataset.from_rows([{"input": 0}, {"input": 1}]), name="named")
+    shown = call(folder, "show", "named").stdout
+    named = re.findall(r"trace +(.*) [0-9.]+ [µm]?s", shown)
+    assert named == [tracer.entries[0].name] * 2 == ["answering"] * 2
 
 
 def test_gates_that_hold_let_a_run_pass(folder: Path) -> None:

@@ -164,6 +164,12 @@ def test_the_program_of_the_how_to_answers_as_it_says(tmp_path: Path) -> None:
     assert f"prints `{done.stdout.strip()}`" in (ROOT / "docs/howto/program.md").read_text()
 
 
+def test_what_the_readme_makes_is_a_target_that_help_tells() -> None:
+    told = set(re.findall(r"^([a-z]+):.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    assert {"install", "demo", "test"} <= set(re.findall(r"(?:    |`)make ([a-z]+)", (ROOT / "README.md").read_text()))
+    assert {"install", "demo", "test"} <= told
+
+
 def test_the_demo_prints_what_the_readme_says(tmp_path: Path) -> None:
     """Line breaks apart, which go by the width of the terminal."""
     shutil.copytree(ROOT / "examples" / "classifiers", tmp_path / "examples" / "classifiers")

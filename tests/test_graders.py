@@ -7,6 +7,7 @@ import math
 import random
 import statistics
 import sys
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -27,11 +28,14 @@ from evaluand.interop.pharia.graders import (
 )
 from evaluand.language import language_of
 from evaluand.registry import find
+from evaluand.report.facts import metrics_facts
+from evaluand.scorer import ReferenceScorer, Score
 from evaluand.scorers.bleu import Bleu
 from evaluand.scorers.chrf import Chrf
 from evaluand.scorers.highlight_coverage import HighlightCoverage
 from evaluand.scorers.language_match import LanguageMatch
 from evaluand.scorers.rouge import Rouge
+from evaluand.signature import words_of
 
 ENGLISH = "The weather is going to be very nice tomorrow."
 GERMAN = "Morgen wird das Wetter wahrscheinlich sehr schön werden."
@@ -188,7 +192,18 @@ def test_words_of_another_script_are_words_where_that_is_asked_for() -> None:
     }
 
 
-@pytest.mark.parametrize("scorer", [Bleu(), Chrf(), Rouge()], ids=lambda scorer: scorer.kind)
+class Begins(ReferenceScorer):
+    """A kind of a user's own says no more than how texts are compared."""
+
+    kind = "begins"
+
+    def compared(self, output: str, references: Sequence[str]) -> Score:
+        if not any(map(str.strip, references)):
+            return Score.abstained("no reference has words")
+        return Score(100.0 * any(map(output.startswith, references)))
+
+
+@pytest.mark.parametrize("scorer", [Bleu(), Chrf(), Rouge(), Begins()], ids=lambda scorer: scorer.kind)
 def test_what_cannot_be_compared_is_abstained_from_and_what_is_no_reference_refused(scorer: Any) -> None:
     assert scorer.score("a", None).status == "abstained"
     assert scorer.score(["a"], "a").reason == "the answer is a list, not text"
@@ -346,3 +361,34 @@ def test_texts_are_graded_on_the_path() -> None:
     assert found["language"] == [1, 1]
     assert [found[name][0] for name in ("bleu", "chrf", "rouge")] == pytest.approx([100, 100, 1])
     assert all(found[name][1] < found[name][0] / 2 for name in ("bleu", "chrf", "rouge"))
+
+
+@pytest.mark.parametrize("n", range(1, 12))
+def test_an_answer_that_is_the_reference_is_worth_no_more_than_all(n: int) -> None:
+    text = " ".join("abcdefghijk"[:n])
+    assert Bleu().score(text, text).value == 100.0
+
+
+def test_the_mean_of_a_grade_has_the_range_that_its_grader_knows() -> None:
+    data = Dataset.from_rows([{"input": text, "expected": ENGLISH} for text in (ENGLISH, ENGLISH, GERMAN)])
+    run = Runner().run(lambda given: given, data)
+    scorers = {"bleu": "bleu", "rouge": "rouge", "language": LanguageMatch(language="en"), "own": len_of}
+    evaluation = Evaluator().evaluate(run, scorers)
+    measures = [*(Measure(name, Mean()) for name in scorers), Measure("rouge", Mean(column="precision"))]
+    measures.append(Measure("bleu", Mean(range=(0, 1000))))
+    aggregation = Aggregator().aggregate([evaluation], measures)
+    rows = aggregation.table().to_pylist()
+    ranges = [words_of(row["signature"])["range"] for row in rows]
+    one, all = "(0.0,1.0)", "(0.0,100.0)"
+    assert ranges == [all, one, one, "(-inf,inf)", one, "(0.0,1000.0)"]
+    assert (rows[2]["value"], rows[2]["high"]) == (pytest.approx(2 / 3), 1.0)
+    assert [row["label"] for row in metrics_facts(aggregation)][1:5] == [
+        "mean(column=value) · rouge",
+        "mean · language",
+        "mean · own",
+        "mean(column=precision) · rouge",
+    ]
+
+
+def len_of(output: str) -> int:
+    return len(output)

@@ -10,8 +10,8 @@ import pytest
 from commands import Folder
 
 from evaluand import Aggregator, Dataset, Evaluator, Mean, Measure, Runner
-from evaluand.errors import DataError, SpecError
-from evaluand.labelling import HumanLabels, labelled, labelling_rows, read_labels
+from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.labelling import HumanLabels, Label, labelled, labelling_rows, read_labels
 from evaluand.run import Run
 from evaluand.task import Alternatives
 
@@ -111,13 +111,15 @@ def test_what_is_labelled_need_not_be_labelled_again(run: Run, tmp_path: Path) -
 def test_lines_that_are_none_are_told_with_their_place(tmp_path: Path) -> None:
     file = tmp_path / "bad.jsonl"
     lines = ["{", '{"value": 1}', '{"key": "a", "value": "high"}', '{"key": "a", "label": 3}', "", '{"key": "a"}']
-    file.write_text("\n".join(lines))
+    file.write_text("\n".join([*lines, '{"key": "a", "value": NaN}', "[1]"]))
     with pytest.raises(DataError) as raised:
         read_labels([file])
     told = str(raised.value)
     for part in ("bad.jsonl:1: is no JSON", ":2: has no key", ":3: value is a text; give a number", ":4: label is"):
         assert part in told
-    assert len(raised.value.faults) == 4
+    assert ":7: value is nan; give a number" in told
+    assert ":8: is a list, not an object" in told
+    assert len(raised.value.faults) == 6
 
 
 def test_other_scorers_have_nobody_to_tell_of(run: Run) -> None:
@@ -128,6 +130,87 @@ def test_other_scorers_have_nobody_to_tell_of(run: Run) -> None:
 
 def test_no_labels_are_a_scorer_that_abstains(run: Run) -> None:
     assert Evaluator().evaluate(run, {"human": HumanLabels({})}).counts["human"] == {"abstained": 4, "failed": 1}
+
+
+def test_blanks_and_the_case_of_a_label_part_nobody(run: Run, tmp_path: Path) -> None:
+    rows = list(labelling_rows(run))
+    ann = filled(tmp_path / "ann.jsonl", rows, {"label": "Good", "by": "ann"}, {"label": "poor", "by": "ann"})
+    again = filled(tmp_path / "again.jsonl", rows, {"label": " good ", "by": "ann "}, {"label": "POOR", "by": "bob"})
+    evaluation = Evaluator().evaluate(run, {"human": read_labels([ann, again])})
+    assert labelled(evaluation, "human") == (4, 2, {"ann": 2, "bob": 1}, 0)
+    assert evaluation.table("human")["label"].to_pylist()[:2] == ["Good", "poor"]
+
+
+def test_names_that_differ_in_case_are_doubted(run: Run, tmp_path: Path) -> None:
+    rows = list(labelling_rows(run))
+    file = filled(tmp_path / "a.jsonl", rows, {"value": 1, "by": "ann"}, {"value": 1, "by": "Ann"})
+    with pytest.warns(Doubt, match="'Ann' and 'ann' count as 2 people"):
+        read_labels([file])
+
+
+def test_an_explanation_alone_is_told_to_be_no_label(run: Run, tmp_path: Path) -> None:
+    rows = list(labelling_rows(run))
+    file = filled(tmp_path / "a.jsonl", rows, {"value": 1}, {"explanation": "cannot tell"})
+    with pytest.warns(Doubt, match=r"1 row has an explanation but neither value nor label.*a\.jsonl:2"):
+        assert len(read_labels([file]).labels) == 1
+
+
+def test_values_and_words_that_there_cannot_be_are_refused(run: Run, tmp_path: Path) -> None:
+    rows = list(labelling_rows(run))
+    file = filled(tmp_path / "a.jsonl", rows, {"value": 7}, {"value": 5}, {"label": "godo"}, {"value": True})
+    with pytest.raises(DataError) as raised:
+        read_labels([file], range=(1, 5), words=["good", "poor"])
+    assert [str(fault).partition(".jsonl:")[2] for fault in raised.value.faults] == [
+        "1: value 7 lies outside the range 1 to 5",
+        "3: label 'godo' is none of good, poor (did you mean 'good'?)",
+        "4: value is true; give a number from 1 to 5",
+    ]
+
+
+def test_true_is_no_value_beside_stars(run: Run, tmp_path: Path) -> None:
+    rows = list(labelling_rows(run))
+    file = filled(tmp_path / "a.jsonl", rows, {"value": True, "by": "ann"}, {"value": 7, "by": "bob"})
+    with pytest.raises(DataError, match=r"a\.jsonl:1: value is true or false beside numbers such as 7"):
+        read_labels([file])
+
+
+def test_words_on_which_people_disagree_are_no_score(run: Run, tmp_path: Path) -> None:
+    rows = list(labelling_rows(run))
+    files = [
+        filled(tmp_path / f"{by}.jsonl", rows, {"label": word, "by": by})
+        for by, word in (("ann", "good"), ("bob", "poor"))
+    ]
+    evaluation = Evaluator().evaluate(run, {"human": read_labels(files)})
+    row = evaluation.table("human").to_pylist()[0]
+    assert (row["status"], row["reason"]) == ("abstained", "people disagree: good, poor")
+    assert [each["label"] for each in json.loads(row["data"])] == ["good", "poor"]
+    assert labelled(evaluation, "human") == (4, 1, {"ann": 1, "bob": 1}, 1)
+
+
+def test_a_table_of_a_spreadsheet_has_the_labels_of_json_lines(run: Run, tmp_path: Path) -> None:
+    keys = [row["key"] for row in labelling_rows(run)]
+    table = tmp_path / "ann.CSV"
+    lines = [f'{keys[0]},4,"good, really",ann', f"{keys[1]},,poor,ann", f'{keys[2]},0.5,,""', f"{keys[3]},,,ann"]
+    table.write_text("\ufeffkey,value,label,by\r\n" + "".join(f"{line}\r\n" for line in lines))
+    assert read_labels([table]).labels == {
+        keys[0]: (Label(4.0, "good, really", "ann", None),),
+        keys[1]: (Label(None, "poor", "ann", None),),
+        keys[2]: (Label(0.5, None, None, None),),
+    }
+
+
+def test_faults_of_a_table_have_their_lines(tmp_path: Path) -> None:
+    table = tmp_path / "bad.csv"
+    table.write_text('key,value,explanation\na,1,"two\nlines"\nb,high,\n,1,\n')
+    with pytest.raises(DataError) as raised:
+        read_labels([table])
+    assert [fault.where.rpartition(":")[2] for fault in raised.value.faults] == ["4", "5"]
+    table.write_text("a;b\n1;2\n")
+    with pytest.raises(DataError, match='save the file with ","'):
+        read_labels([table])
+    table.write_text("a,b\n1,2\n")
+    with pytest.raises(DataError, match="has no column key"):
+        read_labels([table])
 
 
 # ---------------------------------------------------------------- the commands
@@ -162,7 +245,7 @@ def test_files_without_a_label_or_of_another_run_are_refused(folder: Folder) -> 
     assert "has a value or a label; fill them in first" in folder.refused("label", "import", "doubling/mine", file)
     file.write_text('{"key": "00", "value": 1}\n')
     assert "none of the 1 labels is of an answer" in folder.refused("label", "import", "doubling/mine", file)
-    assert "holds no labels that people gave" in folder.refused("label", "status", "doubling/mine")
+    assert "label import reads them" in folder.refused("label", "status", "doubling/mine")
 
 
 def test_labels_of_no_answer_are_counted_and_named(folder: Folder) -> None:
@@ -175,3 +258,41 @@ def test_labels_of_no_answer_are_counted_and_named(folder: Folder) -> None:
     assert out.exit_code == 0
     assert "1 of 2 labels are of no answer of run" in out.stderr
     assert "their keys: beef" in out.stderr
+
+
+def test_a_file_that_is_filled_in_is_not_written_over(folder: Folder) -> None:
+    file = folder.path / "ann.jsonl"
+    folder.done("label", "export", "doubling/mine", "-o", file)
+    folder.done("label", "export", "doubling/mine", "-o", file)
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    before = filled(file, rows, {"explanation": "to be asked"}).read_text()
+    told = folder.refused("label", "export", "doubling/mine", "-o", file)
+    assert "1 answer is filled in" in told
+    assert f"--without {file}" in told
+    assert file.read_text() == before
+    folder.done("label", "export", "doubling/mine", "-o", file, "--force")
+    assert "to be asked" not in file.read_text()
+    file.write_text("a diary\n")
+    assert "no file of labels" in folder.refused("label", "export", "doubling/mine", "-o", file)
+
+
+def test_a_table_is_written_filled_in_and_read(folder: Folder) -> None:
+    table = folder.path / "ann.csv"
+    folder.done("label", "export", "doubling/mine", "-o", table)
+    header, first, *rest = table.read_text().splitlines()
+    assert header.endswith('"response","value","label","by","explanation"')
+    table.write_text("\n".join([header, first.removesuffix(",,,") + "4,,ann,", *rest]) + "\n")
+    out = folder.done("label", "import", "doubling/mine", table, "--range", "1", "5", "--word", "good")
+    assert out.splitlines()[:2] == ["1 of 5 answers labelled (20%)", "  ann: 1"]
+    told = folder.refused("label", "import", "doubling/mine", table, "--range", "1", "3")
+    assert "value 4 lies outside the range 1 to 3" in told
+    assert "lowest and then" in folder.refused("label", "import", "doubling/mine", table, "--range", "5", "1", code=2)
+
+
+def test_the_status_of_another_evaluation_names_the_one_with_labels(folder: Folder) -> None:
+    file = folder.path / "ann.jsonl"
+    folder.done("label", "export", "doubling/mine", "-o", file)
+    filled(file, [json.loads(line) for line in file.read_text().splitlines()], {"value": 1})
+    folder.done("label", "import", "doubling/mine", file)
+    told = folder.refused("label", "status", "doubling/mine")
+    assert "'doubling/mine' holds no labels that people gave; those of its run are in doubling/mine/human" in told

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +28,8 @@ from evaluand import (
     TopK,
     task,
 )
-from evaluand.errors import SpecError
+from evaluand.aggregation import Aggregation
+from evaluand.errors import Doubt, NotFound, SpecError
 from evaluand.lineage import Lineage, lineage, lineage_of_value
 from evaluand.scorers.prediction import Prediction
 from evaluand.task import Alternatives
@@ -202,6 +205,12 @@ def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
         (lambda found: found.where(statsu="scored"), r"no column is called 'statsu' \(did you mean 'status'\?\)"),
         (lambda found: found.where(value="high"), "value holds double, and never 'high'"),
         (lambda found: found.lowest(column="label"), "sorted by numbers, and label holds string"),
+        (
+            lambda found: found.lowest(-1),
+            "n is how many rows there are to be at most, a whole number from 0, and not -1",
+        ),
+        (lambda found: found.highest(1.5), "a whole number from 0, and not 1.5"),
+        (lambda found: found.head(-1), "a whole number from 0, and not -1"),
         (lambda found: found.trace(9), "the lineage has 4 rows; none is 9"),
         (lambda found: lineage(found.evaluations, "nera"), r"no scorer is called 'nera' \(did you mean 'near'\?\)"),
         (lambda found: lineage([]), "a lineage is that of an Evaluation"),
@@ -210,6 +219,20 @@ def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
 def test_what_cannot_be_chosen_is_told(data: Dataset, ask: Any, told: str) -> None:
     with pytest.raises(SpecError, match=told):
         ask(lineage(evaluated(data)))
+
+
+@pytest.mark.parametrize("best_first", [False, True])
+def test_rows_that_hold_no_number_stand_last_and_are_told(data: Dataset, best_first: bool) -> None:
+    found = lineage(evaluated(data, lambda number: number, near=exact))
+    numbers = pa.array([math.nan, 2.0, math.nan, 1.0])
+    place = found.scores.schema.get_field_index("value")
+    odd = Lineage(found.evaluations, found.scores.set_column(place, "value", numbers))
+    with pytest.warns(Doubt, match="^2 of 4 scored rows hold NaN in value, and stand last$"):
+        rows = odd.highest() if best_first else odd.lowest()
+    assert [key for (key,) in shown(rows, "id")] == (["b", "d", "a", "c"] if best_first else ["d", "b", "a", "c"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found.lowest()
 
 
 # ---------------------------------------------------------------- several evaluations
@@ -289,8 +312,11 @@ def test_a_value_of_the_second_evaluation_leads_to_its_rows(data: Dataset) -> No
 def test_evaluations_of_other_stores_are_given_beside(data: Dataset) -> None:
     sides = [evaluated(data), evaluated(data, doubled_and_more)]
     aggregation = Aggregator().aggregate(sides, [Measure("near", Mean())], labels=["one", "two"])
-    found = lineage_of_value(aggregation, 1, sides)
-    assert [row["response"] for row in found] == [3, 4, 6]
+    stored = Aggregation(aggregation.store, aggregation.id)
+    for found in (lineage_of_value(aggregation, 1), lineage_of_value(stored, 1, sides)):
+        assert [row["response"] for row in found] == [3, 4, 6]
+    with pytest.raises(NotFound, match="is in other stores; give its evaluations beside it"):
+        lineage_of_value(stored, 1)
     with pytest.raises(SpecError, match="made from other evaluations than these"):
         lineage_of_value(aggregation, 1, sides[::-1])
 
@@ -384,6 +410,8 @@ def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
         (("doubling", "--metric", "accuracy", "--group", "parity"), 2, "give an attribute and its value"),
         (("doubling", "--group", "parity=odd"), 2, "--metric goes with --group"),
         (("doubling/mine", "--lowest", "--below", "1"), 2, "give one of --failed, --below, --lowest and --against"),
+        (("doubling/mine", "--below", "nan"), 2, "--below nan: give a number"),
+        (("doubling", "--index", "1"), 1, "'doubling' is one of the aggregations, which have no calls"),
         (("doubling/mine", "--lowest", "--index", "1"), 2, "give it without any other choice of rows"),
     ],
 )
@@ -391,3 +419,37 @@ def test_choices_that_cannot_be_are_told(folder: Folder, arguments: tuple[str, .
     result = folder.call("show", *arguments)
     assert result.exit_code == code
     assert told in " ".join(result.output.split())
+
+
+TRACED = """
+from evaluand import span
+
+def double(question):
+    with span("calc", kind="tool", input={"question": question}) as calc:
+        calc.set(model="abacus", input_tokens=3)
+        calc.log("note", "carry one")
+        calc.output = 2 * int(question)
+    return f"about {calc.output}"
+"""
+
+
+def test_all_of_one_example_is_shown_with_what_its_call_did_and_its_grades(folder: Folder) -> None:
+    (folder.path / "traced.py").write_text(TRACED)
+    folder.done("run", folder.experiment("traced.py:double", "t.yaml"))
+    evaluation = next(ref.id for ref in folder.store.refs() if (ref.name, ref.kind) == ("doubling/mine", "evaluations"))
+    for artifact in ("doubling/mine", evaluation[:8]):
+        lines = [" ".join(line.split()) for line in folder.done("show", artifact, "--index", "2").splitlines()]
+        assert "calc (tool)" in lines
+        for told in ('input {"question":"2"}', "output 4", "model abacus", "input_tokens 3", "note carry one"):
+            assert told in lines
+        assert "_index_ 2: scored 1" in lines
+    assert [len(rows) for rows in folder.json("show", "doubling/mine", "--index", "2")["grades"].values()] == [1, 1]
+    assert "has no _index_ 9" in folder.refused("show", evaluation[:8], "--index", "9")
+
+
+def test_fewer_than_no_rows_are_refused(folder: Folder) -> None:
+    found = lineage([Evaluation(folder.store, id) for id in folder.store.ids("evaluations")])
+    for choose in (found.lowest, found.highest, found.head):
+        with pytest.raises(SpecError, match="n is how many rows there are"):
+            choose(-1)
+    assert len(found.lowest(0)) == len(found.head(0)) == 0

@@ -160,6 +160,8 @@ def test_hostile_ids_stay_below_the_root_and_come_back_one_to_one(tmp_path: Path
     assert list(again_evaluations.evaluation_overview_ids()) == ids
     assert list(again_evaluations.partial_evaluation_overview_ids()) == ids
     assert list(FileAggregationRepository(root).aggregation_overview_ids()) == ids
+    with again.begun("nothing", resume=True) as begun:
+        assert begun.finished_examples == []
     for id in HOSTILE:
         assert [each.id for each in again_datasets.examples(id, str, type(None))] == ids
         assert again.run_overview(id) == a_run(id)
@@ -169,6 +171,21 @@ def test_hostile_ids_stay_below_the_root_and_come_back_one_to_one(tmp_path: Path
         assert again.example_tracer(id, ids[0]).entries[0].input == ids[0]
         assert again_evaluations.example_evaluation(id, ids[-1], str).result == f"{id}|{ids[-1]}"
         assert FileAggregationRepository(root).aggregation_overview(id, str).statistics == id
+
+
+def test_a_broken_line_of_a_dataset_is_told_with_its_file_and_number(tmp_path: Path) -> None:
+    datasets = FileDatasetRepository(tmp_path)
+    datasets.create_dataset([Example(id=id, input=id, expected_output=None) for id in "abcd"], "n", id="d")
+    file = tmp_path / "datasets" / "d" / "d.jsonl"
+    first, second, third, fourth = file.read_text().splitlines()
+    file.write_text("\n".join([first, second[:-4], "", third.replace('"input":"c",', ""), "[1]", fourth]))
+    with pytest.raises(ValueError, match="is no JSON") as raised:
+        list(datasets.examples("d", str, type(None)))
+    told = str(raised.value).splitlines()
+    assert told[0].startswith(f"{file}:2: is no JSON: ")
+    assert told[1:] == [f"{file}:4.input: Field required", f"{file}:5: is no example: an object with a text as its id"]
+    with pytest.raises(ValueError, match=r"d\.jsonl:2: is no JSON"):
+        datasets.example("d", "a", str, type(None))
 
 
 @given(st.text(st.characters(exclude_categories=("Cs",)), max_size=40), st.text(max_size=40).filter(str.isprintable))

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import json
+import math
+import re
 import subprocess
 import sys
 import textwrap
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, Mean, Measure, MemoryStore, Runner, compare
-from evaluand.errors import DataError
+from evaluand.errors import DataError, Doubt
 from evaluand.interop import pharia
 from evaluand.interop.pharia import (
+    AggregationLogic,
     AsyncEvaluator,
     AsyncFileEvaluationRepository,
     AsyncInMemoryEvaluationRepository,
     Example,
     FailedExampleEvaluation,
     FileDatasetRepository,
+    InMemoryAggregationRepository,
     InMemoryDatasetRepository,
     InMemoryEvaluationRepository,
     InMemoryRunRepository,
@@ -36,6 +42,7 @@ from evaluand.interop.pharia import (
     native_dataset,
     native_evaluation,
 )
+from evaluand.interop.pharia.absent import INSTEAD
 
 
 class Shout(Task[str, str]):
@@ -164,6 +171,20 @@ def test_numbers_in_results_of_any_type_are_measured(world: Any, result: Any, pa
     assert (row["value"], row["n_scored"], row["n_failed"]) == (number, 4, 1)
 
 
+def test_an_undefined_number_in_a_result_is_told_as_such(world: Any) -> None:
+    datasets, runs, run_id = world
+    kept = InMemoryEvaluationRepository()
+
+    class Undefined(SingleOutputEvaluationLogic[str, str, str, dict[str, float]]):
+        def do_evaluate_single_output(self, example: Example[str, str], output: str) -> dict[str, float]:
+            return {"f1": math.nan if example.id == "b" else 1.0}
+
+    overview = pharia.Evaluator(datasets, runs, kept, "undefined", Undefined()).evaluate_runs(run_id)
+    evaluation = native_evaluation(datasets, runs, kept, overview.id)
+    with pytest.raises(DataError, match=r"_index_ 1: data\.f1 is NaN, so there is nothing to measure"):
+        Aggregator().aggregate([evaluation], [Measure("evaluation", Mean(column="data.f1"))])
+
+
 def test_a_dataset_goes_to_the_native_path_and_back(world: Any) -> None:
     datasets = InMemoryDatasetRepository()
     examples = [
@@ -244,13 +265,92 @@ def test_labels_of_other_examples_are_refused(world: Any, tmp_path: Path) -> Non
     with pytest.raises(DataError, match="'z' was not submitted"):
         evaluator.import_labels(waiting.id, other)
     other.write_text('{"example_id": "a", "label": 1}\nnonsense\n')
-    with pytest.raises(DataError, match=r"other\.jsonl:2: not a line"):
+    with pytest.raises(DataError, match=r"other\.jsonl:2: is no JSON"):
         evaluator.import_labels(waiting.id, other)
     other.write_text('{"example_id": ["a"], "label": 1}\n')
     with pytest.raises(DataError, match=r"other\.jsonl:1: not a line"):
         evaluator.import_labels(waiting.id, other)
     with pytest.raises(ValueError, match="nothing submitted as 'none'"):
         evaluator.retrieve("none")
+
+
+def stars(world: Any, tmp_path: Path, kind: Any) -> tuple[Any, Any, Path]:
+    """Three of the answers of a run, waiting for labels."""
+    datasets, runs, run_id = world
+
+    class Stars(LabellingLogic[str, str, str, kind]):
+        def to_record(self, example: Example[str, str], *output: SuccessfulExampleOutput[str]) -> dict[str, Any]:
+            return {"question": example.input}
+
+    kept = AsyncFileEvaluationRepository(tmp_path)
+    evaluator: Any = AsyncEvaluator(datasets, runs, kept, "stars", Stars(), tmp_path / "labelling")
+    waiting = evaluator.submit(run_id, num_examples=3)
+    return evaluator, waiting.id, evaluator.labelling_file(waiting.id)
+
+
+def lines_of(file: Path, *labels: Any) -> list[str]:
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    return [json.dumps(line | {"label": label}) + "\n" for line, label in zip(lines, labels, strict=True)]
+
+
+def test_lines_that_are_gone_count_as_not_labelled_yet_and_are_named(world: Any, tmp_path: Path) -> None:
+    evaluator, id, file = stars(world, tmp_path, int)
+    first, second, third = lines_of(file, 5, None, 4)
+    for rest, labelled in (([first, second], 1), ([first], 1), ([], 0)):
+        file.write_text("".join(rest))
+        gone = f"{file}: {3 - len(rest)} examples that were submitted have no line any more.*'d'"
+        with pytest.warns(Doubt, match=gone):
+            overview = evaluator.retrieve(id)
+        assert (overview.successful_evaluation_count, overview.unlabelled_example_count) == (labelled, 3 - labelled)
+        assert overview.skipped_example_count == (3 - labelled) + 1, "one more is skipped: the task failed on it"
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(first + third)
+    evaluator.import_labels(id, labels)
+    with pytest.warns(Doubt, match="1 examples"):
+        assert evaluator.retrieve(id).successful_evaluation_count == 2
+
+
+def test_lines_of_one_example_twice_or_of_none_that_was_submitted_are_faults(world: Any, tmp_path: Path) -> None:
+    evaluator, id, file = stars(world, tmp_path, int)
+    first, second, third = lines_of(file, 5, 4, 3)
+    other = '{"example_id": "z", "label": 1}\n'
+    file.write_text(first + second + other + third + first)
+    with pytest.raises(DataError) as raised:
+        evaluator.retrieve(id)
+    assert str(raised.value).splitlines() == [
+        f"{file}:3: example 'z' was not submitted",
+        f"{file}:5: example 'a' has a line further up already; keep one",
+    ]
+    file.write_text(first + second + third)
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(second + "\n" + second)
+    with pytest.raises(DataError, match=r"labels\.jsonl:3: example 'b' has a line further up"):
+        evaluator.import_labels(id, labels)
+
+
+def test_true_is_no_number_of_stars_and_a_type_says_which_labels_there_are(world: Any, tmp_path: Path) -> None:
+    evaluator, id, file = stars(world, tmp_path, Annotated[int, Field(ge=1, le=5)])
+    file.write_text("".join(lines_of(file, True, 7, "4")))
+    overview = evaluator.retrieve(id)
+    assert (overview.successful_evaluation_count, overview.failed_evaluation_count) == (1, 2)
+    a, b, d = (each.evaluation.result for each in evaluator.evaluation_lineages(id))
+    assert "valid integer" in a.error_message
+    assert "less than or equal to 5" in b.error_message
+    assert d == 4
+
+
+def test_an_aggregation_tells_of_examples_that_wait_for_labels(world: Any, tmp_path: Path) -> None:
+    class Mean(AggregationLogic[int, float]):
+        def aggregate(self, evaluations: Iterable[int]) -> float:
+            found = list(evaluations)
+            return sum(found) / len(found)
+
+    evaluator, id, file = stars(world, tmp_path, int)
+    file.write_text("".join(lines_of(file, 4, None, None)))
+    assert "1 successful, 0 failed, 1 skipped, 2 not labelled yet (stars)" in str(evaluator.retrieve(id))
+    kept = AsyncFileEvaluationRepository(tmp_path)
+    aggregation = pharia.Aggregator(kept, InMemoryAggregationRepository(), "mean", Mean()).aggregate_evaluation(id)
+    assert "1 evaluated, 1 failed and left out, 2 not labelled yet (mean)" in str(aggregation)
 
 
 MODULE = """
@@ -266,6 +366,10 @@ MODULE = """
     class Shout(Task[str, str]):
         def do_run(self, input, task_span):
             return input.upper()
+
+    class Needy(Shout):
+        def __init__(self, model):
+            self.model = model
 
     class Same(SingleOutputEvaluationLogic[str, str, str, Verdict]):
         def do_evaluate_single_output(self, example, output):
@@ -306,6 +410,15 @@ def test_the_three_steps_are_one_command(tmp_path: Path) -> None:
     assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
     assert "shouting.Whisper cannot be imported" in wrong.stderr
     assert "no dataset 'none'" in called(dataset_id="none").stderr
+    wrong = called(task="shouting.Needy")
+    assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
+    assert "shouting.Needy makes nothing: TypeError: " in wrong.stderr
+    assert "a class or function that makes it without arguments" in wrong.stderr
+    (data,) = (tmp_path / "data").glob("datasets/letters/*.jsonl")
+    data.write_text(data.read_text()[:-9])
+    wrong = called()
+    assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
+    assert "letters.jsonl:2: is no JSON" in wrong.stderr
 
 
 def test_every_name_of_the_namespace_is_there() -> None:
@@ -313,3 +426,32 @@ def test_every_name_of_the_namespace_is_there() -> None:
         if name != "OpenTelemetryTracer":
             assert getattr(pharia, name) is not None
     assert callable(importlib.import_module("evaluand.interop.pharia").main)
+
+
+def test_the_names_that_checkers_see_are_those_that_are_loaded() -> None:
+    tree = ast.parse(Path(pharia.__file__).read_text())
+    (seen,) = (node.body for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in seen if isinstance(node, ast.ImportFrom)]
+    assert {alias.name: node.module for node in imports for alias in node.names} == pharia._MODULES
+    assert all(alias.asname == alias.name for node in imports for alias in node.names)
+
+
+def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
+    for name, instead in INSTEAD.items():
+        with pytest.raises(ImportError, match=f"^{name} is not in evaluand.interop.pharia: {re.escape(instead)}$"):
+            getattr(pharia, name)
+    with pytest.raises(ImportError, match="LabellingLogic"):
+        exec("from evaluand.interop.pharia import ArgillaEvaluator")
+    with pytest.raises(AttributeError, match="nonsense"):
+        pharia.nonsense  # noqa: B018
+    assert not INSTEAD.keys() & set(pharia.__all__)
+
+
+def test_the_guide_lists_the_names_that_are_here_and_those_that_are_not() -> None:
+    page = (Path(__file__).resolve().parents[1] / "docs" / "howto" / "pharia.md").read_text()
+    section = page.partition("## Which names there are")[2].partition("\n## ")[0]
+    here, _, absent = section.partition("And what it does not")
+    assert set(re.findall(r"`(\w+)`", here)) == set(pharia.__all__)
+    assert set(re.findall(r"`(\w+)`", absent)) == INSTEAD.keys()
+    words = re.sub(r"\s+", " ", absent)
+    assert all(instead in words for instead in INSTEAD.values())

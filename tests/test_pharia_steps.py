@@ -5,24 +5,31 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
+import threading
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from pydantic import BaseModel
 
-from evaluand.errors import SpecError
+from evaluand.errors import Doubt, SpecError
 from evaluand.interop.pharia import (
     AggregationLogic,
     AggregationRepository,
     Aggregator,
+    BleuGrader,
     DatasetRepository,
     EvaluationFailed,
     EvaluationLogic,
     EvaluationRepository,
     Evaluator,
     Example,
+    ExampleEvaluation,
+    ExampleOutput,
     FailedExampleEvaluation,
     FailedExampleRun,
     FileAggregationRepository,
@@ -36,6 +43,7 @@ from evaluand.interop.pharia import (
     InMemoryTracer,
     MeanAccumulator,
     NoOpTracer,
+    RougeGrader,
     Runner,
     RunRepository,
     SingleOutputEvaluationLogic,
@@ -48,6 +56,7 @@ from evaluand.interop.pharia import (
     extract_token_count_from_trace,
     run_lineages_to_pandas,
 )
+from evaluand.scorers.bleu import Bleu
 
 VECTORS = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "pharia"
 needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")
@@ -101,6 +110,7 @@ class Repositories(NamedTuple):
     runs: RunRepository
     evaluations: EvaluationRepository
     aggregations: AggregationRepository
+    root: Path | None = None
 
 
 @pytest.fixture(params=["memory", "files"])
@@ -110,7 +120,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Repositories:
         kinds += (InMemoryEvaluationRepository, InMemoryAggregationRepository)
         return Repositories(*(kind() for kind in kinds))
     kinds = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
-    return Repositories(*(kind(tmp_path) for kind in kinds))
+    return Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
 
 
 def reviews(*texts: tuple[str, str, str]) -> list[Example[Review, str]]:
@@ -221,6 +231,35 @@ def test_failures_are_left_out_or_count_as_what_is_declared(kept: Repositories) 
     assert counted.statistics.model_dump() == pytest.approx({"accuracy": 0.6, "n": 10}, abs=1e-9)
     assert counted.failure_policy == 'counted as {"correct":false}'
     assert counted.successful_evaluation_count == 8
+
+
+def test_examples_evaluated_by_some_of_the_outputs_are_told(kept: Repositories) -> None:
+    first, second = shouted(kept, Shout("b"), Shout("c", "!"))
+    all_of = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs())
+    assert all_of.evaluate_runs(first, second).incomplete_example_count == 0
+    part = all_of.evaluate_runs(first, second, skip_example_on_any_failure=False)
+    told = "4 successful, 0 failed, 2 evaluated by the outputs of some runs only (all)"
+    assert (part.incomplete_example_count, part.run_failure_count) == (2, 0)
+    assert str(kept.evaluations.evaluation_overview(part.id)).endswith(told)
+
+
+@pytest.mark.parametrize("damage", [lambda lines: [*lines[:-1], lines[-1][:-15]], lambda lines: lines[1:]])
+def test_outputs_that_are_lost_are_told_and_count_as_skipped(tmp_path: Path, damage: Any) -> None:
+    def kept_anew() -> Repositories:
+        kinds: Any = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
+        return Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
+
+    kept = kept_anew()
+    ids = shouted(kept, Shout(), Shout())
+    file = tmp_path / "runs" / ids[0] / "outputs.jsonl"
+    file.write_text("".join(damage(file.read_text().splitlines(keepends=True))))
+    kept = kept_anew()
+    all_of = Evaluator(kept.datasets, kept.runs, kept.evaluations, "all", Outputs())
+    for runs in (ids[:1], ids):
+        with pytest.warns(Doubt, match=f"run {ids[0]} made 4 outputs, of which 1 are lost or cannot be read"):
+            evaluation = all_of.evaluate_runs(*runs)
+        counts = evaluation.successful_evaluation_count, evaluation.skipped_example_count, evaluation.run_failure_count
+        assert counts == (3, 1, 0)
 
 
 class Ones(EvaluationLogic[Review, Mood, str, Verdict]):
@@ -411,6 +450,22 @@ def test_undefined_numbers_come_back_undefined(kept: Repositories) -> None:
     assert math.isnan(kept.aggregations.aggregation_overview(overview.id, Share).statistics.accuracy)
 
 
+def test_an_undefined_number_among_others_comes_back_undefined_and_not_as_nothing(kept: Repositories) -> None:
+    class Parts(BaseModel):
+        parts: dict[str, Any]
+
+    class Half(AggregationLogic[Verdict, Parts]):
+        def aggregate(self, evaluations: Iterable[Verdict]) -> Parts:
+            return Parts(parts={"f1": math.nan, "note": None, "deep": [{"x": math.inf}]})
+
+    evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
+    overview = Aggregator(kept.evaluations, kept.aggregations, "half", Half()).aggregate_evaluation(evaluation.id)
+    parts = kept.aggregations.aggregation_overview(overview.id, Parts).statistics.parts
+    assert math.isnan(parts.pop("f1"))
+    assert parts == {"note": None, "deep": [{"x": math.inf}]}
+    assert math.isnan(aggregation_overviews_to_pandas([overview])["parts"][0]["f1"])
+
+
 class Undecided(Task[Any, Any]):
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         if input == "crash":
@@ -483,6 +538,80 @@ def test_a_run_that_was_stopped_by_an_error_goes_on_with_what_is_missing(kept: R
     assert again.id != run.id
 
 
+def test_only_what_the_same_task_left_is_gone_on_with(kept: Repositories) -> None:
+    def another() -> type[Shout]:
+        class Shout(Task[str, str]):
+            def do_run(self, input: str, task_span: TaskSpan) -> str:
+                return input + "?"
+
+        return Shout
+
+    dataset = kept.datasets.create_dataset([Example(id=e, input=e, expected_output=None) for e in "abcd"], "letters")
+
+    def run(task: Any, **options: Any) -> Any:
+        runner = Runner(task, kept.datasets, kept.runs, "shout")
+        return runner.run_dataset(dataset.id, resume_from_recovery_data=True, max_workers=1, **options)
+
+    with pytest.raises(ValueError, match="boom"):
+        run(Shout("c", "!"), abort_on_error=True)
+    for task, suffix in ((another()(), "?"), (Shout("", "#"), "#")):
+        assert [each.output[1:] for each in kept.runs.example_outputs(run(task).id, str)] == [suffix] * 4
+    whole = run(Shout("c", "!"))
+    assert (whole.successful_example_count, whole.failed_example_count) == (3, 1)
+    assert run(Shout("c", "!")).id != whole.id
+
+
+def test_equal_runs_at_the_same_time_keep_apart_and_the_one_that_failed_is_gone_on_with(kept: Repositories) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+    calls: list[str] = []
+
+    class Slow(Task[str, str]):
+        version = "1"
+
+        def do_run(self, input: str, task_span: TaskSpan) -> str:
+            calls.append(input)
+            if input == "c" and not begun.is_set():
+                begun.set()
+                assert go_on.wait(30)
+                raise ValueError("boom")
+            return input.upper()
+
+    dataset = kept.datasets.create_dataset([Example(id=e, input=e, expected_output=None) for e in "abcd"], "letters")
+    options: Any = {"resume_from_recovery_data": True, "max_workers": 1, "abort_on_error": True}
+
+    def run() -> Any:
+        runs = kept.runs if isinstance(kept.runs, InMemoryRunRepository) else FileRunRepository(kept.root)
+        return Runner(Slow(), kept.datasets, runs, "slow").run_dataset(dataset.id, **options)
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(run)
+        assert begun.wait(30)
+        second = run()
+        assert list(kept.runs.example_output_ids(second.id)) == list("abcd")
+        go_on.set()
+        with pytest.raises(ValueError, match="boom"):
+            first.result()
+    calls.clear()
+    third = run()
+    assert calls == ["c", "d"]
+    assert third.id != second.id
+    assert [each.output for each in kept.runs.example_outputs(third.id, str)] == list("ABCD")
+    assert kept.root is None or not list(kept.root.glob("runs/*.tmp"))
+
+
+def test_later_changes_of_what_was_given_change_nothing_that_is_kept(kept: Repositories) -> None:
+    given = {"tags": ["x"]}
+    kept.runs.store_example_output(ExampleOutput(run_id="r", example_id="1", output=given))
+    kept.evaluations.store_example_evaluation(ExampleEvaluation(evaluation_id="e", example_id="1", result=given))
+    given["tags"].append("y")
+    for _ in range(2):
+        output = kept.runs.example_output("r", "1", dict[str, list[str]]).output
+        result = kept.evaluations.example_evaluation("e", "1", dict[str, list[str]]).result
+        assert output == result == {"tags": ["x"]}
+        output["tags"].append("z")
+        result["tags"].append("z")
+
+
 def test_datasets_do_not_change(kept: Repositories) -> None:
     example = Example(id="a", input={"tags": ["x"]}, expected_output=None)
     dataset = kept.datasets.create_dataset([example], "one", id="mine")
@@ -499,6 +628,17 @@ def test_datasets_do_not_change(kept: Repositories) -> None:
     assert list(kept.datasets.dataset_ids()) == []
     with pytest.raises(ValueError, match="no dataset 'mine'"):
         list(kept.datasets.examples("mine", Any, Any))
+
+
+def test_an_id_that_cannot_be_written_is_refused_in_one_sentence_and_never_found(kept: Repositories) -> None:
+    for dataset_id, example_id in (("a\ud800", "1"), ("a", "1\ud800")):
+        example = Example(id=example_id, input="x", expected_output=None)
+        with pytest.raises(ValueError, match=r"^.*cannot be kept: it holds half a character \(a lone surrogate\)$"):
+            kept.datasets.create_dataset([example], "n", id=dataset_id)
+    assert kept.datasets.dataset("a\ud800") is None
+    with pytest.raises(ValueError, match="no dataset 'a"):
+        list(kept.datasets.examples("a\ud800", str, str))
+    assert list(kept.datasets.dataset_ids()) == []
 
 
 def test_types_are_read_from_brackets_and_from_annotations(kept: Repositories) -> None:
@@ -553,6 +693,36 @@ def test_lineages_become_tables(kept: Repositories) -> None:
     assert runner.run_lineage(run.id, "none", str) is None
 
 
+@pytest.mark.parametrize(
+    ("outputs", "dtype"),
+    [([1, 2, 3], "int64"), ([True, False, True], "bool"), ([0.5, 1, 2.5], "float64"), ([1, None, 2], "float64")],
+)
+def test_numbers_in_tables_of_lineages_are_columns_of_numbers(kept: Repositories, outputs: Any, dtype: str) -> None:
+    examples = [Example(id=str(n), input=n, expected_output=n) for n in range(len(outputs))]
+    dataset = kept.datasets.create_dataset(examples, "numbers")
+    runner = Runner(outputs.__getitem__, kept.datasets, kept.runs, "numbers")
+    run = runner.run_dataset(dataset.id)
+    frame = run_lineages_to_pandas(list(runner.run_lineages(run.id, int)))
+    assert str(frame["output"].dtype) == dtype
+    assert [None if value != value else value for value in frame["output"]] == outputs
+    assert [str(frame[name].dtype) for name in ("input", "expected_output", "metadata")] == ["int64", "int64", "object"]
+
+
+def test_lineages_are_shown_as_trees_with_nothing_taken_for_markup(
+    kept: Repositories, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = classified(kept, reviews(("[red]1", "good", "pos")))
+    evaluation = evaluator(kept).evaluate_runs(run.id)
+    next(Runner(Classify(), kept.datasets, kept.runs, "words").run_lineages(run.id, str))._ipython_display_()
+    next(iter(evaluator(kept).evaluation_lineages(evaluation.id)))._ipython_display_()
+    shown = capsys.readouterr().out
+    for title, part in (("Run Lineage", run.id), ("Evaluation Lineage", evaluation.id)):
+        assert title in shown
+        assert part in shown
+    assert shown.count("example [red]1") == 2
+    assert '"correct": true' in shown
+
+
 def test_aggregations_become_tables(kept: Repositories) -> None:
     evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
     metadata = {"model": "a", "id": "shadow", "deep": {"x": 2}}
@@ -584,7 +754,7 @@ def test_latency_and_tokens_are_told_by_a_trace() -> None:
     trace = tracer.export_for_viewing()
     assert extract_token_count_from_trace(trace) == 10
     root = trace[-1]
-    assert extract_latency_from_trace(trace) == (root.end_time - root.start_time).total_seconds() * 1e6
+    assert timedelta(microseconds=extract_latency_from_trace(trace)) == root.end_time - root.start_time
     with pytest.raises(ValueError, match="without a parent"):
         extract_latency_from_trace([])
 
@@ -621,3 +791,96 @@ def test_an_iterator_is_kept_as_what_it_gives_or_is_a_failure(tmp_path: Path) ->
     kept, failed = runs.example_outputs(run.id, Any)
     assert kept.output == ["a", "b"]
     assert "an iterator stands inside" in failed.output.error_message
+
+
+class Prompted(Task[str, str]):
+    def __init__(self, prompt: str) -> None:
+        self.prompt = prompt
+
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        if (self.prompt, input) == ("old", "c"):
+            raise ValueError("boom")
+        return self.prompt + input
+
+
+class Surrounded(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        return Prompted(os.environ["PROMPT"]).do_run(input, task_span)
+
+
+def test_a_run_is_gone_on_with_by_the_same_prompt_only_and_doubted_where_that_cannot_be_known(
+    kept: Repositories, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset = kept.datasets.create_dataset([Example(id=e, input=e, expected_output=None) for e in "abcd"], "letters")
+
+    def run(task: Any, **options: Any) -> list[str]:
+        runner = Runner(task, kept.datasets, kept.runs, "asks")
+        id = runner.run_dataset(dataset.id, max_workers=1, abort_on_error=True, **options).id
+        return [each.output for each in kept.runs.example_outputs(id, str)]
+
+    with pytest.raises(ValueError, match="boom"):
+        run(Prompted("old"))
+    assert run(Prompted("new"), resume_from_recovery_data=True) == ["newa", "newb", "newc", "newd"]
+
+    monkeypatch.setenv("PROMPT", "old")
+    with pytest.raises(ValueError, match="boom"):
+        run(Surrounded())
+    monkeypatch.setenv("PROMPT", "new")
+    with pytest.warns(Doubt, match=r"is gone on with, and may mix settings: .*os\.environ"):
+        assert run(Surrounded(), resume_from_recovery_data=True) == ["olda", "oldb", "newc", "newd"]
+
+
+@pytest.mark.parametrize("given", [-1, 1.5, True, "3"])
+def test_numbers_that_there_cannot_be_are_refused_in_one_sentence(kept: Repositories, given: Any) -> None:
+    dataset = kept.datasets.create_dataset(THREE, "reviews")
+    runner = Runner(Classify(), kept.datasets, kept.runs, "words")
+    for name in ("num_examples", "max_workers"):
+        with pytest.raises(SpecError, match=rf"^{name} must be a whole number of at least [01], not "):
+            runner.run_dataset(dataset.id, **{name: given})
+    run = runner.run_dataset(dataset.id)
+    with pytest.raises(SpecError, match=r"^num_examples must be a whole number of at least 0, not "):
+        evaluator(kept).evaluate_runs(run.id, num_examples=given)
+    assert runner.run_dataset(dataset.id, num_examples=0).successful_example_count == 0
+
+
+class Noted(Example[str, str]):
+    due: date
+    note: str = "none"
+
+
+class Due(SingleOutputEvaluationLogic[str, str, str, bool]):
+    def do_evaluate_single_output(self, example: Noted, output: str) -> bool:  # type: ignore[override]
+        return output == f"{example.input.upper()}" and example.due == date(2026, 1, 2) and example.note == "x"
+
+
+def test_fields_of_ones_own_class_of_examples_reach_the_logic_and_stay_readable(kept: Repositories) -> None:
+    given = Noted(id="1", input="a", expected_output="A", due=date(2026, 1, 2), note="x", metadata={"k": 1})
+    dataset = kept.datasets.create_dataset([given], "noted")
+    for found in (*kept.datasets.examples(dataset.id, str, str), kept.datasets.example(dataset.id, "1", str, str)):
+        assert (found.note, found.input, found.metadata) == ("x", "a", {"k": 1})
+        assert found == given if kept.root is None else found.due == "2026-01-02"
+        assert "Example(" in repr(found) or "Noted(" in repr(found)
+    run = Runner(Shout(), kept.datasets, kept.runs, "shout").run_dataset(dataset.id)
+    judge: Any = Evaluator(kept.datasets, kept.runs, kept.evaluations, "due", Due())
+    evaluation = judge.evaluate_runs(run.id)
+    assert [each.result for each in kept.evaluations.example_evaluations(evaluation.id, bool)] == [True]
+    (lineage,) = judge.evaluation_lineages(evaluation.id)
+    assert lineage.example.note == "x"
+
+
+def test_examples_that_are_not_of_the_logics_class_are_refused_with_what_is_missing(kept: Repositories) -> None:
+    dataset = kept.datasets.create_dataset([Example(id="1", input="a", expected_output="A")], "plain")
+    run = Runner(Shout(), kept.datasets, kept.runs, "shout").run_dataset(dataset.id)
+    judge: Any = Evaluator(kept.datasets, kept.runs, kept.evaluations, "due", Due())
+    with pytest.raises(ValueError, match=r"example 1\.due: Field required"):
+        judge.evaluate_runs(run.id)
+
+
+def test_what_is_no_text_is_not_graded() -> None:
+    pytest.importorskip("sacrebleu")
+    for hypothesis, reference, told in ((None, "a", "hypothesis is null"), ("a", 3, "reference is a number")):
+        for grade in (BleuGrader().calculate_bleu, RougeGrader().calculate_rouge):
+            with pytest.raises(TypeError, match=f"^{told}; give text$"):
+                grade(hypothesis, reference)  # type: ignore[operator]
+    assert BleuGrader().calculate_bleu("the cat", "the cat") == 0
+    assert Bleu().score("the cat", "the cat").value == pytest.approx(100)

@@ -687,6 +687,22 @@ def test_the_names_of_the_sdk_do_the_same(chat: Callable[..., Chat]) -> None:
         french.language_config({german: "Hallo"})
 
 
+def test_a_reply_that_is_begun_goes_on_from_there(chat: Callable[..., Chat]) -> None:
+    server = chat({"text": "Once upon a time"}, {"text": " a time"})
+    asked = pharia.InstructInput(instruction="Tell a story.", response_prefix="Once upon")
+    task = pharia.Instruct(server.model)
+    assert [task.run(asked, UNTRACED).completion for _ in range(2)] == [" a time"] * 2
+    assert server.asked[0]["body"]["messages"] == [
+        {"role": "user", "content": "Tell a story."},
+        {"role": "assistant", "content": "Once upon"},
+    ]
+
+
+def test_a_language_is_called_by_its_name() -> None:
+    names = [pharia.Language(code).get_name() for code in ("de", "EN", "nb", "xx", "")]
+    assert names == ["German", "English", "Norwegian Bokmål", None, None]
+
+
 # The real model
 
 

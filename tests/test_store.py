@@ -16,16 +16,17 @@ from typing import Any, TypeVar
 import orjson
 import pyarrow as pa
 import pytest
+from commands import Folder
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evaluand import ids
-from evaluand.aggregation import Aggregator, Measure
+from evaluand.aggregation import Aggregation, Aggregator, Measure
 from evaluand.comparison import compare
 from evaluand.dataset import Dataset
 from evaluand.engine import Aborted, Outcome, Policy
 from evaluand.errors import EngineError, EvaluandError, NotFound, SpecError
-from evaluand.evaluation import Evaluator
+from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.experiment import Experiment
 from evaluand.journal import Lane
 from evaluand.metrics.accuracy import Accuracy
@@ -963,3 +964,21 @@ def test_a_lane_that_is_used_after_the_artifact_was_sealed_leaves_nothing(folder
         lane.leases.busy()
         lane.close()
     assert only_whole_files(folder, A)
+
+
+def test_what_is_stored_is_opened_by_its_name_or_the_first_digits_of_its_id(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.call("run", folder.experiment())
+    for kind, name in ((Run, "doubling/mine"), (Evaluation, "doubling/mine"), (Aggregation, "doubling")):
+        assert kind.open(folder.store, name).id == kind.open(folder.store, folder.id(kind.kind)[:6]).id
+    with pytest.raises(NotFound, match="no aggregation is called 'doubling/mine', but "):
+        Aggregation.open(folder.store, "doubling/mine")
+
+
+def test_what_is_not_finished_is_not_opened() -> None:
+    store = MemoryStore()
+    with pytest.raises(Aborted):
+        Runner(store, Policy(abort_on_error=True)).run(int, Dataset.from_rows([{"input": "x"}]))
+    (id,) = store.ids("runs")
+    with pytest.raises(SpecError, match=f"run {id} is not finished"):
+        Run.open(store, id)

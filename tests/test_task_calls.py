@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -194,6 +196,60 @@ def test_a_failure_of_an_async_call_is_raised_and_no_further_call_is_made() -> N
     with pytest.raises(ValueError, match="no 0"):
         asyncio.run(later)
     assert called == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("clean_up", [lambda: None, lambda: 1 / 0], ids=["well", "badly"])
+def test_async_calls_under_way_are_cancelled_where_one_fails_and_their_spans_tell_so(
+    clean_up: Callable[[], Any],
+) -> None:
+    class OneFails(Task[int, int]):
+        async def do_run(self, input: int, task_span: TaskSpan) -> int:  # type: ignore[override]
+            if input == 1:
+                await asyncio.sleep(0.001)
+                raise ValueError("no 1")
+            with task_span.span("wait"):
+                await asyncio.sleep(PATIENCE)
+            return input
+
+    class Cleaning(OneFails):
+        async def do_run(self, input: int, task_span: TaskSpan) -> int:  # type: ignore[override]
+            try:
+                return await super().do_run(input, task_span)
+            except asyncio.CancelledError:
+                clean_up()
+                raise
+
+    tracer = InMemoryTracer()
+    later: Any = Cleaning().run_concurrently(range(10), tracer, 3)
+    with pytest.raises(ValueError, match="no 1"):
+        asyncio.run(later)
+    spans = tracer.entries[0]._trace.spans
+    assert [s.input for s in spans if s.kind == "task"] == [0, 1, 2]
+    assert [s.events[-1].body["type"] for s in spans if s.name == "wait"] == ["CancelledError"] * 2
+    assert "ValueError: no 1" in tracer.entries[0]._trace.tree()
+    assert all(s.end_ns is not None for s in spans)
+
+
+def test_an_async_call_that_outlives_its_cancellation_is_the_last() -> None:
+    called: list[int] = []
+
+    class Stubborn(Task[int, int]):
+        async def do_run(self, input: int, task_span: TaskSpan) -> int:  # type: ignore[override]
+            called.append(input)
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.sleep(PATIENCE)
+            return input
+
+    async def main() -> None:
+        later: Any = Stubborn().run_concurrently(range(10), NoOpTracer(), 2)
+        running = asyncio.ensure_future(later)
+        await asyncio.sleep(0.01)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(main())
+    assert called == [0, 1]
 
 
 def test_calls_end_where_the_async_caller_is_cancelled() -> None:

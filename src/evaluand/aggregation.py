@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -95,6 +96,7 @@ class Aggregation(Artifact):
     """
 
     kind = "aggregations"
+    _made_from: Sequence[Evaluation] | None = None
 
     def __repr__(self) -> str:
         return f"Aggregation({self.id[:12]}, {self.manifest['counts']['metrics']} values)"
@@ -103,6 +105,20 @@ class Aggregation(Artifact):
     def labels(self) -> list[str]:
         """What each of the evaluations is called, in their order."""
         return list(self.manifest["spec"]["labels"])
+
+    @property
+    def evaluations(self) -> Sequence[Evaluation]:
+        """What it was made from, in that order: as it was given where it has just been made, else as its store has it.
+
+        Raises:
+            NotFound: it is in other stores.
+        """
+        if self._made_from is not None:
+            return self._made_from
+        made_from = self.manifest["provenance"]["evaluations"]
+        if not all(self.store.is_sealed("evaluations", id) for id in made_from):
+            raise NotFound("what this aggregation was made from is in other stores; give its evaluations beside it")
+        return [Evaluation(self.store, id) for id in made_from]
 
     @property
     def measures(self) -> list[Measure]:
@@ -218,6 +234,7 @@ class Aggregator:
         if name is not None:
             check_name(name)
         store = self.store or evaluations[0].store
+        measures = ranged(measures, {name: _ranges(evaluations, name) for name in {m.scorer for m in measures}})
         spec = {
             "behaviour": BEHAVIOUR,
             "evaluations": [e.digest for e in evaluations],
@@ -231,7 +248,8 @@ class Aggregator:
         if store.is_sealed("aggregations", id):
             if name is not None:
                 store.refer(name, "aggregations", id)
-            return Aggregation(store, id, Receipt(len(measures), kept=len(measures), why="made before"))
+            receipt = Receipt(len(measures), kept=len(measures), why="made before")
+            return _told_refused(_of(evaluations, store, id, receipt))
         for evaluation in evaluations:
             tables = {name: evaluation.columns(name) for name in evaluation.scorers}
             check_measures(measures, tables, dataset_of(evaluation).roles)
@@ -247,7 +265,63 @@ class Aggregator:
             draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
         if name is not None:
             store.refer(name, "aggregations", id)
-        return Aggregation(store, id, Receipt(len(measures), called=len(measures)))
+        return _told_refused(_of(evaluations, store, id, Receipt(len(measures), called=len(measures))))
+
+
+def _of(evaluations: Sequence[Evaluation], store: Store, id: str, receipt: Receipt) -> Aggregation:
+    made = Aggregation(store, id, receipt)
+    made._made_from = tuple(evaluations)
+    return made
+
+
+def _told_refused(aggregation: Aggregation) -> Aggregation:
+    """The aggregation, after warning of metrics that could not take the scores."""
+    rows = aggregation.table()
+    reasons = rows["reason"].filter(pc.fill_null(pc.starts_with(rows["reason"], REFUSED), False))
+    for reason in dict.fromkeys(reasons.to_pylist()):
+        warnings.warn(reason, MetricRefused, stacklevel=3)
+    return aggregation
+
+
+def ranged(measures: Iterable[Measure], ranges: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Measure]:
+    """Measures whose metrics have the range that their scorer knows of the column they read, unless they declare one.
+
+    Args:
+        measures: of any metrics; those without a parameter `range` stay as they are.
+        ranges: scorer → its `ranges`.
+    """
+    return [replace(each, metric=_ranged(each.metric, ranges.get(each.scorer, {}))) for each in measures]
+
+
+def _ranged(metric: Metric, ranges: Mapping[str, tuple[float, float]]) -> Metric:
+    known = ranges.get(getattr(metric, "column", ""))
+    declares = any(field.name == "range" for field in fields(metric))
+    if known is None or not declares or metric.range != (-math.inf, math.inf):
+        return metric
+    return replace(metric, range=known)  # type: ignore[call-arg]
+
+
+def _ranges(evaluations: Iterable[Evaluation], scorer: str) -> Mapping[str, tuple[float, float]]:
+    """What is known of the columns of a scorer in all evaluations: nothing where these differ."""
+    first, *others = [_ranges_of(each.manifest["spec"]["scorers"].get(scorer, {})) for each in evaluations]
+    return first if all(other == first for other in others) else {}
+
+
+def _ranges_of(spec: Mapping[str, Any]) -> Mapping[str, tuple[float, float]]:
+    try:
+        kind = registry.find("scorers", spec.get("kind", ""))
+    except SpecError:  # a function, or a class of the user's own
+        return {}
+    found: Mapping[str, tuple[float, float]] = kind.ranges if kind.version == spec.get("version") else {}
+    return found
+
+
+REFUSED: Final = "refused: "
+"""How the reason of a value begins that a metric could not give, since it cannot take a score."""
+
+
+class MetricRefused(UserWarning):
+    """A metric cannot take the scores; others could, and have their values."""
 
 
 BEHAVIOUR: Final = 4
@@ -299,7 +373,9 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
 def _measured(number: int, evaluation: Evaluation, measures: Sequence[Measure]) -> dict[str, list[dict[str, Any]]]:
     """The rows of every table of an aggregation, by measure in order."""
     dataset = dataset_of(evaluation)
-    found = measured(measures, partial(shards, evaluation, dataset), repeated=is_repeated(evaluation))
+    found = _by_those_that_can(
+        measures, partial(measured, tables=partial(shards, evaluation, dataset), repeated=is_repeated(evaluation))
+    )
     beside = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
     return {
         "metrics": [beside | {"scorer": scorer} | _metric_row(row) for scorer, row in found.values],
@@ -313,6 +389,41 @@ class _Curve(NamedTuple):
     target: str | None
     by: Mapping[str, str | None]
     drawn: Drawn
+
+
+def _by_those_that_can(measures: Sequence[Measure], measure: Callable[[Sequence[Measure]], Measured]) -> Measured:
+    """What measures come to; one that cannot take the scores has counts and a reason, and costs no other its values.
+
+    Raises:
+        DataError: none can.
+    """
+    try:
+        return measure(measures)
+    except DataError as error:
+        fault = error
+    parts, refused = list[Measured](), 0
+    for criterion, alike in groupby(measures, key=lambda each: each.criterion):
+        together = list(alike)
+        for part in [together] if criterion is not None else [[each] for each in together]:
+            try:
+                parts.append(measure(part))
+            except DataError as error:
+                refused += len(part)
+                parts += [_without_value(each, measure, error) for each in part]
+    if refused == len(measures):
+        raise fault
+    return Measured(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
+
+
+def _without_value(refused: Measure, measure: Callable[[Sequence[Measure]], Measured], error: DataError) -> Measured:
+    metric = refused.metric
+    count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
+    found = measure([Measure(refused.scorer, count, refused.by)])
+    more = f" (and {len(error.faults) - 1:,} more)" if len(error.faults) > 1 else ""
+    told: dict[str, Any] = {"metric": metric.kind, "signature": metric.signature, "data": None}
+    told |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
+    told |= {"reason": f"{REFUSED}{error.faults[0]}{more}"}
+    return Measured([(scorer, row._replace(**told)) for scorer, row in found.values], [], [])
 
 
 class Measured(NamedTuple):

@@ -11,25 +11,35 @@ from __future__ import annotations
 
 import codecs
 import math
+import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import orjson
+from pydantic_core import from_json
 
 from evaluand import ids
-from evaluand.errors import DataError, Fault, SpecError, kind_of
+from evaluand.errors import DataError, Doubt, Fault, SpecError, kind_of
 from evaluand.evaluation import Evaluation
 from evaluand.fingerprint import Identity
 from evaluand.lookup import in_reading_order, plain
-from evaluand.rows import COMPLETED
+from evaluand.registry import nearest
+from evaluand.rows import ABSTAINED, COMPLETED, INDEX, RESPONSE_INDEX, SCORED
 from evaluand.run import Run
 from evaluand.scorer import Score, Scorer
+from evaluand.source import open_texts
+
+Line = TypeVar("Line")
 
 FIELDS: Final = ("value", "label", "by", "explanation")
 """What people fill in: a number or a word or both, who they are, and why."""
+
+COLUMNS: Final = ("key", INDEX, "replication", RESPONSE_INDEX, "id", "input", "expected", "response", *FIELDS)
+"""Of a row that people fill in, in this order."""
 
 NOT_LABELLED: Final = "not labelled yet"
 
@@ -66,20 +76,12 @@ def labelling_rows(run: Run, *, given: HumanLabels | None = None, by: str | None
             continue
         for number, answer in enumerate(response.responses or ()):
             key = key_of(example.digest, answer)
-            told = given.labels.get(key, ()) if given else ()
-            if any(by is None or label.by == by for label in told):
+            there = given.labels.get(key, ()) if given else ()
+            if any(by is None or label.by == by for label in there):
                 continue
-            yield {
-                "key": key,
-                "_index_": response.index,
-                "replication": response.replication,
-                "_response_index_": number,
-                "id": example.id,
-                "input": plain(example.input),
-                "expected": plain(example.expected),
-                "response": in_reading_order(plain(answer)),
-                **dict.fromkeys(FIELDS),
-            }
+            told = (plain(example.input), plain(example.expected), in_reading_order(plain(answer)))
+            cells = (key, response.index, response.replication, number, example.id, *told, *[None] * len(FIELDS))
+            yield dict(zip(COLUMNS, cells, strict=True))
 
 
 def key_of(example: bytes, answer: Any) -> str:
@@ -95,45 +97,100 @@ def unmatched(run: Run, labels: HumanLabels) -> list[str]:
     return list(left)
 
 
-def read_labels(files: Iterable[Path]) -> HumanLabels:
-    """The labels in files that were filled in: JSON lines with a key and any of `FIELDS`.
+def read_labels(
+    files: Iterable[Path], *, range: tuple[float, float] | None = None, words: Sequence[str] = ()
+) -> HumanLabels:
+    """The labels in files that were filled in: CSV, or else JSON lines, with a key and any of `FIELDS`.
 
-    Rows without value and label are not labelled. Of two labels that one person gave one answer the later counts.
+    Rows without value and label are not labelled; where such a row has an explanation, a `Doubt` is told. Of two labels
+    that one person gave one answer the later counts. Blanks around names and labels do not count, nor does the case of
+    a label: all are spelt as `words` has it, or as it was read first. Names that differ in case are two people, and a
+    `Doubt`.
+
+    Args:
+        files: read in this order.
+        range: the lowest and the highest value there can be.
+        words: the labels there can be; any if there are none.
 
     Raises:
-        DataError: a row is none; with its file and line.
+        DataError: a row is none, or has a value or label that there cannot be; with its file and line. True and false
+            are none beside numbers that do not lie from 0 to 1.
     """
+    allowed = _Allowed(range, {word.casefold(): word for word in words})
+    spelt = dict(allowed.words)
     found: dict[str, dict[str | None, Label]] = {}
     faults: list[Fault] = []
+    flags: list[str] = []
+    counted, only_explained = "", list[str]()
     for file in files:
-        try:
-            lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
-        except OSError as error:
-            raise DataError(f"{file}: {error.strerror}") from None
-        for number, line in enumerate(lines, 1):
+        for where, row in _rows(file):
             try:
-                key, label = _labelled(line)
+                key, label = _key(row), _label(row, allowed)
             except DataError as error:
-                faults.append(Fault(f"{file}:{number}", str(error)))
+                faults.append(Fault(where, str(error)))
                 continue
-            if label is not None:
-                found.setdefault(key, {})[label.by] = label
+            value, word = label.value, label.label
+            if value is None and word is None:
+                only_explained += [where] if label.explanation else []
+                continue
+            if isinstance(value, bool):
+                flags.append(where)
+            elif value is not None and not 0 <= value <= 1:
+                counted = counted or f"{value:g} ({where})"
+            value = None if value is None else float(value)
+            word = None if word is None else spelt.setdefault(word.casefold(), word)
+            found.setdefault(key, {})[label.by] = label._replace(value=value, label=word)
+    if counted:
+        faults += [Fault(where, f"value is true or false beside numbers such as {counted}") for where in flags]
     if faults:
         raise DataError(faults)
+    _tell_doubts(only_explained, [by for given in found.values() for by in given if by])
     return HumanLabels({key: tuple(labels.values()) for key, labels in found.items()})
+
+
+def filled_in(files: Iterable[Path], read: Callable[[Mapping[str, Any]], Line]) -> list[Line]:
+    """The rows of files that people or their tools have filled in, all of them looked at first.
+
+    Args:
+        files: JSON lines, or CSV with a column `key`.
+        read: makes of a row what it stands for; raises a DataError where it is none.
+
+    Raises:
+        DataError: a file cannot be read, or rows are none; with file and line of each.
+    """
+    lines: list[Line] = []
+    faults: list[Fault] = []
+    for where, row in (found for file in files for found in _rows(file)):
+        try:
+            lines.append(read(_whole(row)))
+        except DataError as error:
+            faults.append(Fault(where, str(error)))
+    if faults:
+        raise DataError(faults)
+    return lines
+
+
+def n_filled_in(file: Path) -> int:
+    """How many rows of a file somebody has filled in, with no more than an explanation too.
+
+    Raises:
+        DataError: it is no file of labels.
+    """
+    return sum(any(_key(row) and row.get(name) is not None for name in _WORK) for _, row in _rows(file))
 
 
 class HumanLabels(Scorer):
     """Grades answers as people did: the mean of their values, and the label on which all agree.
 
-    Answers that nobody has labelled are abstained from. The columns `by` and `n_labels` tell who has, and how many.
+    Answers that nobody has labelled are abstained from, and those without values on whose label people disagree. The
+    columns `by` and `n_labels` tell who has labelled, and how many.
 
     Args:
         labels: `key_of` → what each person says.
     """
 
     kind = "human"
-    version = 1
+    version = 2
     cheap = True
 
     def __init__(self, labels: Mapping[str, Sequence[Label]]) -> None:
@@ -160,18 +217,21 @@ class HumanLabels(Scorer):
         if not given:
             return Score.abstained(NOT_LABELLED)
         values = [label.value for label in given if label.value is not None]
-        words = {label.label for label in given if label.label is not None}
+        words = list(dict.fromkeys(label.label for label in given if label.label is not None))
         several = len(given) > 1
         told = (
             f"{label.by or 'somebody'}: {label.explanation}" if several else label.explanation
             for label in given
             if label.explanation
         )
+        agreed = bool(values) or len(words) == 1
         return Score(
             math.fsum(values) / len(values) if values else None,
-            next(iter(words)) if len(words) == 1 else None,
+            words[0] if len(words) == 1 else None,
             [label._asdict() for label in given] if several else None,
             "; ".join(told) or None,
+            SCORED if agreed else ABSTAINED,
+            None if agreed else f"people disagree: {', '.join(words)}",
             columns={"by": sorted({label.by for label in given if label.by}), "n_labels": len(given)},
         )
 
@@ -198,16 +258,15 @@ def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
     Raises:
         SpecError: the scorer holds no labels of people.
     """
-    if evaluation.manifest["spec"]["scorers"].get(scorer, {}).get("kind") != HumanLabels.kind:
+    if scorer not in human_scorers(evaluation):
         raise SpecError(f"{scorer!r} holds no labels that people gave; import them with evaluand label import")
     answers = done = disputed = 0
     by: Counter[str | None] = Counter()
-    for batch in evaluation.batches(scorer, ["status", "reason", "data", "by"]):
-        for status, reason, data, people in zip(
-            *(batch.column(name).to_pylist() for name in ("status", "reason", "data", "by")), strict=True
-        ):
-            answers += status == "scored" or reason == NOT_LABELLED
-            if status != "scored":
+    read = ["n_labels", "reason", "data", "by"]
+    for batch in evaluation.batches(scorer, read):
+        for n, reason, data, people in zip(*(batch.column(name).to_pylist() for name in read), strict=True):
+            answers += n is not None or reason == NOT_LABELLED
+            if n is None:
                 continue
             done += 1
             by.update(people or [None])
@@ -216,23 +275,130 @@ def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
     return Labelled(answers, done, dict(by.most_common()), disputed)
 
 
-def _labelled(line: bytes) -> tuple[str, Label | None]:
-    """The key and the label of one line; None where it is not filled in."""
-    if not line.strip():
-        return "", None
+def human_scorers(evaluation: Evaluation) -> list[str]:
+    """The scorers of an evaluation that hold labels of people."""
+    return [name for name, spec in evaluation.manifest["spec"]["scorers"].items() if spec["kind"] == HumanLabels.kind]
+
+
+_WORK: Final = ("value", "label", "explanation")
+_NAMED: Final = 5
+
+
+class _Allowed(NamedTuple):
+    """What labels there can be.
+
+    Attributes:
+        range: None is any value.
+        words: by themselves without case; any word if there are none.
+    """
+
+    range: tuple[float, float] | None
+    words: Mapping[str, str]
+
+    def check(self, value: Any, label: str | None) -> None:
+        if value is not None and self.range is not None:
+            low, high = self.range
+            if isinstance(value, bool) and self.range != (0, 1):
+                raise DataError(f"value is {str(value).lower()}; give a number from {low:g} to {high:g}")
+            if not low <= value <= high:
+                raise DataError(f"value {value:g} lies outside the range {low:g} to {high:g}")
+        if label is not None and self.words and label.casefold() not in self.words:
+            known = [*self.words.values()]
+            raise DataError(f"label {label!r} is none of {', '.join(known)}{nearest(label, known)}")
+
+
+def _rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a file, each with its place; instead of fields one that is broken has the reason, under `_BROKEN`.
+
+    Raises:
+        DataError: the file cannot be read.
+    """
+    if file.suffix.lower() == ".csv":
+        yield from _csv_rows(file)
+        return
     try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise DataError(f"is no JSON: {error}") from None
-    if not isinstance(row, dict) or not isinstance(row.get("key"), str):
+        lines = file.read_bytes().removeprefix(codecs.BOM_UTF8).splitlines()
+    except OSError as error:
+        raise DataError(f"{file}: {error.strerror}") from None
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = from_json(line)
+        except ValueError as error:
+            row = {_BROKEN: f"is no JSON: {error}"}
+        yield f"{file}:{number}", row if isinstance(row, dict) else {_BROKEN: f"is {kind_of(row)}, not an object"}
+
+
+_BROKEN: Final = ""
+
+
+def _csv_rows(file: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    source, number = open_texts(file), 0
+    if "key" not in source.schema.names:
+        raise DataError(f"{file}: has no column key; keep the columns that evaluand label export wrote")
+    names = [name for name in source.schema.names if name in ("key", *FIELDS)]
+    for batch in source.batches():
+        for row in batch.select(names).to_pylist():
+            told = dict.fromkeys(FIELDS) | row
+            yield source.where(number), told | {"value": _read(told["value"])}
+            number += 1
+
+
+def _read(cell: str | None) -> Any:
+    """The number, true or false that the text of a cell stands for; other text as it is."""
+    text = (cell or "").strip()
+    if text.lower() in _CELLS:
+        return _CELLS[text.lower()]
+    with suppress(ValueError):
+        return float(text)
+    return text
+
+
+_CELLS: Final = {"": None, "true": True, "false": False}
+
+
+def _whole(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    if _BROKEN in row:
+        raise DataError(row[_BROKEN])
+    return row
+
+
+def _key(row: Mapping[str, Any]) -> str:
+    key = _whole(row).get("key")
+    if not isinstance(key, str):
         raise DataError("has no key; keep the key that evaluand label export wrote")
-    value, label, by, explanation = (row.get(name) for name in FIELDS)
+    return key.strip()
+
+
+def _label(row: Mapping[str, Any], allowed: _Allowed) -> Label:
+    """The label of one row, true and false as they are; without value and label where it is not filled in."""
+    value = row.get("value")
     number = isinstance(value, int | float) and math.isfinite(value)
     if value is not None and not number:
-        raise DataError(f"value is {kind_of(value)}; give a number, true or false, and words as label")
-    for name, text in (("label", label), ("by", by), ("explanation", explanation)):
-        if text is not None and not isinstance(text, str):
-            raise DataError(f"{name} is {kind_of(text)}; give text")
-    if value is None and label is None:
-        return row["key"], None
-    return row["key"], Label(None if value is None else float(value), label, by, explanation)
+        told = value if isinstance(value, float) else kind_of(value)
+        raise DataError(f"value is {told}; give a number, true or false, and words as label")
+    label, by, explanation = (_stripped(name, row.get(name)) for name in ("label", "by", "explanation"))
+    allowed.check(value, label)
+    return Label(value, label, by, explanation)
+
+
+def _stripped(name: str, text: Any) -> str | None:
+    """A text without blanks around it; None where nothing is left."""
+    if text is not None and not isinstance(text, str):
+        raise DataError(f"{name} is {kind_of(text)}; give text")
+    return (text or "").strip() or None
+
+
+def _tell_doubts(only_explained: Sequence[str], people: Iterable[str]) -> None:
+    if n := len(only_explained):
+        lines = ", ".join(only_explained[:_NAMED]) + (", …" if n > _NAMED else "")
+        what = "row has an explanation but" if n == 1 else "rows have an explanation but"
+        warnings.warn(f"{n:,} {what} neither value nor label, so no label: {lines}", Doubt, stacklevel=3)
+    alike: dict[str, set[str]] = {}
+    for name in people:
+        alike.setdefault(name.casefold(), set()).add(name)
+    for names in alike.values():
+        if len(names) > 1:
+            told = " and ".join(map(repr, sorted(names)))
+            warnings.warn(f"{told} count as {len(names)} people; spell a name in one way", Doubt, stacklevel=3)

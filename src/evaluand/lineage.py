@@ -11,8 +11,10 @@ million cost next to nothing more than finding them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,7 +25,7 @@ from evaluand import ids
 from evaluand.aggregation import Aggregation, dataset_of, held_as, shards
 from evaluand.comparison.pairing import digests_of, matched, occurrences
 from evaluand.dataset import Dataset
-from evaluand.errors import DataError, NotFound, SpecError
+from evaluand.errors import DataError, Doubt, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.groups import way_of
 from evaluand.intervals import runs
@@ -86,7 +88,8 @@ def lineage_of_value(
     Args:
         aggregation: what holds the value.
         row: the row of its table of metrics, or the number of that row.
-        evaluations: what it was made from, in that order, where these are in other stores than it is.
+        evaluations: what it was made from, in that order, where these are in other stores than it is and it was not
+            just made.
 
     Raises:
         SpecError: there is no such row, or it was made from other evaluations.
@@ -95,7 +98,7 @@ def lineage_of_value(
     value = row if isinstance(row, Mapping) else _value(aggregation, row)
     number, scorer, by = value["evaluation"], value["scorer"], dict(value["by"])
     if evaluations is None:
-        evaluations = [Evaluation(aggregation.store, id) for id in aggregation.manifest["provenance"]["evaluations"]]
+        evaluations = aggregation.evaluations
     elif [each.digest for each in evaluations] != aggregation.manifest["spec"]["evaluations"]:
         raise SpecError("the aggregation was made from other evaluations than these, or from these in another order")
     evaluation = evaluations[number]
@@ -155,12 +158,14 @@ class Lineage:
     def lowest(self, n: int | None = None, *, column: str = "value") -> Lineage:
         """The scored rows by a column of numbers, the lowest first; equal ones in the order of their key.
 
+        Rows that hold NaN stand last, as with `highest`, and a `Doubt` tells how many they are.
+
         Args:
             n: how many at most.
             column: which; any of `scores`.
 
         Raises:
-            SpecError: there is no such column, or it holds no numbers.
+            SpecError: there is no such column, it holds no numbers, or `n` is no number of rows.
         """
         return self._ordered(n, column, descending=False)
 
@@ -185,7 +190,12 @@ class Lineage:
         return found
 
     def head(self, n: int) -> Lineage:
-        """The first rows."""
+        """The first rows.
+
+        Raises:
+            SpecError: `n` is no number of rows.
+        """
+        _require_number_of_rows(n)
         return Lineage(self.evaluations, self.scores.slice(0, n))
 
     def disagreements(self) -> Lineage:
@@ -299,12 +309,16 @@ class Lineage:
         return Lineage(self.evaluations, self.scores.filter(pc.fill_null(mask, False)))
 
     def _ordered(self, n: int | None, column: str, *, descending: bool) -> Lineage:
+        _require_number_of_rows(n)
         self._check(column)
         kind = self.scores.schema.field(column).type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
             raise SpecError(f"rows are sorted by numbers, and {column} holds {kind}")
         there = self._filtered(pc.and_(pc.equal(self.scores["status"], SCORED), self.scores[column].is_valid()))
         values = there.scores[column].cast(pa.float64()).to_numpy()
+        if unordered := int(np.isnan(values).sum()):
+            told = f"{unordered:,} of {len(values):,} scored rows hold NaN in {column}, and stand last"
+            warnings.warn(told, Doubt, stacklevel=3)
         order = np.argsort(-values if descending else values, kind="stable")[:n]
         return Lineage(self.evaluations, there.scores.take(pa.array(order)))
 
@@ -427,6 +441,11 @@ class _Origins:
 _KEY: Final = ("evaluation", "scorer", INDEX, "replication", "fold", RESPONSE_INDEX, "target", SPREAD)
 _NOT_TOLD: Final = ("digest",)
 _RESPONSE: Final = ("status", "error", "attempts", "duration", "usage")
+
+
+def _require_number_of_rows(n: int | None) -> None:
+    if n is not None and (not isinstance(n, Integral) or n < 0):
+        raise SpecError(f"n is how many rows there are to be at most, a whole number from 0, and not {n!r}")
 
 
 def _labelled(table: pa.Table, number: int, scorer: str) -> pa.Table:

@@ -15,7 +15,7 @@ import inspect
 import math
 import numbers
 import os
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import Decimal
 from importlib.util import find_spec
@@ -100,12 +100,14 @@ class Scorer(ABC):
         version: raised whenever the same parameters would grade differently.
         cheap: pure and quick: graded in the evaluator's own loop instead of through the engine.
         by_target: called once for each target when the dataset declares several.
+        ranges: column → the lowest and the highest number it can hold; what averages the column takes it for its range.
     """
 
     kind: ClassVar[str]
     version: ClassVar[int] = 1
     cheap: ClassVar[bool] = False
     by_target: ClassVar[bool] = False
+    ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
     def score(self, output: Any, expected: Any) -> Score | Awaitable[Score]:
         """Grades one response.
@@ -174,6 +176,46 @@ class Scorer(ABC):
         if "version" in vars(type(self)):
             return Identity({"kind": self.kind, "version": self.version, "parameters": _parameters(self)})
         return code_identity("scorer", self, type(self).__qualname__)
+
+
+class ReferenceScorer(Scorer):
+    """Compares an answer with a reference, or with a list of them of which any will do; a kind says how, in `compared`.
+
+    Abstains where nothing is expected and where the answer is no text.
+    """
+
+    @abstractmethod
+    def compared(self, output: str, references: Sequence[str]) -> Score:
+        """The grade of a text beside one or several references."""
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """Compares texts.
+
+        Raises:
+            DataError: what is expected is no text.
+        """
+        if expected is None:
+            return NOTHING_EXPECTED
+        references = self._references(expected)
+        if not isinstance(output, str):
+            return Score.abstained(f"the answer is {described(output)}, not text")
+        return self.compared(output, references)
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self._references(expected)
+        if any(not isinstance(output, str) for output in outputs):
+            raise DataError(f"{self.kind} grades texts, and no output is one")
+
+    def _references(self, expected: Any) -> list[str]:
+        references = [expected] if isinstance(expected, str) else expected
+        if not isinstance(references, list | tuple) or not references:
+            raise DataError(
+                f"the expected value is {described(expected)}; {self.kind} compares with a text, or several"
+            )
+        for each in references:
+            if not isinstance(each, str):
+                raise DataError(f"one of the expected texts is {described(each)}; {self.kind} compares with texts")
+        return list(references)
 
 
 class FunctionScorer(Scorer):
@@ -361,21 +403,6 @@ def require_extra(scorer: Scorer, module: str, extra: str, package: str | None =
     """
     if find_spec(module) is None:
         raise SpecError(f"scorer {scorer.kind!r} needs {package or module}: pip install evaluand[{extra}]")
-
-
-def references_of(scorer: Scorer, expected: Any) -> list[str]:
-    """The texts that an answer is compared with: one, or a list of which any will do.
-
-    Raises:
-        DataError: something else is expected.
-    """
-    references = [expected] if isinstance(expected, str) else expected
-    if not isinstance(references, list | tuple) or not references:
-        raise DataError(f"the expected value is {described(expected)}; {scorer.kind} compares with a text, or several")
-    for each in references:
-        if not isinstance(each, str):
-            raise DataError(f"one of the expected texts is {described(each)}; {scorer.kind} compares with texts")
-    return list(references)
 
 
 def wrong_parameter(scorer: Scorer, name: str, need: str) -> SpecError:

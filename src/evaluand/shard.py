@@ -5,6 +5,7 @@ What a unit is, and the status it has, is told in `groups.py`; here rows become 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -162,10 +163,10 @@ def _leaf(column: pa.Array, name: str, index: np.ndarray) -> pa.Array:
     """The numbers at one path of a column of JSON; null where there is nothing at it.
 
     Raises:
-        DataError: something else than a number stands there; by `_index_`.
+        DataError: something else than a number stands there, or one that is none; by `_index_`.
     """
     path = Selector(name.removeprefix(LEAF))
-    found = np.full(len(column), np.nan)
+    found, undefined = np.full(len(column), np.nan), []
     for row, text in enumerate(column.to_pylist()):
         value = next(iter(path.find(decode(text))), None) if text is not None else None
         if value is None:
@@ -173,6 +174,11 @@ def _leaf(column: pa.Array, name: str, index: np.ndarray) -> pa.Array:
         if not isinstance(value, int | float):
             raise DataError(Fault(f"{INDEX} {index[row]}", f"{name} is {kind_of(value)}, not a number"))
         found[row] = float(value)
+        if math.isnan(value):
+            told = f"{name} is NaN, so there is nothing to measure; abstain where a score is undefined, or leave it out"
+            undefined.append(Fault(f"{INDEX} {index[row]}", told))
+    if undefined:
+        raise DataError(undefined)
     return pa.array(found, pa.float64(), from_pandas=True)
 
 

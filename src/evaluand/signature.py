@@ -9,6 +9,10 @@ from collections.abc import Mapping, Sequence
 _WORD = re.compile(r'interval=\S+ \S+\Z|(?:"(?:[^"\\]|\\.)*"|[^\s"])+')
 
 
+_UNBOUNDED = "(-inf,inf)"
+"""The range of what declares none, which tells nothing."""
+
+
 def words_of(signature: str) -> dict[str, str]:
     """What a signature says: name → value as it is written there; the version has no name.
 
@@ -31,7 +35,7 @@ def told_apart(signatures: Sequence[str]) -> dict[str, dict[str, str]]:
         {'f_beta v1 average=micro': {}, 'f_beta v1 average=micro tag=A': {'tag': 'A'}, 'f_beta v1 average=macro': \
 {'average': 'macro'}}
     """
-    words = {signature: words_of(signature) for signature in signatures}
+    words = {s: {n: w for n, w in words_of(s).items() if w != _UNBOUNDED} for s in signatures}
     return {signature: _apart(own, list(words.values())) for signature, own in words.items()}
 
 

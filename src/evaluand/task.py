@@ -149,7 +149,8 @@ class Task(ABC, Generic[Input, Output]):
 
         Raises:
             SpecError: the limit is below 1.
-            Exception: what a call raised, of several the one of the earliest input; calls not yet begun are not made.
+            Exception: what a call raised, of several the one of the earliest input. Calls not yet begun are not made;
+                async ones under way are cancelled, as their spans tell, and those in threads are waited for.
         """
         if concurrency_limit < 1:
             raise SpecError(f"concurrency_limit must be at least 1, not {concurrency_limit}")
@@ -468,13 +469,15 @@ async def _in_coroutines(call: Callable[[Any], Awaitable[Any]], inputs: Sequence
         while (at := work.next()) is not None:
             try:
                 work.outputs[at] = await call(inputs[at])
-            except Exception as error:
+            except BaseException as error:
                 work.failed(at, error)
 
-    helpers = [asyncio.ensure_future(help()) for _ in range(min(limit, len(inputs)))]
+    helpers = {asyncio.ensure_future(help()) for _ in range(min(limit, len(inputs)))}
     try:
-        await asyncio.gather(*helpers)
-    finally:  # where this is cancelled, so are the calls, and none outlives their span
+        while helpers and not work.has_failed:
+            _, helpers = await asyncio.wait(helpers, return_when=asyncio.FIRST_COMPLETED)
+    finally:  # where a call failed or this is cancelled, those under way are too, and none outlives their span
+        work.end()
         for helper in helpers:
             helper.cancel()
         await asyncio.gather(*helpers, return_exceptions=True)
@@ -488,17 +491,27 @@ class _Work:
         self.outputs: list[Any] = [None] * size
         self._waiting = iter(range(size))
         self._failure: tuple[int, BaseException] | None = None
+        self._ended = False
         self._lock = threading.Lock()
+
+    @property
+    def has_failed(self) -> bool:
+        return self._failure is not None
 
     def next(self) -> int | None:
         """The place of a call to make; None where there is none, or one has failed."""
         with self._lock:
-            return next(self._waiting, None) if self._failure is None else None
+            return None if self._ended or self.has_failed else next(self._waiting, None)
 
     def failed(self, at: int, error: BaseException) -> None:
         with self._lock:
-            if self._failure is None or at < self._failure[0]:
+            if not self._ended and (self._failure is None or at < self._failure[0]):
                 self._failure = at, error
+
+    def end(self) -> None:
+        """Whatever becomes of calls under way, it counts no longer, and none is made after them."""
+        with self._lock:
+            self._ended = True
 
     def finished(self) -> list[Any]:
         if self._failure is not None:

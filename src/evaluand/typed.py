@@ -23,6 +23,8 @@ from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapt
 
 from evaluand.errors import Fault
 
+Made = TypeVar("Made")
+
 
 class Typed:
     """A type that values can be read as.
@@ -36,7 +38,7 @@ class Typed:
 
     def __init__(self, type: Any) -> None:
         self.type = type
-        self._adapter: TypeAdapter[Any] = TypeAdapter(type)
+        self._adapter = adapter_of(type)
 
     @property
     def name(self) -> str:
@@ -73,10 +75,21 @@ class Typed:
 
 def typed(type: Any) -> Typed | None:
     """The `Typed` of a type; None where it admits anything, or is none that pydantic knows."""
+    return _once(_typed, type)
+
+
+def adapter_of(type: Any) -> TypeAdapter[Any]:
+    """What pydantic reads values of a type by, leniently unless it is told otherwise; of a placeholder, anything."""
+    return _once(_adapter, type)
+
+
+def _once(make: Callable[[Any], Made], type: Any) -> Made:
+    """What is made of a type, kept for the next time."""
     try:
-        return _typed(type)
+        hash(type)
     except TypeError:  # annotated with something that has no hash
-        return _typed.__wrapped__(type)
+        return make.__wrapped__(type)  # type: ignore[attr-defined, no-any-return]
+    return make(type)
 
 
 @functools.lru_cache(256)
@@ -87,6 +100,11 @@ def _typed(type: Any) -> Typed | None:
         return Typed(type)
     except (PydanticSchemaGenerationError, PydanticUserError, NameError):
         return None
+
+
+@functools.lru_cache(256)
+def _adapter(type: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(Any if isinstance(type, TypeVar) else type)
 
 
 def arguments(cls: type, generic: type) -> tuple[Any, ...]:

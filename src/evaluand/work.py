@@ -12,12 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evaluand.engine import Aborted, Engine, LocalEngine, Outcome, Policy, Wire
-from evaluand.errors import EngineError
+from evaluand.errors import EngineError, SpecError
 from evaluand.journal import SHARD_SLOTS, Lane
-from evaluand.store import Store
+from evaluand.store import Store, resolve
 
 _PATIENCE = 0.5
 
@@ -101,6 +101,26 @@ class Artifact:
     def __init__(self, store: Store, id: str, receipt: Receipt | None = None) -> None:
         self.store, self.id, self.receipt = store, id, receipt
         self.manifest = store.manifest(self.kind, id)
+
+    @classmethod
+    def open(cls, store: Store, name: str) -> Self:
+        """What is stored under a name, an id or the beginning of one (four digits at least).
+
+        Raises:
+            NotFound: nothing of this kind is called so, or several ids begin so.
+            SpecError: it is not finished yet.
+
+        Example:
+            >>> from evaluand import Dataset, MemoryStore, Run, Runner
+            >>> store = MemoryStore()
+            >>> made = Runner(store).run(str.upper, Dataset.from_rows([{"input": "a"}]), name="demo/upper")
+            >>> Run.open(store, "demo/upper").id == Run.open(store, made.id[:8]).id == made.id
+            True
+        """
+        id = resolve(store, name, cls.kind)[1]
+        if not store.is_sealed(cls.kind, id):
+            raise SpecError(f"{cls.kind[:-1]} {id} is not finished; go on with `evaluand resume {id}`")
+        return cls(store, id)
 
     @property
     def name(self) -> str | None:

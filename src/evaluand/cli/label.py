@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import click
 import orjson
+import pyarrow as pa
+from click import UsageError
 
 from evaluand.cli.options import Group, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import opened, print_json
-from evaluand.errors import SpecError
+from evaluand.cli.run import notes
+from evaluand.errors import DataError, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.labelling import Labelled, labelled, labelling_rows, read_labels, unmatched
+from evaluand.export import write_csv
+from evaluand.labelling import (
+    COLUMNS,
+    Labelled,
+    human_scorers,
+    labelled,
+    labelling_rows,
+    n_filled_in,
+    read_labels,
+    unmatched,
+)
+from evaluand.report.facts import Names
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run import Run
-from evaluand.store import resolve
+from evaluand.store import Store
 from evaluand.stores.directory import DirectoryStore
 
 _EXAMPLES = """\b
 Examples:
   evaluand label export arithmetic/mine -o ann.jsonl
   evaluand label import arithmetic/mine ann.jsonl bob.jsonl
+  evaluand label import arithmetic/mine stars.csv --range 1 5
   evaluand label export arithmetic/mine -o rest.jsonl --without ann.jsonl
   evaluand label status arithmetic/mine/human
 """
 
 _SCORER = "human"
-_NAMED, _SHORT_KEY = 5, 16
+_NAMED, _SHORT_KEY, _AT_ONCE = 5, 16, 1000
 _FILES = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -37,7 +55,9 @@ def command() -> None:
 
 @command.command("export")
 @click.argument("artifact", metavar="RUN", shell_complete=complete_artifact)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="JSON lines.")
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="CSV, or else JSON lines."
+)
 @click.option(
     "--without",
     type=_FILES,
@@ -46,18 +66,28 @@ def command() -> None:
     help="Leave out what is labelled in this file; may be given several times.",
 )
 @click.option("--by", metavar="NAME", help="With --without: leave out only what this person has labelled.")
+@click.option("--force", is_flag=True, help="Replace a file that is filled in, or is no file of labels.")
 @store_option
-def export(artifact: str, output: Path | None, without: tuple[Path, ...], by: str | None, folder: Path) -> None:
+def export(
+    artifact: str, output: Path | None, without: tuple[Path, ...], by: str | None, force: bool, folder: Path
+) -> None:
     """Write each answer of a run as a line to fill in: value, label, by, explanation.
 
     Value is a number or true or false, label a word; one of the two makes a label. Lines may be parted among people,
-    and several people may label the same ones.
+    and several people may label the same ones. A FILE that ends in .csv is a table for spreadsheets, in which what is
+    no text is JSON.
     """
     store = DirectoryStore(folder)
-    run = Run(store, resolve(store, artifact, "runs")[1])
-    rows = labelling_rows(run, given=read_labels(without), by=by)
+    run = Run.open(store, artifact)
+    if output is not None and not force:
+        _require_nothing_lost(output)
+    with notes():
+        rows = labelling_rows(run, given=read_labels(without), by=by)
     with opened(output) as file:
-        count = sum(1 for row in rows if file.write(orjson.dumps(row) + b"\n"))
+        if output is not None and output.suffix.lower() == ".csv":
+            count = write_csv(_cells(rows), file)
+        else:
+            count = sum(1 for row in rows if file.write(orjson.dumps(row) + b"\n"))
     if output is not None:
         click.echo(f"{count:,} answers to label in {safe(output)}", err=True)
 
@@ -66,17 +96,32 @@ def export(artifact: str, output: Path | None, without: tuple[Path, ...], by: st
 @click.argument("artifact", metavar="RUN", shell_complete=complete_artifact)
 @click.argument("files", type=_FILES, nargs=-1, required=True)
 @click.option("--name", metavar="NAME", help="A name for the evaluation; RUN/human if not given.")
+@click.option("--range", type=float, nargs=2, metavar="LOW HIGH", help="Refuse values that lie outside.")
+@click.option(
+    "--word", "words", multiple=True, metavar="LABEL", help="Refuse other labels; may be given several times."
+)
 @store_option
 @json_option
-def import_(artifact: str, files: tuple[Path, ...], name: str | None, folder: Path, as_json: bool) -> None:
+def import_(
+    artifact: str,
+    files: tuple[Path, ...],
+    name: str | None,
+    range: tuple[float, float] | None,
+    words: tuple[str, ...],
+    folder: Path,
+    as_json: bool,
+) -> None:
     """Read files that were filled in as an evaluation; give all of them, also those that were read before.
 
-    Answers without a label are abstained from until they have one. Labels of no answer of the run are left out and
-    told; where all are, nothing is made.
+    They are CSV where their name ends so, else JSON lines. Answers without a label are abstained from until they have
+    one. Labels of no answer of the run are left out and told; where all are, nothing is made.
     """
+    if range is not None and not range[0] < range[1]:
+        raise UsageError(f"--range {range[0]:g} {range[1]:g}: give the lowest and then the highest value")
     store = DirectoryStore(folder)
-    run = Run(store, resolve(store, artifact, "runs")[1])
-    labels = read_labels(files)
+    run = Run.open(store, artifact)
+    with notes():
+        labels = read_labels(files, range=range, words=words)
     if not labels.labels:
         raise SpecError(f"no line of {', '.join(map(str, files))} has a value or a label; fill them in first")
     strays = unmatched(run, labels)
@@ -102,9 +147,11 @@ def import_(artifact: str, files: tuple[Path, ...], name: str | None, folder: Pa
 def status(artifact: str, folder: Path, as_json: bool) -> None:
     """Tell how many answers are labelled, by whom, and how many people disagree on."""
     store = DirectoryStore(folder)
-    evaluation = Evaluation(store, resolve(store, artifact, "evaluations")[1])
-    scorer = _SCORER if _SCORER in evaluation.scorers else evaluation.scorers[0]
-    _tell(evaluation, labelled(evaluation, scorer), as_json)
+    evaluation = Evaluation.open(store, artifact)
+    scorers = human_scorers(evaluation)
+    if not scorers:
+        raise SpecError(f"{artifact!r} holds no labels that people gave; {_where_labels_are(store, evaluation)}")
+    _tell(evaluation, labelled(evaluation, scorers[0]), as_json)
 
 
 def _tell(evaluation: Evaluation, found: Labelled, as_json: bool) -> None:
@@ -117,3 +164,39 @@ def _tell(evaluation: Evaluation, found: Labelled, as_json: bool) -> None:
         click.echo(f"  {safe(by) if by is not None else 'without a name'}: {n:,}")
     if found.disputed:
         click.echo(f"{found.disputed:,} labelled differently")
+
+
+def _require_nothing_lost(output: Path) -> None:
+    """Stops where a file is there that somebody has worked on."""
+    if not output.exists():
+        return
+    try:
+        n = n_filled_in(output)
+    except DataError:
+        raise SpecError(f"{output} is there and no file of labels; write to another, or --force replaces it") from None
+    if n:
+        told = f"{n:,} {'answer is' if n == 1 else 'answers are'} filled in in {output}"
+        more = f"-o OTHER --without {output} writes the others"
+        raise SpecError(f"{told}; {more}, --force replaces the file and loses what is in it")
+
+
+def _cells(rows: Iterator[dict[str, Any]]) -> pa.RecordBatchReader:
+    """Rows as a table of texts; what is none is JSON."""
+    schema = pa.schema([(name, pa.string()) for name in COLUMNS])
+    texts = ({name: _text(value) for name, value in row.items()} for row in rows)
+    return pa.RecordBatchReader.from_batches(
+        schema, (pa.RecordBatch.from_pylist(part, schema) for part in iter(lambda: [*islice(texts, _AT_ONCE)], []))
+    )
+
+
+def _text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else orjson.dumps(value).decode()
+
+
+def _where_labels_are(store: Store, evaluation: Evaluation) -> str:
+    """Which of the evaluations of the same run hold labels."""
+    names, run = Names(store.refs()), evaluation.manifest["spec"]["run"]
+    others = (Evaluation(store, id) for id in store.ids("evaluations") if store.is_sealed("evaluations", id))
+    found = [other for other in others if other.manifest["spec"]["run"] == run and human_scorers(other)]
+    told = [(names.of("evaluations", other.id, other.name) or [other.id[:SHORT_ID]])[0] for other in found]
+    return f"those of its run are in {', '.join(map(safe, told))}" if told else "evaluand label import reads them"

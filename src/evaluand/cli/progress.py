@@ -30,14 +30,15 @@ class Display:
     Args:
         console: where to; nowhere if None.
         every: seconds between two lines where the console is no terminal.
+        first: seconds before the first of them, which tells that a step is at work that is still loading a library.
 
     Attributes:
         last: the tally shown last, for saying how far an interrupted step was.
     """
 
-    def __init__(self, console: Console | None, *, every: float = 10.0) -> None:
+    def __init__(self, console: Console | None, *, every: float = 10.0, first: float = 3.0) -> None:
         self.last: Tally | None = None
-        self._console, self._every = console, every
+        self._console, self._every, self._first = console, every, min(first, every)
 
     @contextmanager
     def __call__(self, tally: Tally) -> Iterator[None]:
@@ -63,7 +64,7 @@ class Display:
                 live.refresh()
 
     def _lines(self, console: Console, pace: _Pace, ended: threading.Event) -> None:
-        if ended.wait(self._every):
+        if ended.wait(self._first):
             return
         with suppress(OSError, ValueError):  # nobody reads any more; the work goes on
             while True:

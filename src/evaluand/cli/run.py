@@ -12,6 +12,7 @@ from typing import Any
 import click
 from click.exceptions import Exit
 
+from evaluand.aggregation import REFUSED, MetricRefused
 from evaluand.cli import INTERRUPTED
 from evaluand.cli.gates import conclude, gate_facts, gate_options, require_gates
 from evaluand.cli.options import json_option, store_option, suggested
@@ -73,8 +74,8 @@ def command(
     """Run the experiment in FILE: call every task, grade every response, summarise.
 
     Only what is not stored yet is done: run it again after a change, with a higher limit, or after it was interrupted.
-    What tasks print goes to stderr. The exit code is 1 if every call of a task failed, or a scorer on every row, 3 if a
-    gate does not hold.
+    What tasks print goes to stderr. The exit code is 1 if every call of a task failed, or a scorer on every row, or a
+    metric cannot take the scores, 3 if a gate does not hold.
     """
     if fresh + retry_failed + no_calls > 1:
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
@@ -134,7 +135,8 @@ def notes() -> Iterator[None]:
             tell(message, category, *place, **more)
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ScorerFailed)  # the results tell it
+        for told_by_results in (ScorerFailed, MetricRefused):
+            warnings.simplefilter("ignore", told_by_results)
         warnings.simplefilter("default", Doubt)
         warnings.showwarning = told
         yield
@@ -175,7 +177,7 @@ def print_results(
     """Prints what an experiment came to, and whether gates hold.
 
     Returns:
-        Whether every call of a task failed, or a scorer on every row.
+        Whether every call of a task failed, or a scorer on every row, or a metric could not take the scores.
     """
     facts = results_facts(results.tasks, results.aggregation)
     if as_json:
@@ -190,6 +192,8 @@ def print_results(
         more = suggested("show", made["name"] or made["id"][:SHORT_ID], store.root)
         click.echo(f"\naggregation {made['id'][:SHORT_ID]}; more: {safe(more)}")
     failures = [told for task in facts["tasks"] for told in (*_failed_calls(task), *_failed_scorers(task))]
+    refused = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
+    failures += dict.fromkeys(f"task {row['task']!r}: {row['reason'].removeprefix(REFUSED)}" for row in refused)
     for told in failures:
         click.echo(f"error: {safe(told)}", err=True)
     return bool(failures)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from evaluand.cli.run import notes
 from evaluand.comparison import Comparison
 from evaluand.comparison.comparing import declared_of
 from evaluand.dataset import Dataset
-from evaluand.errors import NotFound
+from evaluand.errors import NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.provenance import origins
 from evaluand.recording import KIND, Recorded, standing
@@ -25,6 +27,8 @@ from evaluand.report.facts import (
     Names,
     dataset_facts,
     evaluation_facts,
+    example_facts,
+    grades_facts,
     run_facts,
     summary_facts,
     tradeoffs_facts,
@@ -49,6 +53,7 @@ Examples:
   evaluand show arithmetic/mine --scorer exact --failed
   evaluand show arithmetic/mine --lowest --examples 10
   evaluand show arithmetic/mine --against arithmetic/other
+  evaluand show arithmetic/mine --index 17
   evaluand show arithmetic --metric accuracy --group topic=sums --lowest
   evaluand show 3f2a9c --json
 """
@@ -58,7 +63,12 @@ Examples:
 @click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
 @click.option("--examples", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
 @click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
-@click.option("--index", type=int, metavar="I", help="Only what a run holds of the example with this _index_.")
+@click.option(
+    "--index",
+    type=int,
+    metavar="I",
+    help="All of the example with this _index_: its calls with their spans, and its grades.",
+)
 @click.option("--below", type=float, metavar="X", help="Only answers scored below X: with 1 the wrong ones.")
 @click.option("--lowest", is_flag=True, help="Rows by their score, the lowest first.")
 @click.option(
@@ -111,13 +121,15 @@ def command(
     if len(chosen) > 1 or (chosen and failed):
         raise UsageError(f"give one of --failed, --below, --lowest and --against, not {' and '.join(chosen)} at once")
     if index is not None and (failed or chosen or scorers or metric):
-        raise UsageError("--index shows all of a run's rows of one example: give it without any other choice of rows")
+        raise UsageError("--index shows all there is of one example: give it without any other choice of rows")
+    if below is not None and math.isnan(below):
+        raise UsageError(f"--below {below}: give a number")
     if (groups and metric is None) or (metric is not None and (below is not None or against)):
         raise UsageError("--metric goes with --group, --scorer and either --failed or --lowest")
     store = DirectoryStore(folder)
     graded = bool(chosen or scorers)
-    wanted = "aggregations" if metric else "evaluations" if graded else "runs" if index is not None else None
-    kind, id = resolve(store, artifact, wanted)
+    wanted = "aggregations" if metric else "evaluations" if graded else None
+    kind, id = _called(store, artifact) if index is not None else resolve(store, artifact, wanted)
     with notes():
         if metric is not None:
             facts = _facts(store, kind, id)
@@ -126,11 +138,20 @@ def command(
                 Aggregation(store, id), metric, group, examples, failed=failed, lowest=lowest, scorers=scorers
             )
         else:
-            other = None if against is None else Evaluation(store, resolve(store, against, "evaluations")[1])
+            other = None if against is None else Evaluation.open(store, against)
             facts = _facts(store, kind, id, examples, failed, index, below, lowest, other, scorers)
     if as_json:
         return print_json(facts)
     show(artifact_table(facts))
+
+
+def _called(store: DirectoryStore, artifact: str) -> tuple[str, str]:
+    """The run that is called so, or else the evaluation."""
+    for kind in ("runs", "evaluations"):
+        with suppress(NotFound):
+            return resolve(store, artifact, kind)
+    other = resolve(store, artifact)[0]
+    raise SpecError(f"{artifact!r} is one of the {other}, which have no calls: --index is of a run or an evaluation")
 
 
 def _parted(group: str) -> tuple[str, str]:
@@ -168,7 +189,10 @@ def _facts(
             "resume": suggested(_continued(manifest), id[:SHORT_ID], store.root),
         }
     if kind == "runs":
-        return facts | run_facts(Run(store, id), examples, failed=failed, index=index)
+        facts |= run_facts(Run(store, id), examples, failed=failed, index=index)
+        return facts if index is None else facts | {"grades": _grades(store, facts["used_by"], index)}
+    if kind == "evaluations" and index is not None:
+        return facts | example_facts(Evaluation(store, id), Run(store, manifest["provenance"]["run"]), index)
     if kind == "evaluations":
         graded, evaluation = _run(store, manifest["provenance"]["run"]), Evaluation(store, id)
         chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers}
@@ -185,6 +209,16 @@ def _facts(
         judged = Recorded(store, id).evaluation
         return facts | {"feedbacks": {} if judged is None else judged.counts}
     return facts | dataset_facts(Dataset.stored(store, id), examples)
+
+
+def _grades(store: DirectoryStore, used_by: list[Facts] | None, index: int) -> dict[str, list[Facts]]:
+    """The grades of an example in evaluations of its run: in those that have names, or in all if none has."""
+    graded = [use for use in used_by or () if store.is_sealed("evaluations", use["id"])]
+    found = {}
+    for use in [use for use in graded if use["name"]] or graded:
+        for scorer, rows in grades_facts(Evaluation(store, use["id"]), index).items():
+            found[f"{use['name'] or use['id'][:SHORT_ID]} · {scorer}"] = rows
+    return found
 
 
 def _uses(store: DirectoryStore, names: Names, kind: str, id: str) -> list[Facts] | None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from evaluand import registry
 from evaluand.adapter import Pipeline
-from evaluand.aggregation import Aggregation, Aggregator, Measure, check_measures
+from evaluand.aggregation import Aggregation, Aggregator, Measure, check_measures, ranged
 from evaluand.dataset import Dataset
 from evaluand.document import Place
 from evaluand.engine import Policy
@@ -172,11 +172,11 @@ class Experiment:
         for name in self.views:
             if name not in self.tasks:
                 raise SpecError(f"views.{name}: no task is called so{registry.nearest(name, self.tasks)}")
-        readable = {name: as_scorer(name, scorer).readable for name, scorer in self.scorers.items()}
-        check_measures(self.measures, readable, self.dataset.roles)
+        made = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
+        self.measures = ranged(measures, {name: scorer.ranges for name, scorer in made.items()})
+        check_measures(self.measures, {name: scorer.readable for name, scorer in made.items()}, self.dataset.roles)
         for measure in self.measures:
             check_answers(measure.metric, self.tasks, self.replications)
-        made = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
         for trade in self.tradeoffs:
             check_trade(trade, [*self.tasks], made, self.measures, self.dataset)
 

@@ -359,6 +359,34 @@ def evaluation_facts(
     }
 
 
+def example_facts(evaluation: Evaluation, run: Run, index: int) -> Facts:
+    """All of one example: its calls and, by scorer, their grades.
+
+    Raises:
+        SpecError: no example has this `_index_`.
+    """
+    calls = run_facts(run, index=index)["rows"]
+    rows = grades_facts(evaluation, index)
+    told = {
+        "replications": run.manifest["spec"]["replications"],
+        "task": run.manifest["provenance"].get("task", "task"),
+    }
+    return told | {"missing": [], "rows": rows, "calls": calls}
+
+
+def grades_facts(evaluation: Evaluation, index: int) -> dict[str, list[Facts]]:
+    """By scorer the scores of the example with this `_index_`."""
+    return {
+        scorer: [
+            _plain_row(_row(batch, i))
+            for batch in evaluation.batches(scorer)
+            for i, other in enumerate(batch.column("_index_").to_pylist())
+            if other == index
+        ]
+        for scorer in evaluation.scorers
+    }
+
+
 def value_facts(
     aggregation: Aggregation,
     metric: str,

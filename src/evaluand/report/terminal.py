@@ -405,11 +405,16 @@ def _origin(origin: Facts) -> Iterator[tuple[str, str]]:
 def _run_body(facts: Facts) -> Iterator[RenderableType]:
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
+    manifest = facts["manifest"]
+    repeated, task = manifest["spec"]["replications"] > 1, manifest["provenance"].get("task", "task")
     for row in facts["rows"]:
-        yield _response(row, facts["manifest"]["spec"]["replications"] > 1)
+        yield _response(row, repeated, task, whole="grades" in facts)
+    for grade, rows in facts.get("grades", {}).items():
+        yield from _scores(grade, rows, repeated) if rows else ()
 
 
-def _response(row: Facts, repeated: bool) -> RenderableType:
+def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> RenderableType:
+    """One call: what was asked and answered, and its spans; as a whole with what each of these holds."""
     replication = f", replication {row['replication']}" if repeated else ""
     attempts = f" in {row['attempts']} attempts" if row["attempts"] > 1 else ""
     head = Text.assemble(
@@ -429,8 +434,29 @@ def _response(row: Facts, repeated: bool) -> RenderableType:
     pairs += [("response", long_text(response)) for response in row["responses"] or ()]
     if row["spans"]:
         pairs += _exchanged(row["spans"][0])
-        pairs.append(("trace", _tree(row)))
-    return Group(head, name_values(pairs, "  "))
+        pairs.append(("trace", _tree(row, task)))
+    return Group(head, name_values(pairs, "  "), *(_within(row["spans"]) if whole else ()))
+
+
+def _within(spans: Sequence[Facts]) -> Iterator[RenderableType]:
+    """What each span holds, where that is anything."""
+    told = ((span, list(_held(span))) for span in spans)
+    full = [(span, pairs) for span, pairs in told if pairs]
+    for span, pairs in full[: 2 * LINES]:
+        kind = "" if span["kind"] in ("span", "task") else f" ({safe(span['kind'], CELL)})"
+        yield Group(Text(f"  {safe(span['name'], CELL)}{kind}", "bold"), name_values(pairs, "    "))
+    if (more := len(full) - 2 * LINES) > 0:
+        yield Text(f"  and {more:,} more spans (--json tells all)", "dim")
+
+
+def _held(span: Facts) -> Iterator[tuple[str, str]]:
+    for name in ("input", "output"):
+        if span[name] is not None and span["span"] != 0:  # those of the call itself are told already
+            yield name, long_text(orjson.loads(span[name]))
+    for name, value in orjson.loads(span["attributes"] or "{}").items():
+        yield name, long_text(value)
+    for name, _, body in orjson.loads(span["events"] or "[]"):
+        yield name, long_text(body)
 
 
 def _exchanged(span: Facts) -> Iterator[tuple[str, str]]:
@@ -440,14 +466,14 @@ def _exchanged(span: Facts) -> Iterator[tuple[str, str]]:
             yield name, safe(body, 2 * CELL)
 
 
-def _tree(row: Facts) -> str:
+def _tree(row: Facts, task: str) -> str:
     spans = [
         [s["span"], s["parent"], s["name"], s["kind"], s["start"], s["duration"], STATUSES.index(s["status"])]
         + [None if s[name] is None else Fragment(s[name]) for name in ("input", "output", "attributes", "events")]
         for s in row["spans"]
     ]
     status = "error" if row["error"] else "ok"
-    trace = Trace.from_rows(spans, name="call", end_ns=round(row["duration"] * 1e9), status=status)
+    trace = Trace.from_rows(spans, name=task, end_ns=round(row["duration"] * 1e9), status=status)
     lines = trace.tree().splitlines()
     more = [f"… {len(lines) - 2 * LINES:,} more spans"] if len(lines) > 2 * LINES else []
     return "\n".join([safe(line, 2 * CELL) for line in lines[: 2 * LINES]] + more)
@@ -465,6 +491,8 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     yield table
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
+    for row in facts.get("calls", ()):
+        yield _response(row, facts["replications"] != 1, facts["task"], whole=True)
     for scorer, rows in facts["rows"].items():
         yield from _scores(scorer, rows, facts["replications"] != 1) if rows else ()
     if "against" in facts:

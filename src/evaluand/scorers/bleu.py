@@ -5,15 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from evaluand.errors import DataError
 from evaluand.scorer import (
-    NOTHING_EXPECTED,
+    ReferenceScorer,
     Score,
-    Scorer,
-    described,
-    references_of,
     require_choice,
     require_extra,
     require_flags,
@@ -24,7 +20,7 @@ SMOOTHINGS: Final = ("exp", "floor", "add-k", "none")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bleu(Scorer):
+class Bleu(ReferenceScorer):
     """sacreBLEU's score of one answer, from 0 to 100 (K. Papineni et al., "BLEU", ACL 2002; M. Post, "A call for
     clarity in reporting BLEU scores", WMT 2018).
 
@@ -50,8 +46,9 @@ class Bleu(Scorer):
     """
 
     kind = "bleu"
-    version = 1
+    version = 2
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 100.0)}
 
     effective_order: bool = True
     lowercase: bool = False
@@ -64,26 +61,11 @@ class Bleu(Scorer):
         require_choice(self, "smooth", SMOOTHINGS)
         require_extra(self, "sacrebleu", "text")
 
-    def score(self, output: Any, expected: Any) -> Score:
-        """Compares words and pairs, threes and fours of them.
-
-        Raises:
-            DataError: what is expected is no text.
-        """
-        if expected is None:
-            return NOTHING_EXPECTED
-        references = references_of(self, expected)
-        if not isinstance(output, str):
-            return Score.abstained(f"the answer is {described(output)}, not text")
+    def compared(self, output: str, references: Sequence[str]) -> Score:
         if not any(map(str.strip, references)):
             return Score.abstained("no reference has any words")
         found = _bleu(self).corpus_score([output], [[reference] for reference in references])
-        return Score(float(found.score))
-
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        references_of(self, expected)
-        if any(not isinstance(output, str) for output in outputs):
-            raise DataError("bleu grades texts, and no output is one")
+        return Score(min(float(found.score), 100.0))  # the mean of logarithms may round to a little more
 
 
 @functools.cache

@@ -5,15 +5,11 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from evaluand.errors import DataError
 from evaluand.scorer import (
-    NOTHING_EXPECTED,
+    ReferenceScorer,
     Score,
-    Scorer,
-    described,
-    references_of,
     require_extra,
     require_flags,
     wrong_parameter,
@@ -21,7 +17,7 @@ from evaluand.scorer import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chrf(Scorer):
+class Chrf(ReferenceScorer):
     """sacreBLEU's chrF of one answer, from 0 to 100 (M. Popović, "chrF: character n-gram F-score", WMT 2015; with
     `word_order=2` chrF++, WMT 2017).
 
@@ -47,6 +43,7 @@ class Chrf(Scorer):
     kind = "chrf"
     version = 1
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 100.0)}
 
     char_order: int = 6
     word_order: int = 0
@@ -61,25 +58,10 @@ class Chrf(Scorer):
                 raise wrong_parameter(self, name, f"give a whole number of at least {least}")
         require_extra(self, "sacrebleu", "text")
 
-    def score(self, output: Any, expected: Any) -> Score:
-        """Compares pieces of letters.
-
-        Raises:
-            DataError: what is expected is no text.
-        """
-        if expected is None:
-            return NOTHING_EXPECTED
-        references = references_of(self, expected)
-        if not isinstance(output, str):
-            return Score.abstained(f"the answer is {described(output)}, not text")
+    def compared(self, output: str, references: Sequence[str]) -> Score:
         if not any(map(str.strip, references)):
             return Score.abstained("no reference has any letters")
         return Score(float(_chrf(self).sentence_score(output, references).score))
-
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        references_of(self, expected)
-        if any(not isinstance(output, str) for output in outputs):
-            raise DataError("chrf grades texts, and no output is one")
 
 
 @functools.cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from evaluand.errors import DataError
 from evaluand.rows import ABSTAINED
@@ -43,6 +43,7 @@ class HighlightCoverage(Scorer):
     kind = "highlight_coverage"
     version = 1
     cheap = True
+    ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
 
     beta: float = 1.0
     start_key: str = "start"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from evaluand.errors import DataError
 from evaluand.language import Language, known_languages, language_of, require_language
@@ -36,6 +36,7 @@ class LanguageMatch(Scorer):
     kind = "language_match"
     version = 1
     cheap = True
+    ranges: ClassVar = {"value": (0.0, 1.0)}
 
     language: str | None = None
     input_key: str | None = None

@@ -6,15 +6,11 @@ import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import ClassVar, Final
 
-from evaluand.errors import DataError
 from evaluand.scorer import (
-    NOTHING_EXPECTED,
+    ReferenceScorer,
     Score,
-    Scorer,
-    described,
-    references_of,
     require_choice,
     require_extra,
     require_flags,
@@ -24,7 +20,7 @@ VARIANTS: Final = ("1", "2", "L")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rouge(Scorer):
+class Rouge(ReferenceScorer):
     """The F1 of what rouge-score finds in both texts, from 0 to 1; precision and recall are columns of their own.
 
     Source: C.-Y. Lin, "ROUGE: a package for automatic evaluation of summaries" (2004), as Google's rouge-score computes
@@ -51,6 +47,7 @@ class Rouge(Scorer):
     kind = "rouge"
     version = 1
     cheap = True
+    ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
 
     variant: str = "L"
     stemmer: bool = True
@@ -65,17 +62,7 @@ class Rouge(Scorer):
     def columns(self) -> Mapping[str, str]:
         return {"precision": "double", "recall": "double"}
 
-    def score(self, output: Any, expected: Any) -> Score:
-        """Compares words.
-
-        Raises:
-            DataError: what is expected is no text.
-        """
-        if expected is None:
-            return NOTHING_EXPECTED
-        references = references_of(self, expected)
-        if not isinstance(output, str):
-            return Score.abstained(f"the answer is {described(output)}, not text")
+    def compared(self, output: str, references: Sequence[str]) -> Score:
         least = 2 if self.variant == "2" else 1
         rouge = _rouge(self)
         wordy = [text for text in references if len(rouge.words(text)) >= least]
@@ -83,11 +70,6 @@ class Rouge(Scorer):
             return Score.abstained(f"no reference has {'two words' if least == 2 else 'words'}{self._script()}")
         best = max((rouge.compared(text, output) for text in wordy), key=lambda found: found[2])
         return Score(best[2], columns={"precision": best[0], "recall": best[1]})
-
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        references_of(self, expected)
-        if any(not isinstance(output, str) for output in outputs):
-            raise DataError("rouge grades texts, and no output is one")
 
     def _script(self) -> str:
         return "" if self.any_script else " of a–z and 0–9; for other scripts set any_script"

@@ -13,6 +13,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from evaluand.interop.pharia.absent import INSTEAD
+
 if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
     from evaluand.interop.pharia.aggregations import (
         AggregationRepository as AggregationRepository,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         ExpectedOutput as ExpectedOutput,
         FailedExampleEvaluation as FailedExampleEvaluation,
         FailedExampleRun as FailedExampleRun,
+        JsonSerializable as JsonSerializable,
         PartialEvaluationOverview as PartialEvaluationOverview,
         RecoveryData as RecoveryData,
         RunOverview as RunOverview,
@@ -181,6 +184,7 @@ _PLACES = {
         "ExpectedOutput",
         "FailedExampleEvaluation",
         "FailedExampleRun",
+        "JsonSerializable",
         "PartialEvaluationOverview",
         "RecoveryData",
         "RunOverview",
@@ -297,6 +301,8 @@ __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
+    if name in INSTEAD:
+        raise ImportError(f"{name} is not in {__name__}: {INSTEAD[name]}")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(_MODULES[name]), name)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from evaluand.interop.pharia.domain import AggregatedEvaluation, AggregationOverview
-from evaluand.interop.pharia.files import file_name, heads, json_text, place, read_text, replace
+from evaluand.interop.pharia.files import exact_text
+from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Shelf
 
 
 class AggregationRepository(ABC):
@@ -43,25 +43,34 @@ class AggregationRepository(ABC):
                 yield found
 
 
-class InMemoryAggregationRepository(AggregationRepository):
-    """Keeps aggregations as long as it lives."""
+class _KeptAggregations(AggregationRepository):
+    """Keeps aggregations on a shelf."""
 
-    def __init__(self) -> None:
-        self._overviews: dict[str, AggregationOverview[Any]] = {}
+    _shelf: Shelf
 
     def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
-        self._overviews[aggregation_overview.id] = aggregation_overview
+        self._shelf.put(aggregation_overview.id, exact_text(aggregation_overview, indent=2))
 
     def aggregation_overview(
         self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
     ) -> AggregationOverview[AggregatedEvaluation] | None:
-        return self._overviews.get(aggregation_id)
+        text = self._shelf.get(aggregation_id)
+        if text is None:
+            return None
+        return AggregationOverview[aggregation_type].model_validate_json(text)  # type: ignore[valid-type]
 
     def aggregation_overview_ids(self) -> Sequence[str]:
-        return sorted(self._overviews)
+        return self._shelf.ids()
 
 
-class FileAggregationRepository(AggregationRepository):
+class InMemoryAggregationRepository(_KeptAggregations):
+    """Keeps aggregations as long as it lives."""
+
+    def __init__(self) -> None:
+        self._shelf = MemoryShelf()
+
+
+class FileAggregationRepository(_KeptAggregations):
     """Keeps aggregations below a folder, in the SDKs' own files.
 
     Args:
@@ -69,20 +78,4 @@ class FileAggregationRepository(AggregationRepository):
     """
 
     def __init__(self, root_directory: Path) -> None:
-        self._folder = Path(root_directory) / "aggregations"
-        self._folder.mkdir(parents=True, exist_ok=True)
-
-    def store_aggregation_overview(self, aggregation_overview: AggregationOverview[AggregatedEvaluation]) -> None:
-        path = self._folder / f"{file_name(aggregation_overview.id)}.json"
-        replace(path, json_text(aggregation_overview, indent=2))
-
-    def aggregation_overview(
-        self, aggregation_id: str, aggregation_type: type[AggregatedEvaluation]
-    ) -> AggregationOverview[AggregatedEvaluation] | None:
-        text = read_text(place(self._folder, aggregation_id, ".json"))
-        if text is None:
-            return None
-        return AggregationOverview[aggregation_type].model_validate_json(text)  # type: ignore[valid-type]
-
-    def aggregation_overview_ids(self) -> Sequence[str]:
-        return heads(self._folder, ".json")
+        self._shelf = FileShelf(Path(root_directory) / "aggregations")

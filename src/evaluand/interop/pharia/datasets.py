@@ -5,18 +5,31 @@ from __future__ import annotations
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 from pydantic import ValidationError
 from pydantic_core import from_json
 
 from evaluand.errors import DataError, Fault
-from evaluand.interop.pharia.domain import Dataset, Example, ExpectedOutput, Refused, SerializableDict, Unknown, new_id
-from evaluand.interop.pharia.files import file_name, heads, json_text, place, read_text, replace
-from evaluand.interop.pharia.typed import reader
+from evaluand.files import replaced
+from evaluand.interop.pharia.domain import (
+    Dataset,
+    Example,
+    ExpectedOutput,
+    ExtendedExample,
+    Refused,
+    SerializableDict,
+    Unknown,
+    new_id,
+    retyped,
+)
+from evaluand.interop.pharia.files import exact_text, file_name, heads, place, read_text
 from evaluand.task import Input
+from evaluand.typed import adapter_of
+
+T = TypeVar("T")
 
 
 class Misfit(DataError, ValueError):
@@ -45,7 +58,7 @@ class DatasetRepository(ABC):
             metadata: anything known of it.
 
         Raises:
-            Refused: there is a dataset of that id, or two examples have one id.
+            Refused: there is a dataset of that id, two examples have one id, or an id is no text that can be written.
         """
 
     @abstractmethod
@@ -107,11 +120,20 @@ class DatasetRepository(ABC):
         return None
 
 
-class InMemoryDatasetRepository(DatasetRepository):
-    """Keeps datasets as long as it lives."""
+class _KeptDatasets(DatasetRepository):
+    """Keeps datasets somewhere that is told by three functions."""
 
-    def __init__(self) -> None:
-        self._datasets: dict[str, tuple[Dataset, dict[str, Example[Any, Any]]]] = {}
+    @abstractmethod
+    def _keep(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
+        """Keeps a dataset that is not there yet."""
+
+    @abstractmethod
+    def _kept(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
+        """The examples, in the order of their ids; None where there is no such dataset."""
+
+    @abstractmethod
+    def _kept_one(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
+        """The example of an id, or none; None where there is no such dataset."""
 
     def create_dataset(
         self,
@@ -121,12 +143,40 @@ class InMemoryDatasetRepository(DatasetRepository):
         labels: set[str] | None = None,
         metadata: SerializableDict | None = None,
     ) -> Dataset:
-        dataset = _head(dataset_name, id, labels, metadata)
-        if dataset.id in self._datasets:
-            raise _exists(dataset.id)
-        kept = {each.id: each.model_copy(deep=True) for each in _distinct(examples)}
-        self._datasets[dataset.id] = dataset, dict(sorted(kept.items()))
+        given = new_id() if id is None else id
+        dataset = Dataset(id=given, name=dataset_name, labels=labels or set(), metadata=metadata or {})
+        if self.dataset(dataset.id) is not None:
+            raise Refused(f"there is a dataset of the id {dataset.id!r} already; datasets do not change")
+        self._keep(dataset, _distinct(examples))
         return dataset
+
+    def examples(
+        self,
+        dataset_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+        examples_to_skip: frozenset[str] | None = None,
+    ) -> Iterable[Example[Input, ExpectedOutput]]:
+        skipped = examples_to_skip or frozenset()
+        kept = (each for each in _known(self._kept(dataset_id), dataset_id) if each.id not in skipped)
+        return _typed(kept, dataset_id, input_type, expected_output_type)
+
+    def example(
+        self,
+        dataset_id: str,
+        example_id: str,
+        input_type: type[Input],
+        expected_output_type: type[ExpectedOutput],
+    ) -> Example[Input, ExpectedOutput] | None:
+        kept = _known(self._kept_one(dataset_id, example_id), dataset_id)
+        return next(_typed(kept, dataset_id, input_type, expected_output_type), None)
+
+
+class InMemoryDatasetRepository(_KeptDatasets):
+    """Keeps datasets as long as it lives."""
+
+    def __init__(self) -> None:
+        self._datasets: dict[str, tuple[Dataset, dict[str, Example[Any, Any]]]] = {}
 
     def delete_dataset(self, dataset_id: str) -> None:
         self._datasets.pop(dataset_id, None)
@@ -137,36 +187,24 @@ class InMemoryDatasetRepository(DatasetRepository):
     def dataset_ids(self) -> Iterable[str]:
         return sorted(self._datasets)
 
-    def examples(
-        self,
-        dataset_id: str,
-        input_type: type[Input],
-        expected_output_type: type[ExpectedOutput],
-        examples_to_skip: frozenset[str] | None = None,
-    ) -> Iterable[Example[Input, ExpectedOutput]]:
-        if dataset_id not in self._datasets:
-            raise _unknown(dataset_id)
-        skipped = examples_to_skip or frozenset()
-        kept = self._datasets[dataset_id][1].values()
-        copies = (each.model_copy(deep=True) for each in kept if each.id not in skipped)
-        return _typed(copies, dataset_id, input_type, expected_output_type)
+    def _keep(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
+        exact_text(dataset)  # what no file can hold is refused here too
+        kept = {each.id: each.model_copy(deep=True) for each in examples}
+        self._datasets[dataset.id] = dataset, dict(sorted(kept.items()))
 
-    def example(
-        self,
-        dataset_id: str,
-        example_id: str,
-        input_type: type[Input],
-        expected_output_type: type[ExpectedOutput],
-    ) -> Example[Input, ExpectedOutput] | None:
+    def _kept(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
         if dataset_id not in self._datasets:
-            raise _unknown(dataset_id)
-        found = self._datasets[dataset_id][1].get(example_id)
-        if found is None:
             return None
-        return next(_typed([found.model_copy(deep=True)], dataset_id, input_type, expected_output_type))
+        return (each.model_copy(deep=True) for each in self._datasets[dataset_id][1].values())
+
+    def _kept_one(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
+        if dataset_id not in self._datasets:
+            return None
+        found = self._datasets[dataset_id][1].get(example_id)
+        return [found.model_copy(deep=True)] if found else []
 
 
-class FileDatasetRepository(DatasetRepository):
+class FileDatasetRepository(_KeptDatasets):
     """Keeps datasets below a folder, in the SDKs' own files.
 
     Args:
@@ -176,24 +214,7 @@ class FileDatasetRepository(DatasetRepository):
     def __init__(self, root_directory: Path) -> None:
         self._folder = Path(root_directory) / "datasets"
         self._folder.mkdir(parents=True, exist_ok=True)
-        self._indexed: tuple[tuple[int, ...], dict[str, int]] = (), {}
-
-    def create_dataset(
-        self,
-        examples: Iterable[Example[Input, ExpectedOutput]],
-        dataset_name: str,
-        id: str | None = None,
-        labels: set[str] | None = None,
-        metadata: SerializableDict | None = None,
-    ) -> Dataset:
-        dataset = _head(dataset_name, id, labels, metadata)
-        if self.dataset(dataset.id) is not None:
-            raise _exists(dataset.id)
-        name = file_name(dataset.id)
-        lines = (json_text(example) + b"\n" for example in _distinct(examples))
-        replace(self._folder / name / f"{name}.jsonl", b"".join(lines))
-        replace(self._folder / name / f"{name}.json", json_text(dataset))
-        return dataset
+        self._indexed: tuple[tuple[int, ...], dict[str, tuple[int, int]]] = (), {}
 
     def delete_dataset(self, dataset_id: str) -> None:
         folder = place(self._folder, dataset_id)
@@ -201,67 +222,87 @@ class FileDatasetRepository(DatasetRepository):
             shutil.rmtree(folder)
 
     def dataset(self, dataset_id: str) -> Dataset | None:
-        folder = place(self._folder, dataset_id)
-        text = read_text(folder / f"{folder.name}.json")
+        text = read_text(self._path(dataset_id, ".json"))
         return None if text is None else Dataset.model_validate_json(text)
 
     def dataset_ids(self) -> Iterable[str]:
         return sorted(id for folder in self._folder.iterdir() if folder.is_dir() for id in heads(folder, ".json"))
 
-    def examples(
-        self,
-        dataset_id: str,
-        input_type: type[Input],
-        expected_output_type: type[ExpectedOutput],
-        examples_to_skip: frozenset[str] | None = None,
-    ) -> Iterable[Example[Input, ExpectedOutput]]:
-        folder = place(self._folder, dataset_id)
-        text = read_text(folder / f"{folder.name}.jsonl")
+    def _keep(self, dataset: Dataset, examples: Iterator[Example[Any, Any]]) -> None:
+        name, head = file_name(dataset.id), exact_text(dataset)
+        lines = b"".join(exact_text(example) + b"\n" for example in examples)
+        (self._folder / name).mkdir(exist_ok=True)
+        for suffix, content in ((".jsonl", lines), (".json", head)):  # with its head the dataset is there
+            with replaced(self._folder / name / (name + suffix)) as file:
+                file.write(content)
+
+    def _kept(self, dataset_id: str) -> Iterable[Example[Any, Any]] | None:
+        path = self._path(dataset_id, ".jsonl")
+        text = read_text(path)
         if text is None:
-            raise _unknown(dataset_id)
-        skipped = examples_to_skip or frozenset()
-        read = reader(Example[Any, Any])
-        found = (read.validate_python(from_json(line)) for line in text.split(b"\n") if line.strip())
-        kept = sorted((each for each in found if each.id not in skipped), key=lambda example: example.id)
-        return _typed(kept, dataset_id, input_type, expected_output_type)
+            return None
+        found: list[Example[Any, Any]] = []
+        faults: list[Fault] = []
+        for number, line in enumerate(text.split(b"\n"), 1):
+            try:
+                if line.strip():
+                    found.append(_read(line, path, number))
+            except Misfit as error:
+                faults += error.faults
+        if faults:
+            raise Misfit(faults)
+        return sorted(found, key=lambda example: example.id)
 
-    def example(
-        self,
-        dataset_id: str,
-        example_id: str,
-        input_type: type[Input],
-        expected_output_type: type[ExpectedOutput],
-    ) -> Example[Input, ExpectedOutput] | None:
-        folder = place(self._folder, dataset_id)
+    def _kept_one(self, dataset_id: str, example_id: str) -> Sequence[Example[Any, Any]] | None:
+        path = self._path(dataset_id, ".jsonl")
         try:
-            with (folder / f"{folder.name}.jsonl").open("rb") as file:
-                offset = self._offsets(file).get(example_id)
-                if offset is None:
-                    return None
+            with path.open("rb") as file:
+                found = self._places(file, path).get(example_id)
+                if found is None:
+                    return []
+                number, offset = found
                 file.seek(offset)
-                found = reader(Example[Any, Any]).validate_python(from_json(file.readline()))
+                return [_read(file.readline(), path, number)]
         except FileNotFoundError:
-            raise _unknown(dataset_id) from None
-        return next(_typed([found], dataset_id, input_type, expected_output_type))
+            return None
 
-    def _offsets(self, file: BinaryIO) -> dict[str, int]:
-        """Where the line of each example begins; kept of the file that was asked for last."""
+    def _path(self, dataset_id: str, suffix: str) -> Path:
+        folder = place(self._folder, dataset_id)
+        return folder / (folder.name + suffix)
+
+    def _places(self, file: BinaryIO, path: Path) -> dict[str, tuple[int, int]]:
+        """Number and beginning of each example's line; kept of the file that was asked for last."""
         told = os.fstat(file.fileno())
         key = told.st_dev, told.st_ino, told.st_mtime_ns, told.st_size
-        last, offsets = self._indexed
+        last, places = self._indexed
         if last != key:
-            offsets, offset = {}, 0
-            for line in file:
+            places, offset = {}, 0
+            for number, line in enumerate(file, 1):
                 if line.strip():
-                    offsets.setdefault(from_json(line)["id"], offset)
+                    places.setdefault(_row(line, path, number)["id"], (number, offset))
                 offset += len(line)
-            self._indexed = key, offsets
-        return offsets
+            self._indexed = key, places
+        return places
 
 
-def _head(name: str, id: str | None, labels: set[str] | None, metadata: SerializableDict | None) -> Dataset:
-    given = new_id() if id is None else id
-    return Dataset(id=given, name=name, labels=labels or set(), metadata=metadata or {})
+def _read(line: bytes, path: Path, number: int) -> Example[Any, Any]:
+    """The example of a line, with what other fields it has."""
+    row = _row(line, path, number)
+    type_ = Example[Any, Any] if row.keys() <= Example.model_fields.keys() else ExtendedExample
+    try:
+        return adapter_of(type_).validate_python(row)  # type: ignore[no-any-return]
+    except ValidationError as error:
+        raise Misfit(_faults(f"{path}:{number}", error)) from None
+
+
+def _row(line: bytes, path: Path, number: int) -> dict[str, Any]:
+    try:
+        row = from_json(line)
+    except ValueError as error:
+        raise Misfit(Fault(f"{path}:{number}", f"is no JSON: {error}")) from None
+    if not (isinstance(row, dict) and isinstance(row.get("id"), str)):
+        raise Misfit(Fault(f"{path}:{number}", "is no example: an object with a text as its id"))
+    return row
 
 
 def _distinct(examples: Iterable[Example[Any, Any]]) -> Iterator[Example[Any, Any]]:
@@ -270,7 +311,26 @@ def _distinct(examples: Iterable[Example[Any, Any]]) -> Iterator[Example[Any, An
         if example.id in seen:
             raise Refused(f"two examples have the id {example.id!r}; their results could not be told apart")
         seen.add(example.id)
+        exact_text(example.id)
         yield example
+
+
+def made_of(
+    class_: type[Example[Any, Any]], examples: Iterable[Example[Any, Any]], dataset_id: str
+) -> Iterator[Example[Any, Any]]:
+    """The examples as those of a class of one's own; at the end, what is wrong with those that are none.
+
+    Raises:
+        Misfit: tells each field that does not fit.
+    """
+    faults: list[Fault] = []
+    for each in examples:
+        try:
+            yield each if isinstance(each, class_) else class_.model_validate(dict(each))
+        except ValidationError as error:
+            faults += _faults(f"dataset {dataset_id}, example {each.id}", error)
+    if faults:
+        raise Misfit(faults)
 
 
 def _typed(
@@ -282,19 +342,20 @@ def _typed(
         found = {}
         for name, type_ in (("input", input_type), ("expected_output", expected_type)):
             try:
-                found[name] = reader(type_).validate_python(getattr(example, name))
+                found[name] = adapter_of(type_).validate_python(getattr(example, name))
             except ValidationError as error:
-                where = f"dataset {dataset_id}, example {example.id}, {name}"
-                faults += (Fault(".".join((where, *map(str, each["loc"]))), each["msg"]) for each in error.errors())
+                faults += _faults(f"dataset {dataset_id}, example {example.id}, {name}", error)
         if not faults:
-            yield Example(**found, id=example.id, metadata=example.metadata)
+            yield retyped(example, found)
     if faults:
         raise Misfit(faults)
 
 
-def _exists(id: str) -> Refused:
-    return Refused(f"there is a dataset of the id {id!r} already; datasets do not change")
+def _faults(where: str, error: ValidationError) -> Iterator[Fault]:
+    return (Fault(".".join((where, *map(str, each["loc"]))), each["msg"]) for each in error.errors())
 
 
-def _unknown(id: str) -> Unknown:
-    return Unknown(f"this repository has no dataset {id!r}")
+def _known(found: T | None, dataset_id: str) -> T:
+    if found is None:
+        raise Unknown(f"this repository has no dataset {dataset_id!r}")
+    return found

@@ -10,10 +10,10 @@ from __future__ import annotations
 import datetime as dt
 import traceback
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from pydantic import BaseModel, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from evaluand.errors import NotFound, SpecError
 from evaluand.task import Input, Output
@@ -59,6 +59,29 @@ class Example(BaseModel, Generic[Input, ExpectedOutput]):
     expected_output: ExpectedOutput
     id: str = Field(default_factory=new_id)
     metadata: SerializableDict | None = None
+
+
+class ExtendedExample(Example[Any, Any]):
+    """An example that was kept with fields of its own class: they are its attributes, as JSON."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def __repr_name__(self) -> str:
+        return Example.__name__
+
+
+def retyped(example: Example[Any, Any], values: Mapping[str, Any]) -> Example[Any, Any]:
+    """An example with values made those of their types; one of a class of its own stays of it."""
+    if is_extended(type(example)):
+        return example.model_copy(update=values)
+    return Example(**values, id=example.id, metadata=example.metadata)
+
+
+def is_extended(type_: Any) -> bool:
+    """Whether a type is a class of its own, derived from `Example`, and not `Example` itself or `Example[…]`."""
+    if not (isinstance(type_, type) and issubclass(type_, Example)):
+        return False
+    return Example not in (type_, type_.__pydantic_generic_metadata__["origin"])
 
 
 class _Head(BaseModel):
@@ -164,6 +187,7 @@ class _Evaluated(_Head):
     run_order: tuple[str, ...] = ()
     skipped_example_count: int | None = None
     run_failure_count: int | None = None
+    incomplete_example_count: int | None = None
     provenance: SerializableDict | None = Field(default=None, repr=False)
 
     __hash__ = _Head.__hash__
@@ -180,29 +204,38 @@ class EvaluationOverview(_Evaluated):
 
     Attributes:
         run_order: the ids of the runs in the order in which they were given.
-        skipped_example_count: examples that a run has a row for and that were not evaluated, since a run failed on
-            them or has none; None where that is not known.
-        run_failure_count: how many of these a run failed on; the others some run was never asked. None where that is
-            not known.
+        skipped_example_count: examples that a run was asked and that were not evaluated, since a run failed on them or
+            has no output; None where that is not known.
+        run_failure_count: how many of these a run failed on; the others some run was never asked, or its output is
+            lost, or they wait for a label. None where that is not known.
+        unlabelled_example_count: how many of those skipped wait for a label.
+        incomplete_example_count: examples that were evaluated by the outputs of some of the runs only, since others
+            failed on them or have no output; None where that is not known.
         provenance: versions, commit, configuration, identity of the logic.
     """
 
     end_date: dt.datetime
     successful_evaluation_count: int
     failed_evaluation_count: int
+    unlabelled_example_count: int = 0
 
     __hash__ = _Head.__hash__
 
     def __str__(self) -> str:
         counts = f"{self.successful_evaluation_count} successful, {self.failed_evaluation_count} failed"
-        skipped = f", {self.skipped_example_count} skipped" if self.skipped_example_count else ""
-        return f"evaluation {self.id} of {len(self.run_overviews)} runs: {counts}{skipped} ({self.description})"
+        others = _told_of_others([self])
+        return f"evaluation {self.id} of {len(self.run_overviews)} runs: {counts}{others} ({self.description})"
 
 
 class PartialEvaluationOverview(_Evaluated):
-    """The head of an evaluation that waits for labels."""
+    """The head of an evaluation that waits for labels.
+
+    Attributes:
+        submitted_example_ids: the examples in the file to be labelled; None where that is not known.
+    """
 
     submitted_evaluation_count: int
+    submitted_example_ids: tuple[str, ...] | None = Field(default=None, repr=False)
 
     __hash__ = _Head.__hash__
 
@@ -236,7 +269,8 @@ class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
     def __str__(self) -> str:
         counts = f"{self.successful_evaluation_count} evaluated, {self.failed_evaluation_count} failed"
         policy = f" and {self.failure_policy}" if self.failure_policy and self.failed_evaluation_count else ""
-        return f"aggregation {self.id}: {self.statistics!r}; {counts}{policy} ({self.description})"
+        others = _told_of_others(self.evaluation_overviews, failures_told=True)
+        return f"aggregation {self.id}: {self.statistics!r}; {counts}{policy}{others} ({self.description})"
 
     @property
     def run_ids(self) -> list[str]:
@@ -271,6 +305,22 @@ class RecoveryData(BaseModel):
 
     run_id: str
     finished_examples: list[str] = []
+
+
+def _told_of_others(evaluations: Iterable[EvaluationOverview], *, failures_told: bool = False) -> str:
+    """What stands behind the counts of results: examples without one, and those with one of some runs only."""
+    skipped = unlabelled = incomplete = 0
+    for each in evaluations:
+        told_already = each.unlabelled_example_count + ((each.run_failure_count or 0) if failures_told else 0)
+        skipped += max((each.skipped_example_count or 0) - told_already, 0)
+        unlabelled += each.unlabelled_example_count
+        incomplete += each.incomplete_example_count or 0
+    parts = {
+        "skipped": skipped,
+        "not labelled yet": unlabelled,
+        "evaluated by the outputs of some runs only": incomplete,
+    }
+    return "".join(f", {count} {words}" for words, count in parts.items() if count)
 
 
 def told(exception: BaseException, stack_trace: bool) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import from_json
 
@@ -21,19 +21,12 @@ from evaluand.interop.pharia.domain import (
     Unknown,
     new_id,
 )
-from evaluand.interop.pharia.files import (
-    JoinedRows,
-    Rows,
-    SdkRows,
-    file_name,
-    heads,
-    json_text,
-    place,
-    read_text,
-    replace,
-    sdk_place,
-)
-from evaluand.interop.pharia.typed import reader
+from evaluand.interop.pharia.files import exact_text
+from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Readable, Shelf
+from evaluand.typed import adapter_of
+
+ROWS: Final = "results"
+PARTIAL: Final = ".partial_json"
 
 
 class EvaluationRepository(ABC):
@@ -128,63 +121,70 @@ class AsyncEvaluationRepository(EvaluationRepository):
                 yield found
 
 
-class InMemoryEvaluationRepository(EvaluationRepository):
-    """Keeps evaluations as long as it lives."""
+class _KeptEvaluations(EvaluationRepository):
+    """Keeps evaluations on a shelf."""
 
-    def __init__(self) -> None:
-        self._overviews: dict[str, EvaluationOverview] = {}
-        self._results: dict[str, dict[str, ExampleEvaluation[Any]]] = {}
+    _shelf: Shelf
 
     def store_evaluation_overview(self, overview: EvaluationOverview) -> None:
-        self._overviews[overview.id] = overview
+        self._shelf.put(overview.id, exact_text(overview, indent=2))
+        self._shelf.rows(overview.id, ROWS).close()
 
     def evaluation_overview(self, evaluation_id: str) -> EvaluationOverview | None:
-        return self._overviews.get(evaluation_id)
+        text = self._shelf.get(evaluation_id)
+        return None if text is None else EvaluationOverview.model_validate_json(text)
 
     def evaluation_overview_ids(self) -> Sequence[str]:
-        return sorted(self._overviews)
+        return self._shelf.ids()
 
     def store_example_evaluation(self, evaluation: ExampleEvaluation[Evaluation]) -> None:
-        kept = self._results.setdefault(evaluation.evaluation_id, {})
-        kept[evaluation.example_id] = evaluation
+        result, rows = evaluation.result, self._shelf.rows(evaluation.evaluation_id, ROWS)
+        rows.append(evaluation.example_id, exact_text(result), failed=isinstance(result, FailedExampleEvaluation))
 
     def example_evaluation(
         self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
     ) -> ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation] | None:
-        return self._kept(evaluation_id).get(example_id)
+        rows = self._results(evaluation_id)
+        row = rows.get(example_id) if rows else None
+        return None if row is None else _result(evaluation_id, row, evaluation_type)
 
     def example_evaluations(
         self, evaluation_id: str, evaluation_type: type[Evaluation]
     ) -> Sequence[ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation]]:
-        return [result for _, result in sorted(self._kept(evaluation_id).items())]
+        return [_result(evaluation_id, row, evaluation_type) for row in self._results(evaluation_id) or ()]
 
-    def _kept(self, evaluation_id: str) -> dict[str, ExampleEvaluation[Any]]:
-        if evaluation_id not in self._overviews and evaluation_id not in self._results:
-            raise _unknown(evaluation_id)
-        return self._results.get(evaluation_id, {})
+    def _results(self, evaluation_id: str) -> Readable | None:
+        rows = self._shelf.all_rows(evaluation_id, ROWS)
+        if rows is None and self._shelf.get(evaluation_id) is None:
+            raise Unknown(f"this repository has no evaluation {evaluation_id!r}")
+        return rows
 
 
-class AsyncInMemoryEvaluationRepository(InMemoryEvaluationRepository, AsyncEvaluationRepository):
-    """Keeps evaluations as long as it lives, those that wait for labels too."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._waiting: dict[str, PartialEvaluationOverview] = {}
+class _KeptAsyncEvaluations(_KeptEvaluations, AsyncEvaluationRepository):
+    """Keeps evaluations on a shelf, those that wait for labels too."""
 
     def store_partial_evaluation_overview(self, overview: PartialEvaluationOverview) -> None:
-        self._waiting[overview.id] = overview
+        self._shelf.put(overview.id, exact_text(overview, indent=2), PARTIAL)
 
     def partial_evaluation_overview(self, evaluation_id: str) -> PartialEvaluationOverview | None:
-        return self._waiting.get(evaluation_id)
+        text = self._shelf.get(evaluation_id, PARTIAL)
+        return None if text is None else PartialEvaluationOverview.model_validate_json(text)
 
     def partial_evaluation_overview_ids(self) -> Sequence[str]:
-        return sorted(self._waiting)
+        return self._shelf.ids(PARTIAL)
 
     def delete_example_evaluation(self, evaluation_id: str, example_id: str) -> None:
-        self._kept(evaluation_id).pop(example_id, None)
+        self._shelf.rows(evaluation_id, ROWS).take_back(example_id)
 
 
-class FileEvaluationRepository(EvaluationRepository):
+class InMemoryEvaluationRepository(_KeptEvaluations):
+    """Keeps evaluations as long as it lives, results as JSON, so that later changes of an object change none."""
+
+    def __init__(self) -> None:
+        self._shelf = MemoryShelf()
+
+
+class FileEvaluationRepository(_KeptEvaluations):
     """Keeps evaluations below a folder.
 
     Args:
@@ -192,72 +192,15 @@ class FileEvaluationRepository(EvaluationRepository):
     """
 
     def __init__(self, root_directory: Path) -> None:
-        self._folder = Path(root_directory) / "evaluations"
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._rows: dict[str, Rows] = {}
-        self._theirs: dict[Path, SdkRows] = {}
-
-    def store_evaluation_overview(self, overview: EvaluationOverview) -> None:
-        path = self._folder / f"{file_name(overview.id)}.json"
-        replace(path, json_text(overview, indent=2))
-        self._own_rows(overview.id).close()
-
-    def evaluation_overview(self, evaluation_id: str) -> EvaluationOverview | None:
-        text = read_text(place(self._folder, evaluation_id, ".json"))
-        return None if text is None else EvaluationOverview.model_validate_json(text)
-
-    def evaluation_overview_ids(self) -> Sequence[str]:
-        return heads(self._folder, ".json")
-
-    def store_example_evaluation(self, evaluation: ExampleEvaluation[Evaluation]) -> None:
-        result = evaluation.result
-        rows = self._own_rows(evaluation.evaluation_id)
-        rows.append(evaluation.example_id, json_text(result), failed=isinstance(result, FailedExampleEvaluation))
-
-    def example_evaluation(
-        self, evaluation_id: str, example_id: str, evaluation_type: type[Evaluation]
-    ) -> ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation] | None:
-        row = self._results(evaluation_id).get(example_id)
-        return None if row is None else _result(evaluation_id, row, evaluation_type)
-
-    def example_evaluations(
-        self, evaluation_id: str, evaluation_type: type[Evaluation]
-    ) -> Sequence[ExampleEvaluation[Evaluation] | ExampleEvaluation[FailedExampleEvaluation]]:
-        return [_result(evaluation_id, row, evaluation_type) for row in self._results(evaluation_id)]
-
-    def _own_rows(self, evaluation_id: str) -> Rows:
-        if evaluation_id not in self._rows:
-            path = self._folder / file_name(evaluation_id) / "results.jsonl"
-            self._rows.setdefault(evaluation_id, Rows(path))
-        return self._rows[evaluation_id]
-
-    def _results(self, evaluation_id: str) -> Rows | JoinedRows:
-        own, theirs = self._own_rows(evaluation_id), sdk_place(self._folder, evaluation_id)
-        if theirs.is_dir():
-            return JoinedRows(own, self._theirs.setdefault(theirs, SdkRows(theirs, _row_of)))
-        if own.path.is_file():
-            return own
-        if self.evaluation_overview(evaluation_id) is None:
-            raise _unknown(evaluation_id)
-        return own
+        self._shelf = FileShelf(Path(root_directory) / "evaluations", lambda folder: folder, _row_of)
 
 
-class AsyncFileEvaluationRepository(FileEvaluationRepository, AsyncEvaluationRepository):
+class AsyncInMemoryEvaluationRepository(_KeptAsyncEvaluations, InMemoryEvaluationRepository):
+    """Keeps evaluations as long as it lives, those that wait for labels too."""
+
+
+class AsyncFileEvaluationRepository(_KeptAsyncEvaluations, FileEvaluationRepository):
     """Keeps evaluations below a folder, those that wait for labels too."""
-
-    def store_partial_evaluation_overview(self, overview: PartialEvaluationOverview) -> None:
-        path = self._folder / f"{file_name(overview.id)}.partial_json"
-        replace(path, json_text(overview, indent=2))
-
-    def partial_evaluation_overview(self, evaluation_id: str) -> PartialEvaluationOverview | None:
-        text = read_text(place(self._folder, evaluation_id, ".partial_json"))
-        return None if text is None else PartialEvaluationOverview.model_validate_json(text)
-
-    def partial_evaluation_overview_ids(self) -> Sequence[str]:
-        return heads(self._folder, ".partial_json")
-
-    def delete_example_evaluation(self, evaluation_id: str, example_id: str) -> None:
-        self._own_rows(evaluation_id).take_back(example_id)
 
 
 def _row_of(content: dict[str, Any]) -> dict[str, Any]:
@@ -268,9 +211,5 @@ def _row_of(content: dict[str, Any]) -> dict[str, Any]:
 
 def _result(evaluation_id: str, row: dict[str, Any], evaluation_type: Any) -> ExampleEvaluation[Any]:
     type_ = FailedExampleEvaluation if row["failed"] else evaluation_type
-    result = reader(type_).validate_python(row["value"])
+    result = adapter_of(type_).validate_python(row["value"])
     return ExampleEvaluation(evaluation_id=evaluation_id, example_id=row["example_id"], result=result)
-
-
-def _unknown(id: str) -> Unknown:
-    return Unknown(f"this repository has no evaluation {id!r}")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Generic
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from evaluand.errors import SpecError
+from evaluand.errors import Doubt, SpecError
 from evaluand.fingerprint import code_identity
-from evaluand.interop.pharia.datasets import DatasetRepository
+from evaluand.interop.pharia.datasets import DatasetRepository, made_of
 from evaluand.interop.pharia.domain import (
     Evaluation,
     EvaluationOverview,
@@ -36,7 +37,7 @@ from evaluand.interop.pharia.logic import (
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import settled
+from evaluand.interop.pharia.typed import require_count, settled
 from evaluand.task import Input, Output
 
 WORKERS = 10
@@ -52,8 +53,9 @@ class Evaluable:
             every run failed on or has not.
 
     Attributes:
-        skipped: how many examples were left out so far.
+        skipped: how many examples were left out so far; those too whose outputs are lost.
         failed: how many of these a run failed on.
+        incomplete: how many of the others had outputs of some of the runs only.
     """
 
     def __init__(
@@ -65,12 +67,13 @@ class Evaluable:
         num_examples: int | None,
         skip_example_on_any_failure: bool,
     ) -> None:
-        self.skipped = self.failed = 0
+        self.skipped = self.failed = self.incomplete = 0
         self._examples = examples
         self._limit, self._whole = num_examples, skip_example_on_any_failure
         self._outputs = [
             {each.example_id: each for each in run_repository.example_outputs(r.id, output_type)} for r in runs
         ]
+        self._lost = max(map(_lost, runs, self._outputs))
 
     def __iter__(self) -> Iterator[tuple[Example[Any, Any], list[SuccessfulExampleOutput[Any]]]]:
         number = 0
@@ -79,6 +82,8 @@ class Evaluable:
                 return
             found = [of_run[example.id] for of_run in self._outputs if example.id in of_run]
             if not found:
+                self.skipped += self._lost > 0
+                self._lost -= 1
                 continue
             good: list[SuccessfulExampleOutput[Any]] = [
                 SuccessfulExampleOutput(run_id=each.run_id, example_id=each.example_id, output=each.output)
@@ -90,7 +95,18 @@ class Evaluable:
                 self.failed += len(good) < len(found)
                 continue
             number += 1
+            self.incomplete += len(good) < len(self._outputs)
             yield example, good
+
+
+def _lost(run: RunOverview, outputs: Mapping[str, Any]) -> int:
+    """How many outputs of a run are not there any more, with a doubt where there are some."""
+    made = run.successful_example_count + run.failed_example_count
+    lost = max(made - len(outputs), 0)
+    if lost:
+        message = f"run {run.id} made {made} outputs, of which {lost} are lost or cannot be read; run the dataset again"
+        warnings.warn(message, Doubt, stacklevel=5)
+    return lost
 
 
 class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
@@ -172,8 +188,12 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
 
     def _evaluable(self, runs: list[RunOverview], num_examples: int | None, whole: bool) -> Evaluable:
         """What is to be evaluated; all of it has been read, so that nothing begins where types do not fit."""
+        require_count("num_examples", num_examples)
         types = self.input_type(), self.expected_output_type()
         examples = list(self._datasets.examples(runs[0].dataset_id, *types))
+        own = LogicTypes(self._logic).example
+        if own is not None:
+            examples = list(made_of(own, examples, runs[0].dataset_id))
         return Evaluable(runs, examples, self._runs, self.output_type(), num_examples, whole)
 
     def _head(
@@ -191,6 +211,7 @@ class EvaluatorBase(Generic[Input, Output, ExpectedOutput, Evaluation]):
             "run_order": tuple(run.id for run in runs),
             "skipped_example_count": evaluable.skipped,
             "run_failure_count": evaluable.failed,
+            "incomplete_example_count": evaluable.incomplete,
             "description": self.description if description is None else f"{self.description} : {description}",
             "labels": labels or set(),
             "metadata": metadata or {},
@@ -229,7 +250,8 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             num_examples: only so many, of the smallest ids that can be evaluated.
             abort_on_error: raise what the logic raises; otherwise it is a result of its kind.
             skip_example_on_any_failure: leave out examples that any run failed on or has not. Otherwise the logic gets
-                the outputs that there are, and only examples without any are left out.
+                the outputs that there are, and only examples without any are left out; the head tells how many were
+                evaluated so (`incomplete_example_count`).
             description: stands behind that of the evaluator.
             labels: for finding the evaluation.
             metadata: anything known of it.

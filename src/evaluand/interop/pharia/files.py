@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import secrets
+import reprlib
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -22,9 +22,10 @@ from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import orjson
-from pydantic_core import from_json, to_json, to_jsonable_python
+from pydantic_core import PydanticSerializationError, from_json, to_json, to_jsonable_python
 
 from evaluand.errors import EngineError
+from evaluand.interop.pharia.domain import Refused
 
 _PLAIN = re.compile(r"[a-z0-9_-]+")
 _RESERVED = re.compile(r"con|prn|aux|nul|com[0-9]|lpt[0-9]")
@@ -56,7 +57,7 @@ def id_of(name: str) -> str | None:
     """
     if _CUT in name:
         return None
-    id = "" if name == "%" else unquote_to_bytes(name).decode("utf-8", "replace")
+    id = "" if name == "%" else unquote_to_bytes(name.encode("utf-8", "surrogatepass")).decode("utf-8", "replace")
     return id if file_name(id) == name else name
 
 
@@ -74,9 +75,20 @@ def sdk_place(folder: Path, id: str, suffix: str = "") -> Path:
     return folder / (id + suffix) if id + suffix in os.listdir(folder) else path
 
 
-def json_text(value: Any, indent: int | None = None) -> bytes:
-    """A value as JSON, in which a number that is undefined stays so: `NaN`, not `null`."""
-    return to_json(to_jsonable_python(value), indent=indent)
+def exact_text(value: Any, indent: int | None = None) -> bytes:
+    """A value as JSON, in which a number that is undefined stays so: `NaN`, not `null`.
+
+    Raises:
+        Refused: it cannot be written as JSON.
+    """
+    try:
+        text = to_json(plain := to_jsonable_python(value), indent=indent)
+        if b"null" in text:  # a model's JSON has it also for numbers that are undefined
+            text = to_json(_as_undefined(plain, value), indent=indent)
+        return text
+    except (PydanticSerializationError, UnicodeError) as error:
+        told = "it holds half a character (a lone surrogate)" if "surrogates" in str(error) else str(error)
+        raise Refused(f"{reprlib.repr(value)} cannot be kept: {told}") from None
 
 
 def read_text(path: Path) -> bytes | None:
@@ -85,17 +97,6 @@ def read_text(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
-
-
-def replace(path: Path, content: bytes) -> None:
-    """Writes a file as a whole, so that nobody sees a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        temporary.write_bytes(content)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def heads(folder: Path, suffix: str) -> list[str]:
@@ -275,6 +276,19 @@ class JoinedRows:
             row = self.get(id)
             if row is not None:
                 yield row
+
+
+def _as_undefined(plain: Any, value: Any) -> Any:
+    """A value's plain data, with the numbers in it that are none."""
+    if plain is None and isinstance(value, float):
+        return value
+    if isinstance(plain, dict) and not isinstance(value, dict):
+        return {key: _as_undefined(item, getattr(value, key, None)) for key, item in plain.items()}
+    if isinstance(plain, dict) and len(plain) == len(value):
+        return {key: _as_undefined(*both) for key, *both in zip(plain, plain.values(), value.values(), strict=True)}
+    if isinstance(plain, list) and isinstance(value, list | tuple) and len(plain) == len(value):
+        return list(map(_as_undefined, plain, value))
+    return plain
 
 
 def _escaped(character: str) -> str:

@@ -6,10 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
+from evaluand.errors import DataError, kind_of
 from evaluand.intervals import merge_moments, moments
 from evaluand.rows import ABSTAINED
 from evaluand.scorer import Score
@@ -20,6 +21,10 @@ from evaluand.scorers.rouge import Rouge
 
 T = TypeVar("T")
 Output = TypeVar("Output")
+
+
+class NoText(DataError, TypeError):
+    """A text was to be graded and something else was given; a TypeError, as users of the SDKs expect."""
 
 
 @dataclass
@@ -40,7 +45,8 @@ class FScores:
 
 
 class BleuGrader:
-    """BLEU with the defaults for a corpus, of one pair: a text of fewer than four words is worth 0.
+    """BLEU with the defaults for a corpus, of one pair: a text of fewer than four words is worth 0, where the native
+    scorer `bleu` leaves out the orders for which it is too short and gives 100 for what is the reference itself.
 
     Example:
         >>> BleuGrader().calculate_bleu("a b c d e f g h", "a b c d x f g h")
@@ -51,7 +57,12 @@ class BleuGrader:
         self._scorer = Bleu(effective_order=False)
 
     def calculate_bleu(self, hypothesis: str, reference: str) -> float:
-        """From 0 to 100; 0 where the reference is empty."""
+        """From 0 to 100; 0 where the reference is empty.
+
+        Raises:
+            NoText: one of them is no text.
+        """
+        _require_texts(hypothesis=hypothesis, reference=reference)
         return self._scorer.score(hypothesis, reference).value or 0.0
 
 
@@ -67,7 +78,12 @@ class RougeGrader:
         self._scorer = Rouge(variant="2")
 
     def calculate_rouge(self, hypothesis: str, reference: str) -> FScores:
-        """All 0 where the reference has no pair of words."""
+        """All 0 where the reference has no pair of words.
+
+        Raises:
+            NoText: one of them is no text.
+        """
+        _require_texts(hypothesis=hypothesis, reference=reference)
         score = self._scorer.score(hypothesis, reference)
         return FScores(0.0, 0.0, 0.0, score.reason) if score.status == ABSTAINED else _f_scores(score)
 
@@ -117,7 +133,12 @@ class LanguageMatchesGrader:
         self._scorer = LanguageMatch(threshold=min(max(acceptance_threshold, 0.0), 1.0))
 
     def languages_match(self, input: str, output: str) -> bool:
-        """Also true where the language of the input cannot be told; false where only that of the output cannot."""
+        """Also true where the language of the input cannot be told; false where only that of the output cannot.
+
+        Raises:
+            NoText: one of them is no text.
+        """
+        _require_texts(input=input, output=output)
         score = self._scorer.score(output, None, input)
         if score.status == ABSTAINED:
             return (score.reason or "").startswith(_OF_INPUT)
@@ -191,6 +212,12 @@ class MeanAccumulator(Accumulator[float, float]):
 
 
 _BLOCK: Final = 1024
+
+
+def _require_texts(**given: Any) -> None:
+    for name, value in given.items():
+        if not isinstance(value, str):
+            raise NoText(f"{name} is {kind_of(value)}; give text")
 
 
 def _f_scores(score: Score) -> FScores:

@@ -7,14 +7,18 @@ a label by then.
 
 from __future__ import annotations
 
+import reprlib
+import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from pydantic import ValidationError
+from pydantic_core import to_json
 
-from evaluand.errors import DataError, Fault
+from evaluand.errors import DataError, Doubt
+from evaluand.files import replaced
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     Evaluation,
@@ -32,13 +36,12 @@ from evaluand.interop.pharia.domain import (
 )
 from evaluand.interop.pharia.evaluations import AsyncEvaluationRepository
 from evaluand.interop.pharia.evaluator import EvaluatorBase
-from evaluand.interop.pharia.files import file_name, replace
+from evaluand.interop.pharia.files import file_name
 from evaluand.interop.pharia.logic import EvaluationLogicBase
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.typed import reader
+from evaluand.labelling import filled_in
 from evaluand.task import Input, Output
-
-BOM = b"\xef\xbb\xbf"  # that some editors put in front of UTF-8
+from evaluand.typed import adapter_of
 
 
 class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluation]):
@@ -58,10 +61,19 @@ class LabellingLogic(EvaluationLogicBase[Input, Output, ExpectedOutput, Evaluati
     def from_label(self, label: Any, evaluation_type: type[Evaluation]) -> Evaluation:
         """The result that a label stands for; by default the label is the result, as JSON.
 
+        The type says which labels there are: `Annotated[int, Field(ge=1, le=5)]`, `Literal["good", "bad"]`. True and
+        false are no numbers and no texts.
+
         Raises:
             ValueError: the label is none; it is then a failed result.
         """
-        return reader(evaluation_type).validate_python(label)  # type: ignore[no-any-return]
+        adapter = adapter_of(evaluation_type)
+        try:
+            return adapter.validate_json(to_json(label), strict=True)  # type: ignore[no-any-return]
+        except ValidationError as error:
+            if any(isinstance(each["input"], bool) for each in error.errors()):
+                raise
+        return adapter.validate_python(label)  # type: ignore[no-any-return]
 
 
 class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
@@ -129,6 +141,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             id=id,
             start_date=start,
             submitted_evaluation_count=sum("error" not in line for line in lines),
+            submitted_example_ids=tuple(line["example_id"] for line in lines),
             **self._head(runs, evaluable, dataset_name, labels, metadata, configuration),
         )
         self._waiting.store_partial_evaluation_overview(overview)
@@ -139,60 +152,68 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         return self._folder / f"{file_name(partial_evaluation_id)}.jsonl"
 
     def import_labels(self, partial_evaluation_id: str, path: Path | str) -> None:
-        """Takes over labels from another file of the same form, such as one that came back from several people.
+        """Takes over labels from another file of the same form.
 
         Raises:
-            DataError: a line is not of this form, or of no example that was submitted; tells each. Nothing is taken.
+            Unknown: nothing of that id was submitted here.
+            DataError: a line is not of this form, of no example that was submitted, or not the only one of its example;
+                tells each. Nothing is taken.
         """
-        lines = {line["example_id"]: line for line in _lines(self.labelling_file(partial_evaluation_id))}
-        faults = []
-        for line in _lines(Path(path)):
-            if line["example_id"] not in lines:
-                faults.append(Fault(str(path), f"example {line['example_id']!r} was not submitted"))
-            elif line["label"] is not None:
-                lines[line["example_id"]]["label"] = line["label"]
-        if faults:
-            raise DataError(faults)
+        waiting = self._submitted(partial_evaluation_id)
+        lines = {id: dict(line) for id, line in self._lines(waiting).items()}
+        for id, line in _by_example(Path(path), waiting.submitted_example_ids or lines).items():
+            if line["label"] is not None:
+                lines.setdefault(id, {"example_id": id, "record": None})["label"] = line["label"]
         self._write(partial_evaluation_id, list(lines.values()))
 
     def retrieve(self, partial_evaluation_id: str) -> EvaluationOverview:
         """The evaluation by the labels that there are; retrieved again, by those that there are then.
 
-        Its head counts examples without a label among those skipped. A label that was taken back takes its result
-        with it.
+        Its head counts examples without a label among those skipped (`unlabelled_example_count`), also those whose
+        lines are gone, which a `Doubt` names. A label that was taken back takes its result with it.
 
         Raises:
             Unknown: nothing of that id was submitted here.
-            DataError: the file cannot be read.
+            DataError: the file cannot be read, or lines are of no example that was submitted or not the only ones of
+                theirs; tells each. Nothing is changed.
         """
-        waiting = self._waiting.partial_evaluation_overview(partial_evaluation_id)
-        if waiting is None:
-            raise Unknown(f"this repository has nothing submitted as {partial_evaluation_id!r}")
-        counts = {True: 0, False: 0, None: 0}
-        kept_before = self._kept(partial_evaluation_id)
-        for line in _lines(self.labelling_file(partial_evaluation_id)):
-            result = self._result(line)
-            failed = None if result is None else isinstance(result, FailedExampleEvaluation)
-            counts[failed] += 1
-            if result is None:
-                if line["example_id"] in kept_before:
-                    self._waiting.delete_example_evaluation(partial_evaluation_id, line["example_id"])
-            else:
-                kept: ExampleEvaluation[Any] = ExampleEvaluation(
-                    evaluation_id=partial_evaluation_id, example_id=line["example_id"], result=result
-                )
-                self._waiting.store_example_evaluation(kept)
-        shared = waiting.model_dump(exclude={"submitted_evaluation_count", "run_overviews", "skipped_example_count"})
+        waiting = self._submitted(partial_evaluation_id)
+        lines = self._lines(waiting)
+        results = {id: self._result(line) for id, line in lines.items()}
+        gone = [id for id in waiting.submitted_example_ids or () if id not in lines]
+        if gone:
+            told = f"{len(gone)} examples that were submitted have no line any more and count as not labelled yet"
+            warnings.warn(f"{self.labelling_file(waiting.id)}: {told}: {reprlib.repr(gone)}", Doubt, stacklevel=2)
+        for id in self._kept(waiting.id):
+            if results.get(id) is None:
+                self._waiting.delete_example_evaluation(waiting.id, id)
+        given = {id: result for id, result in results.items() if result is not None}
+        for id, result in given.items():
+            kept: ExampleEvaluation[Any] = ExampleEvaluation(evaluation_id=waiting.id, example_id=id, result=result)
+            self._waiting.store_example_evaluation(kept)
+        unlabelled = len(results) + len(gone) - len(given)
+        failed = sum(isinstance(result, FailedExampleEvaluation) for result in given.values())
+        own = {"submitted_evaluation_count", "submitted_example_ids", "run_overviews", "skipped_example_count"}
         overview = EvaluationOverview(
-            **shared,
+            **waiting.model_dump(exclude=own),
             run_overviews=waiting.run_overviews,
             end_date=utc_now(),
-            successful_evaluation_count=counts[False],
-            failed_evaluation_count=counts[True],
-            skipped_example_count=(waiting.skipped_example_count or 0) + counts[None],
+            successful_evaluation_count=len(given) - failed,
+            failed_evaluation_count=failed,
+            skipped_example_count=(waiting.skipped_example_count or 0) + unlabelled,
+            unlabelled_example_count=unlabelled,
         )
         self._waiting.store_evaluation_overview(overview)
         return overview
+
+    def _submitted(self, id: str) -> PartialEvaluationOverview:
+        waiting = self._waiting.partial_evaluation_overview(id)
+        if waiting is None:
+            raise Unknown(f"this repository has nothing submitted as {id!r}")
+        return waiting
+
+    def _lines(self, waiting: PartialEvaluationOverview) -> dict[str, Mapping[str, Any]]:
+        return _by_example(self.labelling_file(waiting.id), waiting.submitted_example_ids)
 
     def _kept(self, id: str) -> set[str]:
         """The examples that have a result from before."""
@@ -213,9 +234,11 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             return line | {"error": told(error, stack_trace=False)}
 
     def _write(self, id: str, lines: list[dict[str, Any]]) -> None:
-        replace(self.labelling_file(id), b"".join(to_json(line) + b"\n" for line in lines))
+        self._folder.mkdir(parents=True, exist_ok=True)
+        with replaced(self.labelling_file(id)) as file:
+            file.writelines(to_json(line) + b"\n" for line in lines)
 
-    def _result(self, line: dict[str, Any]) -> Any:
+    def _result(self, line: Mapping[str, Any]) -> Any:
         """The result that a line stands for; None where it waits for its label."""
         if "error" in line:
             return FailedExampleEvaluation(error_message=line["error"])
@@ -227,30 +250,20 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             return FailedExampleEvaluation.from_exception(error)
 
 
-def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a labelling file, all of them looked at before."""
-    try:
-        texts = path.read_bytes().removeprefix(BOM).splitlines()
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}") from error
-    lines, faults = [], []
-    for number, text in enumerate(texts, 1):
-        if not text.strip():
-            continue
-        line = _line_of(text)
-        if line is None:
-            faults.append(Fault(f"{path}:{number}", "not a line with the keys example_id, record and label"))
-        else:
-            lines.append(line)
-    if faults:
-        raise DataError(faults)
-    return iter(lines)
+def _by_example(path: Path, submitted: Iterable[str] | None) -> dict[str, Mapping[str, Any]]:
+    """The lines of a file by their examples; whose examples may be any where it is not known which were submitted."""
+    known = None if submitted is None else set(submitted)
+    lines: dict[str, Mapping[str, Any]] = {}
 
+    def read(row: Mapping[str, Any]) -> None:
+        id = row.get("example_id")
+        if not (isinstance(id, str) and "label" in row):
+            raise DataError("not a line with the keys example_id, record and label")
+        if known is not None and id not in known:
+            raise DataError(f"example {id!r} was not submitted")
+        if id in lines:
+            raise DataError(f"example {id!r} has a line further up already; keep one")
+        lines[id] = row
 
-def _line_of(text: bytes) -> dict[str, Any] | None:
-    try:
-        line = from_json(text)
-    except ValueError:
-        return None
-    fits = isinstance(line, dict) and "label" in line and isinstance(line.get("example_id"), str)
-    return line if fits else None
+    filled_in([path], read)
+    return lines

@@ -10,6 +10,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic
 
+import rich
+from pydantic_core import from_json
+from rich.text import Text
+from rich.tree import Tree
+
 from evaluand.errors import SpecError
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
@@ -24,9 +29,11 @@ from evaluand.interop.pharia.domain import (
     Unknown,
 )
 from evaluand.interop.pharia.evaluations import EvaluationRepository
+from evaluand.interop.pharia.files import exact_text
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.task import Input, Output
 from evaluand.trace import Tracer
+from evaluand.viewing import one_line, panel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,6 +52,12 @@ class RunLineage(Generic[Input, ExpectedOutput, Output]):
     example: Example[Input, ExpectedOutput]
     output: ExampleOutput[Output]
     run_repository: RunRepository = field(repr=False, compare=False)
+
+    def _rich_render(self) -> Tree:
+        return _tree("Run Lineage", self.example, [self.output])
+
+    def _ipython_display_(self) -> None:
+        rich.print(self._rich_render())
 
     @cached_property
     def tracer(self) -> Tracer | None:
@@ -67,6 +80,14 @@ class EvaluationLineage(Generic[Input, ExpectedOutput, Output, Evaluation]):
     outputs: Sequence[ExampleOutput[Output]]
     evaluation: ExampleEvaluation[Evaluation]
     run_repository: RunRepository = field(repr=False, compare=False)
+
+    def _rich_render(self) -> Tree:
+        tree = _tree("Evaluation Lineage", self.example, self.outputs)
+        tree.add(panel(f"evaluation {self.evaluation.evaluation_id}", self.evaluation.result))
+        return tree
+
+    def _ipython_display_(self) -> None:
+        rich.print(self._rich_render())
 
     @cached_property
     def tracers(self) -> Sequence[Tracer | None]:
@@ -239,7 +260,8 @@ def aggregation_overviews_to_pandas(
         raise Refused("the aggregations have statistics of several types; give strict=False to have them in one table")
     rows = []
     for overview in aggregation_overviews:
-        row = overview.model_dump(mode="json", exclude={"provenance", "failure_policy"})
+        row = from_json(exact_text(overview))
+        del row["provenance"], row["failure_policy"]
         if unwrap_statistics and isinstance(row["statistics"], dict):
             row |= row.pop("statistics")
         if unwrap_metadata:
@@ -248,6 +270,17 @@ def aggregation_overviews_to_pandas(
         rows.append(row)
     frame: pd.DataFrame = _pandas().DataFrame(rows)
     return frame
+
+
+def _tree(title: str, example: Example[Any, Any], outputs: Iterable[ExampleOutput[Any]]) -> Tree:
+    """A lineage for people, of which nothing is taken for markup."""
+    tree = Tree(title)
+    of_example = tree.add(Text(one_line(f"example {example.id}")))
+    of_example.add(panel("input", example.input))
+    of_example.add(panel("expected output", example.expected_output))
+    for each in outputs:
+        tree.add(panel(f"output of run {each.run_id}", each.output))
+    return tree
 
 
 def _of_example(lineage: Any) -> dict[str, Any]:
@@ -275,7 +308,7 @@ def _leaves(value: Any, name: str) -> Iterable[tuple[str, Any]]:
 def _frame(rows: list[dict[str, Any]], index: list[str], columns: list[str]) -> pd.DataFrame:
     pandas = _pandas()
     data = {name: pandas.Series([row[name] for row in rows], dtype=object) for name in (*index, *columns)}
-    frame: pd.DataFrame = pandas.DataFrame(data).set_index(index)
+    frame: pd.DataFrame = pandas.DataFrame(data).infer_objects().set_index(index)
     return frame
 
 

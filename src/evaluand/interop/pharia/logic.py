@@ -14,6 +14,7 @@ from evaluand.interop.pharia.domain import (
     ExpectedOutput,
     Refused,
     SuccessfulExampleOutput,
+    is_extended,
 )
 from evaluand.interop.pharia.typed import first_known, require_type
 from evaluand.task import Input, Output
@@ -67,7 +68,11 @@ class AggregationLogic(ABC, Generic[Evaluation, AggregatedEvaluation]):
 
 
 class LogicTypes:
-    """The types that an evaluation logic declares."""
+    """The types that an evaluation logic declares.
+
+    Attributes:
+        example: the class of its own that it annotates examples with, if it does.
+    """
 
     def __init__(self, logic: EvaluationLogicBase[Any, Any, Any, Any]) -> None:
         self._logic = logic
@@ -79,7 +84,8 @@ class LogicTypes:
         told = {} if method is None else hints(method)
         names = [] if method is None else [n for n in inspect.signature(method).parameters if n != "self"]
         example, output = [told.get(name) for name in names[:2]] + [None] * (2 - len(names[:2]))
-        input, expected = _arguments(example) or (Input, ExpectedOutput)
+        self.example = example if is_extended(example) else None
+        input, expected = _values(self.example) or _arguments(example) or (Input, ExpectedOutput)
         given = output if single else next(iter(_arguments(output)), Output)
         annotated = input, given or Output, expected, told.get("return", Evaluation)
         self._types = [first_known(*both) for both in zip(brackets, annotated, strict=True)]
@@ -116,3 +122,10 @@ def aggregation_types(logic: AggregationLogic[Any, Any]) -> tuple[Any, Any]:
 def _arguments(type_: Any) -> tuple[Any, ...]:
     """The brackets of a pydantic model's type."""
     return tuple(getattr(type_, "__pydantic_generic_metadata__", {}).get("args", ()))
+
+
+def _values(example: type[Example[Any, Any]] | None) -> tuple[Any, ...]:
+    """The types of input and expected output that a class of examples of its own has."""
+    if example is None:
+        return ()
+    return tuple(example.model_fields[name].annotation for name in ("input", "expected_output"))

@@ -35,12 +35,12 @@ from evaluand.interop.pharia.domain import (
 from evaluand.interop.pharia.evaluations import EvaluationRepository
 from evaluand.interop.pharia.logic import EvaluationLogic, LogicTypes
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.typed import reader
 from evaluand.run import Runner as NativeRunner
 from evaluand.scorer import Score, Scorer
 from evaluand.store import MemoryStore, Store
 from evaluand.task import Request, Task
 from evaluand.trace import TaskSpan
+from evaluand.typed import adapter_of
 
 
 def native_dataset(repository: DatasetRepository, dataset_id: str) -> NativeDataset:
@@ -169,7 +169,7 @@ class _LogicScorer(Scorer):
         expected_type: Any,
     ) -> None:
         self._logic = logic
-        self._input, self._output, self._expected = map(reader, (input_type, output_type, expected_type))
+        self._input, self._output, self._expected = map(adapter_of, (input_type, output_type, expected_type))
 
     @property
     def arguments(self) -> tuple[str, ...]:

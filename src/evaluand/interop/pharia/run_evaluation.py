@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from evaluand.errors import EvaluandError, SpecError
 from evaluand.interop.pharia.aggregations import FileAggregationRepository
 from evaluand.interop.pharia.aggregator import Aggregator
 from evaluand.interop.pharia.datasets import FileDatasetRepository
+from evaluand.interop.pharia.domain import told
 from evaluand.interop.pharia.evaluations import FileEvaluationRepository
 from evaluand.interop.pharia.evaluator import Evaluator
 from evaluand.interop.pharia.runner import Runner
@@ -41,7 +42,7 @@ def command(
     try:
         datasets = FileDatasetRepository(dataset_repository_path)
         runs, evaluations = FileRunRepository(target_dir), FileEvaluationRepository(target_dir)
-        made, logic, aggregation = (_maker(name)() for name in (task, eval_logic, aggregation_logic))
+        made, logic, aggregation = (_made(name) for name in (task, eval_logic, aggregation_logic))
         run = Runner(made, datasets, runs, description).run_dataset(dataset_id)
         evaluation = Evaluator(datasets, runs, evaluations, description, logic).evaluate_runs(run.id)
         aggregator = Aggregator(evaluations, FileAggregationRepository(target_dir), description, aggregation)
@@ -60,16 +61,22 @@ def main(args: Sequence[str] | None = None) -> None:
     command.main(args=None if args is None else list(args), standalone_mode=args is None)
 
 
-def _maker(name: str) -> Callable[[], Any]:
-    """What a dotted name names, found in the folder of the process too."""
+def _made(name: str) -> Any:
+    """What the class or function of a dotted name makes, found in the folder of the process too."""
     module, _, attribute = name.rpartition(".")
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        found: Callable[[], Any] = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise SpecError(f"{name} cannot be imported: {error}; write it as module.Name") from error
-    return found
+        maker = getattr(importlib.import_module(module), attribute)
+    except Exception as error:  # the user's module may raise anything
+        raise SpecError(
+            f"{name} cannot be imported: {told(error, stack_trace=False)}; write it as module.Name"
+        ) from error
+    try:
+        return maker()
+    except Exception as error:
+        hint = "name a class or function that makes it without arguments"
+        raise SpecError(f"{name} makes nothing: {told(error, stack_trace=False)}; {hint}") from error
 
 
 if __name__ == "__main__":

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
+import asyncio
 import inspect
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Awaitable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, Generic
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from evaluand.errors import SpecError
+from evaluand import ids
+from evaluand.errors import Doubt, SpecError
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     Example,
     ExampleOutput,
     ExpectedOutput,
     FailedExampleRun,
-    RecoveryData,
-    Refused,
     RunOverview,
     SerializableDict,
     Unknown,
-    new_id,
     utc_now,
 )
 from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
-from evaluand.interop.pharia.threads import awaited, each_in_threads
-from evaluand.interop.pharia.typed import require_type, settled
+from evaluand.interop.pharia.threads import each_in_threads
+from evaluand.interop.pharia.typed import require_count, require_type, settled
 from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
 from evaluand.trace import Tracer
 from evaluand.tracers.composite import CompositeTracer
@@ -66,6 +67,7 @@ class Runner(Generic[Input, Output]):
         self.description = description
         self._given = task
         self._task = as_task(task)
+        self._identity = self._task.identify()  # as it is given: what it gathers while it runs makes it no other task
         self._datasets, self._runs = dataset_repository, run_repository
         self._navigator = RepositoryNavigator(dataset_repository, run_repository)
 
@@ -107,24 +109,25 @@ class Runner(Generic[Input, Output]):
             labels: for finding the run.
             metadata: anything known of the run, such as its configuration.
             resume_from_recovery_data: continue the run with the same dataset, descriptions, metadata and task that did
-                not end, in this process or another: only what is missing is run. A new run where there is none.
+                not end, in this process or another: only what is missing is run. A new run where there is none, or only
+                such that are under way or of a task whose code, arguments or declared version were others. A `Doubt`
+                is told where a run is gone on with of a task that also depends on what its code does not tell.
             seed: the seed that the task was made with; the head tells it.
             environment_version: the version that you declare for what the task works on; the head tells it.
 
         Raises:
             Unknown: there is no such dataset.
+            Refused: a number of examples or workers that there cannot be.
             Misfit: its inputs are not what the task takes; nothing was run.
         """
-        if max_workers < 1:
-            raise Refused(f"max_workers must be at least 1, not {max_workers}")
+        require_count("max_workers", max_workers, 1)
+        require_count("num_examples", num_examples)
         if self._datasets.dataset(dataset_id) is None:
             raise Unknown(f"this repository has no dataset {dataset_id!r}")
         start = utc_now()
         examples = list(self._datasets.examples(dataset_id, self.input_type(), Any))[:num_examples]
         full = self.description if description is None else f"{self.description} : {description}"
         note = self._note(dataset_id, full, metadata)
-        begun = self._begun(note, resume_from_recovery_data)
-        done = set(begun.finished_examples)
 
         def run(example: Example[Input, Any]) -> bool:
             span_tracer = self._tracer(tracer, begun.run_id, example.id, trace_examples_individually)
@@ -133,24 +136,30 @@ class Runner(Generic[Input, Output]):
             self._runs.store_example_output_parallel(note, kept)
             return isinstance(output, FailedExampleRun)
 
-        failed = sum(1 for _ in self._runs.failed_example_outputs(begun.run_id, Any)) if done else 0
-        missing = [each for each in examples if each.id not in done]
-        failed += sum(each_in_threads(run, missing, max_workers))
-        configuration = {"num_examples": num_examples, "max_workers": max_workers, "abort_on_error": abort_on_error}
-        overview = RunOverview(
-            dataset_id=dataset_id,
-            id=begun.run_id,
-            start=start,
-            end=utc_now(),
-            failed_example_count=failed,
-            successful_example_count=len(done) + len(missing) - failed,
-            description=full,
-            labels=labels or set(),
-            metadata=metadata or {},
-            provenance=origin(self._task.identify(), configuration, seed, environment_version),
-        )
-        self._runs.store_run_overview(overview)
-        self._runs.delete_temporary_run_data(note)
+        with self._runs.begun(note, resume_from_recovery_data) as begun:
+            done = set(begun.finished_examples)
+            if done and not self._identity.pinned:
+                reasons = "; ".join(self._identity.unpinned)
+                warnings.warn(
+                    f"run {begun.run_id} is gone on with, and may mix settings: {reasons}", Doubt, stacklevel=2
+                )
+            failed = sum(1 for _ in self._runs.failed_example_outputs(begun.run_id, Any)) if done else 0
+            missing = [each for each in examples if each.id not in done]
+            failed += sum(each_in_threads(run, missing, max_workers))
+            configuration = {"num_examples": num_examples, "max_workers": max_workers, "abort_on_error": abort_on_error}
+            overview = RunOverview(
+                dataset_id=dataset_id,
+                id=begun.run_id,
+                start=start,
+                end=utc_now(),
+                failed_example_count=failed,
+                successful_example_count=len(done) + len(missing) - failed,
+                description=full,
+                labels=labels or set(),
+                metadata=metadata or {},
+                provenance=origin(self._identity, configuration, seed, environment_version),
+            )
+            self._runs.store_run_overview(overview)
         return overview
 
     def run_is_already_computed(self, metadata: SerializableDict) -> bool:
@@ -187,15 +196,7 @@ class Runner(Generic[Input, Output]):
 
     def _note(self, dataset_id: str, description: str, metadata: SerializableDict | None) -> str:
         """What a run that did not end is found by again, in any process."""
-        what = [dataset_id, description, metadata or {}, self._task.name]
-        return hashlib.blake2b(to_json(what), digest_size=16).hexdigest()
-
-    def _begun(self, note: str, resume: bool) -> RecoveryData:
-        begun = self._runs.finished_examples(note) if resume else None
-        if begun is None:
-            begun = RecoveryData(run_id=new_id())
-            self._runs.create_temporary_run_data(note, begun.run_id)
-        return begun
+        return ids.digest([dataset_id, description, metadata or {}, self._task.name, self._identity.spec]).hex()
 
     def _tracer(self, tracer: Tracer | None, run_id: str, example_id: str, individually: bool) -> Tracer:
         if not individually:
@@ -207,7 +208,7 @@ class Runner(Generic[Input, Output]):
         try:
             output = self._task.run(example.input, tracer)
             if inspect.isawaitable(output):
-                output = awaited(output)
+                output = _awaited(output)
             output = settled(output)
             to_json(output)
         except PydanticSerializationError as error:
@@ -219,3 +220,13 @@ class Runner(Generic[Input, Output]):
                 raise
             return FailedExampleRun.from_exception(error)
         return output
+
+
+def _awaited(value: Awaitable[Any]) -> Any:
+    """What an awaitable gives. It is awaited in a thread of its own, since a loop may be running in this one."""
+
+    async def wait_for() -> Any:
+        return await value
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(copy_context().run, asyncio.run, wait_for()).result()

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic_core import from_json
 
@@ -19,25 +20,18 @@ from evaluand.interop.pharia.domain import (
     RecoveryData,
     RunOverview,
     as_failure,
+    new_id,
 )
-from evaluand.interop.pharia.files import (
-    JoinedRows,
-    Rows,
-    SdkRows,
-    file_name,
-    heads,
-    json_text,
-    place,
-    read_text,
-    replace,
-    sdk_place,
-)
+from evaluand.interop.pharia.files import exact_text, place, sdk_place
 from evaluand.interop.pharia.kept_traces import ExampleTracer, tracer_of
-from evaluand.interop.pharia.typed import reader
+from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Shelf
 from evaluand.task import Output
 from evaluand.trace import Tracer
 from evaluand.tracers.file import FileTracer
 from evaluand.tracers.in_memory import InMemoryTracer
+from evaluand.typed import adapter_of
+
+NOTE: Final = ".tmp"
 
 
 class RunRepository(ABC):
@@ -102,6 +96,21 @@ class RunRepository(ABC):
         self.store_example_output(example_output)
         self.temp_store_finished_example(tmp_hash, example_output.example_id)
 
+    @contextmanager
+    def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
+        """A run that is under way as long as the block lasts, with its note; left by an error, it can be resumed.
+
+        Args:
+            tmp_hash: what the run is found by again.
+            resume: go on with one that did not end, if there is one that is not under way somewhere else.
+        """
+        run = self.finished_examples(tmp_hash) if resume else None
+        if run is None:
+            run = RecoveryData(run_id=new_id())
+            self.create_temporary_run_data(tmp_hash, run.run_id)
+        yield run
+        self.delete_temporary_run_data(tmp_hash)
+
     def run_overviews(self) -> Iterable[RunOverview]:
         """The heads of all runs, in the order of their ids."""
         for id in self.run_overview_ids():
@@ -133,35 +142,100 @@ class RunRepository(ABC):
                 yield each  # type: ignore[misc]
 
 
-class InMemoryRunRepository(RunRepository):
-    """Keeps runs as long as it lives."""
+class _KeptRuns(RunRepository):
+    """Keeps runs on a shelf."""
 
-    def __init__(self) -> None:
-        self._overviews: dict[str, RunOverview] = {}
-        self._outputs: dict[str, dict[str, ExampleOutput[Any]]] = {}
-        self._tracers: dict[tuple[str, str], InMemoryTracer] = {}
-        self._begun: dict[str, str] = {}
+    _shelf: Shelf
 
     def store_run_overview(self, overview: RunOverview) -> None:
-        self._overviews[overview.id] = overview
-        self._outputs.setdefault(overview.id, {})
+        self._shelf.put(overview.id, exact_text(overview, indent=2))
+        for name in ("outputs", "traces"):
+            self._shelf.rows(overview.id, name).close()
 
     def run_overview(self, run_id: str) -> RunOverview | None:
-        return self._overviews.get(run_id)
+        text = self._shelf.get(run_id)
+        return None if text is None else RunOverview.model_validate_json(text)
 
     def run_overview_ids(self) -> Sequence[str]:
-        return sorted(self._overviews)
+        return self._shelf.ids()
 
     def store_example_output(self, example_output: ExampleOutput[Output]) -> None:
-        self._outputs.setdefault(example_output.run_id, {})[example_output.example_id] = example_output
+        output, rows = example_output.output, self._shelf.rows(example_output.run_id, "outputs")
+        rows.append(example_output.example_id, exact_text(output), failed=isinstance(output, FailedExampleRun))
 
     def example_output(
         self, run_id: str, example_id: str, output_type: type[Output]
     ) -> ExampleOutput[Output] | ExampleOutput[FailedExampleRun] | None:
-        return self._outputs.get(run_id, {}).get(example_id)
+        rows = self._shelf.all_rows(run_id, "outputs")
+        row = rows.get(example_id) if rows else None
+        return None if row is None else _output(run_id, row, output_type)
+
+    def example_outputs(
+        self, run_id: str, output_type: type[Output]
+    ) -> Iterator[ExampleOutput[Output] | ExampleOutput[FailedExampleRun]]:
+        for row in self._shelf.all_rows(run_id, "outputs") or ():
+            yield _output(run_id, row, output_type)
 
     def example_output_ids(self, run_id: str) -> Sequence[str]:
-        return sorted(self._outputs.get(run_id, {}))
+        rows = self._shelf.all_rows(run_id, "outputs")
+        return rows.ids() if rows else []
+
+    def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
+        self._shelf.put(tmp_hash, exact_text({"id": tmp_hash, "run_id": run_id}), NOTE)
+
+    def delete_temporary_run_data(self, tmp_hash: str) -> None:
+        self._shelf.let_go(tmp_hash, NOTE, remove=True)
+
+    def finished_examples(self, tmp_hash: str) -> RecoveryData | None:
+        text = self._shelf.get(tmp_hash, NOTE)
+        if text is None:
+            return None
+        run_id = from_json(text)["run_id"]
+        return RecoveryData(run_id=run_id, finished_examples=list(self.example_output_ids(run_id)))
+
+    @contextmanager
+    def begun(self, tmp_hash: str, resume: bool) -> Iterator[RecoveryData]:
+        """As every repository's, with a note of its own for each run, which is held as long as the run is under way."""
+        note, run = (self._left(tmp_hash) if resume else None) or self._new(tmp_hash)
+        try:
+            yield run
+        except BaseException:
+            self._shelf.let_go(note, NOTE, remove=False)
+            raise
+        self._shelf.let_go(note, NOTE, remove=True)
+
+    def _left(self, tmp_hash: str) -> tuple[str, RecoveryData] | None:
+        """The run that got furthest of those that did not end, which is held from now on."""
+        notes = [note for note in self._shelf.ids(NOTE) if note.startswith(f"{tmp_hash}-")]
+        held = [(note, run) for note in notes if (run := self._held(note))]
+        held.sort(key=lambda each: len(each[1].finished_examples))
+        for note, _ in held[:-1]:
+            self._shelf.let_go(note, NOTE, remove=False)
+        return held[-1] if held else None
+
+    def _held(self, note: str) -> RecoveryData | None:
+        if not self._shelf.hold(note, NOTE):
+            return None
+        run = self.finished_examples(note)
+        if run is None:  # it has ended meanwhile
+            self._shelf.let_go(note, NOTE, remove=False)
+        return run
+
+    def _new(self, tmp_hash: str) -> tuple[str, RecoveryData]:
+        while True:
+            run = RecoveryData(run_id=new_id())
+            note = f"{tmp_hash}-{run.run_id}"
+            self.create_temporary_run_data(note, run.run_id)
+            if self._shelf.hold(note, NOTE):  # or else one that resumes was quicker, and goes on with it
+                return note, run
+
+
+class InMemoryRunRepository(_KeptRuns):
+    """Keeps runs as long as it lives, outputs as JSON, so that later changes of an object change no run."""
+
+    def __init__(self) -> None:
+        self._shelf = MemoryShelf()
+        self._tracers: dict[tuple[str, str], InMemoryTracer] = {}
 
     def create_tracer_for_example(self, run_id: str, example_id: str) -> Tracer:
         return self._tracers.setdefault((run_id, example_id), InMemoryTracer())
@@ -169,20 +243,8 @@ class InMemoryRunRepository(RunRepository):
     def example_tracer(self, run_id: str, example_id: str) -> Tracer | None:
         return self._tracers.get((run_id, example_id))
 
-    def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
-        self._begun[tmp_hash] = run_id
 
-    def delete_temporary_run_data(self, tmp_hash: str) -> None:
-        self._begun.pop(tmp_hash, None)
-
-    def finished_examples(self, tmp_hash: str) -> RecoveryData | None:
-        run_id = self._begun.get(tmp_hash)
-        if run_id is None:
-            return None
-        return RecoveryData(run_id=run_id, finished_examples=list(self.example_output_ids(run_id)))
-
-
-class FileRunRepository(RunRepository):
+class FileRunRepository(_KeptRuns):
     """Keeps runs below a folder.
 
     Args:
@@ -190,81 +252,18 @@ class FileRunRepository(RunRepository):
     """
 
     def __init__(self, root_directory: Path) -> None:
-        self._folder = Path(root_directory) / "runs"
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._rows: dict[tuple[str, str], Rows] = {}
-        self._theirs: dict[Path, SdkRows] = {}
-
-    def store_run_overview(self, overview: RunOverview) -> None:
-        replace(self._folder / f"{file_name(overview.id)}.json", json_text(overview, indent=2))
-        for kind in ("outputs", "traces"):
-            self._own_rows(overview.id, kind).close()
-
-    def run_overview(self, run_id: str) -> RunOverview | None:
-        text = read_text(place(self._folder, run_id, ".json"))
-        return None if text is None else RunOverview.model_validate_json(text)
-
-    def run_overview_ids(self) -> Sequence[str]:
-        return heads(self._folder, ".json")
-
-    def store_example_output(self, example_output: ExampleOutput[Output]) -> None:
-        failed = isinstance(example_output.output, FailedExampleRun)
-        rows = self._own_rows(example_output.run_id, "outputs")
-        rows.append(example_output.example_id, json_text(example_output.output), failed=failed)
-
-    def example_output(
-        self, run_id: str, example_id: str, output_type: type[Output]
-    ) -> ExampleOutput[Output] | ExampleOutput[FailedExampleRun] | None:
-        row = self._outputs(run_id).get(example_id)
-        return None if row is None else _output(run_id, row, output_type)
-
-    def example_outputs(
-        self, run_id: str, output_type: type[Output]
-    ) -> Iterator[ExampleOutput[Output] | ExampleOutput[FailedExampleRun]]:
-        for row in self._outputs(run_id):
-            yield _output(run_id, row, output_type)
-
-    def example_output_ids(self, run_id: str) -> Sequence[str]:
-        return self._outputs(run_id).ids()
+        self._shelf: FileShelf = FileShelf(Path(root_directory) / "runs", lambda folder: folder / "output", _row_of)
 
     def create_tracer_for_example(self, run_id: str, example_id: str) -> Tracer:
-        rows = self._own_rows(run_id, "traces")
+        rows = self._shelf.rows(run_id, "traces")
         return ExampleTracer(lambda text: rows.append(example_id, text))
 
     def example_tracer(self, run_id: str, example_id: str) -> Tracer | None:
-        kept = self._own_rows(run_id, "traces").all(example_id)
+        kept = self._shelf.rows(run_id, "traces").all(example_id)
         if kept:
             return tracer_of(row["value"] for row in kept)
-        theirs = place(sdk_place(self._folder, run_id) / "trace", example_id, ".jsonl")
+        theirs = place(sdk_place(self._shelf.folder, run_id) / "trace", example_id, ".jsonl")
         return FileTracer(theirs).traces() if theirs.is_file() else None
-
-    def create_temporary_run_data(self, tmp_hash: str, run_id: str) -> None:
-        replace(self._note(tmp_hash), json_text({"run_id": run_id}))
-
-    def delete_temporary_run_data(self, tmp_hash: str) -> None:
-        self._note(tmp_hash).unlink(missing_ok=True)
-
-    def finished_examples(self, tmp_hash: str) -> RecoveryData | None:
-        text = read_text(self._note(tmp_hash))
-        if text is None:
-            return None
-        run_id = from_json(text)["run_id"]
-        return RecoveryData(run_id=run_id, finished_examples=list(self.example_output_ids(run_id)))
-
-    def _note(self, tmp_hash: str) -> Path:
-        return self._folder / f"{file_name(tmp_hash)}.tmp"
-
-    def _own_rows(self, run_id: str, kind: str) -> Rows:
-        key = run_id, kind
-        if key not in self._rows:
-            self._rows.setdefault(key, Rows(self._folder / file_name(run_id) / f"{kind}.jsonl"))
-        return self._rows[key]
-
-    def _outputs(self, run_id: str) -> Rows | JoinedRows:
-        own, theirs = self._own_rows(run_id, "outputs"), sdk_place(self._folder, run_id) / "output"
-        if not theirs.is_dir():
-            return own
-        return JoinedRows(own, self._theirs.setdefault(theirs, SdkRows(theirs, _row_of)))
 
 
 def _row_of(content: dict[str, Any]) -> dict[str, Any]:
@@ -275,5 +274,5 @@ def _row_of(content: dict[str, Any]) -> dict[str, Any]:
 
 def _output(run_id: str, row: dict[str, Any], output_type: Any) -> ExampleOutput[Any]:
     type_ = FailedExampleRun if row["failed"] else output_type
-    output = reader(type_).validate_python(row["value"])
+    output = adapter_of(type_).validate_python(row["value"])
     return ExampleOutput(run_id=run_id, example_id=row["example_id"], output=output)

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel
 
 from evaluand.errors import SpecError
+from evaluand.interop.pharia.languages import NAMES
 from evaluand.interop.pharia.tasks import Task
 from evaluand.retriever import count_tokens
 from evaluand.tasks.chat import ChatModel
@@ -92,6 +93,15 @@ class Language:
 
     iso_639_1: str
 
+    def get_name(self) -> str | None:
+        """What it is called in English; None of a code that no language has.
+
+        Example:
+            >>> Language("de").get_name(), Language("xx").get_name()
+            ('German', None)
+        """
+        return NAMES.get(self.iso_639_1.lower())
+
     def language_config(self, configs: Mapping[Language, Config]) -> Config:
         """What there is for this language.
 
@@ -171,6 +181,9 @@ class CompleteOutput(BaseModel):
 class Instruct(Task[InstructInput, CompleteOutput]):
     """A model's reply to an instruction; one that the maximum of tokens has cut off is kept.
 
+    A prefix of the reply is sent as the beginning of the model's own message, which most servers go on with; what is
+    given back is what follows it.
+
     Args:
         model: what replies.
     """
@@ -180,15 +193,17 @@ class Instruct(Task[InstructInput, CompleteOutput]):
         self._limited: dict[int, ChatModel] = {}
 
     def do_run(self, input: InstructInput, task_span: TaskSpan) -> CompleteOutput:
-        if input.response_prefix is not None:
-            raise SpecError("response_prefix: chat completions have none; say in the instruction how to begin")
+        prefix = input.response_prefix or ""
         limit = input.maximum_tokens
         model = self._limited.setdefault(limit, replace(self.model, max_tokens=limit, cut_off="keep"))
         asked = Instruction(instruction=input.instruction, context=input.input)
-        found = model.complete(NativeInstruct(model).messages(asked), task_span)
+        begun = [{"role": "assistant", "content": prefix}] if prefix else []
+        found = model.complete([*NativeInstruct(model).messages(asked), *begun], task_span)
         return CompleteOutput(
             model_version=found.model or model.name,
-            completions=[CompletionResult(completion=found.text, finish_reason=found.finish_reason)],
+            completions=[
+                CompletionResult(completion=found.text.removeprefix(prefix), finish_reason=found.finish_reason)
+            ],
             num_tokens_prompt_total=found.input_tokens or 0,
             num_tokens_generated=found.output_tokens or 0,
         )

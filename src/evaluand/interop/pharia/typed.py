@@ -1,14 +1,12 @@
-"""Types that are needed and perhaps not declared, and what reads values as them."""
+"""Types that are needed and perhaps not declared, numbers that there can be, and values that can be written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter
-
 from evaluand.errors import SpecError
+from evaluand.interop.pharia.domain import Refused
 
 
 class Untyped(SpecError, TypeError):
@@ -32,19 +30,16 @@ def require_type(found: Any, owner: object, what: str, method: str) -> Any:
     return found
 
 
-@lru_cache(maxsize=256)
-def _hashable_reader(type_: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(type_)
+def require_count(name: str, given: int | None, least: int = 0) -> None:
+    """Refuses what is no number of things; None is all of them.
 
-
-def reader(type_: Any) -> TypeAdapter[Any]:
-    """What makes values of a type from JSON-like data, and says where they do not fit."""
-    if isinstance(type_, TypeVar):
-        type_ = Any
-    try:
-        return _hashable_reader(type_)
-    except TypeError:  # not hashable
-        return TypeAdapter(type_)
+    Raises:
+        Refused: it is no whole number, or too small.
+    """
+    if given is None and least == 0:
+        return
+    if not isinstance(given, int) or isinstance(given, bool) or given < least:
+        raise Refused(f"{name} must be a whole number of at least {least}, not {given!r}")
 
 
 def settled(value: Any) -> Any:
