@@ -13,7 +13,7 @@ from evaluand import Dataset, Runner, TaskSpan
 from evaluand.errors import DataError
 from evaluand.ids import encode
 from evaluand.record import CALL, Record
-from evaluand.responses import _SpanStream
+from evaluand.responses import SpanStream
 from evaluand.selector import Selector
 from evaluand.trace import Span, Trace
 
@@ -216,7 +216,7 @@ def test_rows_of_a_stored_run_can_be_selected_from() -> None:
         return question
 
     run = Runner().run(answer, Dataset.from_rows([{"input": "a"}, {"input": "b"}]))
-    spans = _SpanStream(run.spans())
+    spans = SpanStream(run.spans())
     found = []
     for response in run:
         rows = spans.of(response.index, response.replication)

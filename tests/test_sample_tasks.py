@@ -24,6 +24,7 @@ from evaluand.cli import main
 from evaluand.dataset import Dataset
 from evaluand.engine import Aborted, Policy
 from evaluand.errors import DataError, ParameterError, SpecError, TaskError, TaskTimeout, TransientError
+from evaluand.exchange import BadAnswer, BadRequest
 from evaluand.experiment import json_schema
 from evaluand.fingerprint import fingerprint
 from evaluand.interop import pharia
@@ -35,7 +36,6 @@ from evaluand.task import Task
 from evaluand.tasks.chat import ChatModel, CutOff
 from evaluand.tasks.chunk import Chunk
 from evaluand.tasks.detect_language import DetectLanguage
-from evaluand.tasks.exchange import BadAnswer, BadRequest
 from evaluand.tasks.instruct import Instruct, Instruction
 from evaluand.tasks.question_answering import DocumentQuestion, QuestionAnswering, RetrieverQuestionAnswering
 from evaluand.tasks.summary import Summary

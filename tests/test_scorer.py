@@ -167,7 +167,14 @@ def own_default(answer: Any, threshold: float = 0.5) -> bool:
 
 
 def everything(
-    output: Any, expected: Any, input: Any, example: Any, index: int, replication: int, weight: float | None
+    output: Any,
+    expected: Any,
+    input: Any,
+    example: Any,
+    index: int,
+    replication: int,
+    weight: float | None,
+    source: Any,
 ) -> None: ...
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
+import copy
+import random
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evaluand.errors import DataError, SpecError
-from evaluand.selector import Selector
-from evaluand.selector.steps import Step, printed, quoted
+from evaluand.selector import Member, Selector
+from evaluand.selector.steps import Collect, Descend, Every, Slice, Step, Union, printed, quoted
 
 DATA = {
     "a": {"b": [10, 20, {"c": 30}], "b c": 1, "": 2, "0": 3},
@@ -349,3 +351,307 @@ steps_of_all_kinds: st.SearchStrategy[Step] = st.one_of(
 @given(st.lists(steps_of_all_kinds, max_size=6))
 def test_printed_steps_are_read_as_the_same_path(steps: list[Step]) -> None:
     assert Selector("$" + "".join(map(printed, steps))).steps == tuple(steps)
+
+
+# Texts and steps
+
+AWKWARD = [
+    "",
+    " ",
+    ".",
+    "..",
+    "$",
+    "$.a",
+    "*",
+    "'",
+    '"',
+    "\\",
+    "\\'",
+    "a.b",
+    "a b",
+    "[0]",
+    "0",
+    "-1",
+    "é",
+    "\n",
+    "collect()",
+]
+AWKWARD += ["collect", "get", "__record__", "@", "a-b", "?", ":", ",", "\x00", "\ud800", "🙂", "class", "]", "a" * 300]
+
+
+def any_step(chance: random.Random) -> Step:
+    """A step of any kind, mostly with keys that have to be quoted."""
+    key = chance.choice([*AWKWARD, "".join(chance.choices("a.'\"[]$* 0\\", k=chance.randrange(6)))])
+    place = chance.choice([0, 1, -1, 10**30, chance.randrange(-9, 9)])
+    sliced = Slice(*(chance.choice([None, place]) for _ in range(2)), chance.choice([None, 1, -2]))
+    joined = Union((key, place, sliced, Every()))
+    return chance.choice([key, Member(key), Member(key), Member("word"), place, sliced, joined, Every(), Collect()])
+
+
+def test_ten_thousand_selectors_are_printed_and_read_as_the_same() -> None:
+    chance = random.Random(0)
+    for _ in range(10_000):
+        steps = [any_step(chance) for _ in range(chance.randrange(6))]
+        if chance.random() < 0.2:
+            steps += [Descend(), chance.choice([*AWKWARD, Member("name"), 0, Every()])]
+        selector = Selector.of(*steps)
+        read = Selector(str(selector))
+        assert read == selector
+        assert hash(read) == hash(selector)
+        assert str(read) == str(selector)
+        assert read.steps == tuple(steps)
+        assert list(map(type, read.steps))[:-1] == list(map(type, steps))[:-1]  # a name behind `..` is a key
+
+
+@given(st.text())
+def test_any_text_that_is_a_path_is_printed_as_the_same_path(text: str) -> None:
+    try:
+        selector = Selector(text)
+    except SpecError:
+        return
+    assert Selector(str(selector)) == selector
+    assert Selector(str(selector)).steps == selector.steps
+
+
+@pytest.mark.parametrize(
+    ("path", "canonical"),
+    [
+        ("a.b[0]", "a.b[0]"),
+        ("$['a']['b'][0]", "$.a.b[0]"),
+        ("['a']", "$.a"),
+        ("a['b']", "a['b']"),
+        ("a.b c", "a.'b c'"),
+        ("a.'b.c'", "a.'b.c'"),
+        ("a.*[1:2]", "a[*][1:2:]"),
+        ("a..b", "a..['b']"),
+        ("$..['b c']", "$..['b c']"),
+        ("$[ ? @.a > 1 ].b", "$[?@.a > 1].b"),
+        ("a[?@.b]", "a[?@.b]"),
+        ("a[:].collect()", "a[:].collect()"),
+        ("$.collect()", "$.collect()"),
+        (".collect()", "$.collect()"),
+        ("collect()", ".'collect()'"),
+    ],
+)
+def test_a_path_has_one_canonical_text(path: str, canonical: str) -> None:
+    assert str(Selector(path)) == canonical
+    assert Selector(canonical) == Selector(path)
+
+
+def test_a_name_is_not_the_same_as_a_key() -> None:
+    assert Selector("a.b") != Selector("$.a.b")
+    assert Selector("a.b") != Selector("a['b']")
+    assert Selector("$.a.b") == Selector("['a']['b']")
+    assert Selector("a") != Selector("a", objects=True)
+    assert Selector("a") != "a"
+
+
+@pytest.mark.parametrize("step", [None, 1.5, True, b"a", ("a",), slice(1)])
+def test_what_is_no_step_is_refused(step: Any) -> None:
+    with pytest.raises(SpecError, match="is no step of a path"):
+        Selector.of("a", step)
+
+
+@pytest.mark.parametrize(
+    "steps", [(Descend(),), (Descend(), Descend(), "a"), (Descend(), Collect()), (Slice(None, None, 0),), (Union(()),)]
+)
+def test_steps_that_no_text_can_have_are_refused(steps: tuple[Step, ...]) -> None:
+    with pytest.raises(SpecError, match="is no path at"):
+        Selector.of(*steps)
+
+
+def test_a_path_is_a_prefix_of_those_that_begin_as_it_does() -> None:
+    path = Selector("a.b[0]")
+    for prefix in ("$", "a", "a.b", "a.b[0]"):
+        assert Selector(prefix).is_prefix_of(path)
+    for other in ("b", "$.a", "a.b[0].c", "a['b']", "a.b[1]"):
+        assert not Selector(other).is_prefix_of(path)
+
+
+# What is demanded of data
+
+CALLS = {
+    "query": "q",
+    "search": [
+        {"args": {"k": 2}, "rets": ["a", "b"]},
+        {"args": {"k": 1}, "rets": ["c"], "error": "late"},
+    ],
+    "nested": [[{"k": 1}], [{"k": 2}, {"j": 3}], 4],
+    "none": None,
+    "empty": [],
+    "object": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "values"),
+    [
+        ("$", [CALLS]),
+        ("query", ["q"]),
+        ("search.rets", [["a", "b"], ["c"]]),
+        ("search.rets[:]", ["a", "b", "c"]),
+        ("search.rets[0]", ["a", "c"]),
+        ("search.rets[:].collect()", [["a", "b", "c"]]),
+        ("search.rets.collect()", [[["a", "b"], ["c"]]]),
+        ("search.rets.collect()[1][0]", ["c"]),
+        ("query.collect()", [["q"]]),
+        ("empty[:].collect()", [[]]),
+        ("search[-1].args['k']", [1]),
+        ("search[:].args.k", [2, 1]),
+        ("search[::-1].args.k", [1, 2]),
+        ("search[1,0].args.k", [1, 2]),
+        ("search[0]['rets','args']", [["a", "b"], {"k": 2}]),
+        ("search.error", ["late"]),
+        ("search.nothing", []),
+        ("search.nothing.more[0]", []),
+        ("nested.k", [1, 2]),
+        ("empty[:]", []),
+        ("empty[:].k", []),
+        ("search[5:]", []),
+        ("none", [None]),
+        ("object[*]", []),
+        ("search[?@.error].args.k", [1]),
+        ("$..k", [2, 1, 1, 2]),
+        ("search..k", [2, 1]),
+    ],
+)
+def test_all_that_is_demanded_is_selected(path: str, values: list[Any]) -> None:
+    selector = Selector(path)
+    assert selector.select(CALLS) == values
+    assert selector.exists(CALLS)
+    assert selector.existing(CALLS) == selector
+
+
+@pytest.mark.parametrize(
+    ("path", "existing", "message"),
+    [
+        ("querry", "$", "querry: $ has no 'querry' (did you mean 'query'?)"),
+        ("search[0].args.q", "search[0].args", "search[0].args.q: search[0].args has no 'q'"),
+        ("search[:].error", "search[:]", "search[:].error: search[:], value 1 of 2, has no 'error'"),
+        ("search[2]", "search", "search[2]: search is a list of 2 without 2"),
+        ("search[0,-3]", "search", "search[0,-3]: search is a list of 2 without -3"),
+        ("search['rets']", "search", "search['rets']: search is a list of 2 without 'rets'"),
+        ("$.search.rets", "$.search", "$.search.rets: $.search is a list of 2 without 'rets'"),
+        ("search[0]['rets','ars']", "search[0]", "search[0] has no 'ars' (did you mean 'args'?)"),
+        ("search.rets[:].text", "search.rets[:]", "search.rets[:], value 1 of 3, is a text, which has no 'text'"),
+        ("search.rets[1]", "search.rets", "search.rets, value 2 of 2, is a list of 1 without 1"),
+        ("query[0]", "query", "query[0]: query is a text, which has no 0"),
+        ("query.upper", "query", "query.upper: query is a text, which has no 'upper'"),
+        ("object[:]", "object", "object[:]: object is an object, which has no [:]"),
+        ("none.k", "none", "none.k: none is null, which has no 'k'"),
+        ("none[*]", "none", "none[*]: none is null, which has no [*]"),
+        ("empty.k", "empty", "empty.k: empty is a list of 0 without 'k'"),
+    ],
+)
+def test_what_is_missing_is_told_with_the_longest_path_that_exists(path: str, existing: str, message: str) -> None:
+    selector = Selector(path)
+    with pytest.raises(DataError) as missing:
+        selector.select(CALLS)
+    assert message in str(missing.value)
+    assert not selector.exists(CALLS)
+    assert selector.existing(CALLS) == Selector(existing)
+
+
+def test_one_value_is_selected_through_lists_where_there_is_one() -> None:
+    assert Selector("search.error").sole(CALLS) == "late"
+    with pytest.raises(DataError, match=r"search\.rets: 2 values where one is needed"):
+        Selector("search.rets").sole(CALLS)
+    with pytest.raises(DataError, match=r"empty\[:\]: no values where one is needed"):
+        Selector("empty[:]").sole(CALLS)
+    with pytest.raises(DataError, match="is a list of 2 without 'error'"):
+        Selector("search.error").get(CALLS)
+    assert Selector("search.error").find(CALLS) == []
+
+
+def test_python_objects_are_walked_only_by_selectors_that_are_told_to() -> None:
+    thing = SimpleNamespace(a=1, parts=[SimpleNamespace(b=2), {"b": 3}, 4], __secret=5)
+    assert Selector("a", objects=True).select(thing) == [1]
+    assert Selector("parts.b", objects=True).select(thing) == [2, 3]
+    assert Selector.of(Member("parts"), 0, Member("b"), objects=True).select(thing) == [2]
+    assert Selector("t[1]", objects=True).select({"t": "text"}) == ["e"]
+    assert Selector("t[1:3]", objects=True).select({"t": "text"}) == ["e", "x"]
+    assert Selector("keys", objects=True).select({"keys": 1}) == [1]
+    for path in ("a", "parts.b", "parts[0].b"):
+        with pytest.raises(DataError):
+            Selector(path).select(thing)
+    for path in ("__class__", "a.__class__", "__secret", "_SimpleNamespace__secret", "['a']", "aa"):
+        with pytest.raises(DataError):
+            Selector(path, objects=True).select(thing)
+    with pytest.raises(DataError, match="has no 'part' \\(did you mean 'parts'"):
+        Selector("part", objects=True).select(thing)
+
+
+# Setting
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("$", {"a": 1}, 0),
+        ("a", {"a": 1, "b": 2}, {"a": 0, "b": 2}),
+        ("$.a.b", {}, {"a": {"b": 0}}),
+        ("a.b", {"a": None}, {"a": {"b": 0}}),
+        ("a[2]", {}, {"a": [None, None, 0]}),
+        ("a[0].b", None, {"a": [{"b": 0}]}),
+        ("[-1]", [1, 2], [1, 0]),
+        ("[1]", (1, 2), [1, 0]),
+        ("[0,2]", [1, 2, 3], [0, 2, 0]),
+        ("['a','b'].c", {"a": {"c": 1}}, {"a": {"c": 0}, "b": {"c": 0}}),
+        ("[1:]", [1, 2, 3], [1, 0, 0]),
+        ("[::2]", [1, 2, 3], [0, 2, 0]),
+        ("[:]", [], []),
+        ("a[:]", {}, {"a": []}),
+        ("[:].a", [{"a": 1, "b": 2}, {"c": 3}], [{"a": 0, "b": 2}, {"c": 3, "a": 0}]),
+        ("[*]", {"a": 1, "b": 2}, {"a": 0, "b": 0}),
+        ("[?@.a > 1].a", [{"a": 1}, {"a": 2}], [{"a": 1}, {"a": 0}]),
+        ("a.b", {"a": [{"b": 1}, {}, [{"b": 2}], 5]}, {"a": [{"b": 0}, {"b": 0}, [{"b": 0}], 5]}),
+    ],
+)
+def test_a_copy_is_changed_at_each_place_of_the_path(path: str, before: Any, after: Any) -> None:
+    given = copy.deepcopy(before)
+    selector = Selector(path)
+    changed = selector.set(given, 0)
+    assert changed == after
+    assert given == before
+    assert selector.exists(changed)
+    assert set(selector.select(changed)) <= {0}
+
+
+def test_what_does_not_lie_on_the_path_is_not_copied() -> None:
+    before = {"a": [1], "b": {"c": 1}}
+    after = Selector("b.c").set(before, 2)
+    assert after["a"] is before["a"]
+    assert after["b"] is not before["b"]
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("query.a", "query.a: query is a text, which has no 'a'"),
+        ("query[0]", "query[0]: query is a text, which has no 0"),
+        ("search[-3]", "search[-3]: search is a list of 2 without -3"),
+        ("search[9000000]", "search is a list of 2 without 9000000"),
+        ("search['a']", "search['a']: search is a list of 2 without 'a'"),
+        ("object[0]", "object[0]: object has no 0"),
+        ("search[0].rets[0].a", "search[0].rets[0] is a text, which has no 'a'"),
+    ],
+)
+def test_what_cannot_be_set_is_told(path: str, message: str) -> None:
+    with pytest.raises(DataError) as refused:
+        Selector(path).set(CALLS, 0)
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize("path", ["$..a", "a[:].collect()"])
+def test_nothing_is_set_where_a_path_names_no_places(path: str) -> None:
+    with pytest.raises(SpecError, match="which names no places"):
+        Selector(path).set({"a": [1]}, 0)
+
+
+def test_attributes_are_set_in_a_copy_of_the_object() -> None:
+    thing = SimpleNamespace(a=SimpleNamespace(b=1), c=2)
+    changed = Selector("a.b", objects=True).set(thing, 5)
+    assert (changed.a.b, changed.c, thing.a.b) == (5, 2, 1)
+    for path, value in (("a.b", thing), ("upper", "text"), ("__class__", thing)):
+        with pytest.raises(DataError):
+            Selector(path, objects=path != "a.b").set(value, 5)

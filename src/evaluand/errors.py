@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 SHOWN_FAULTS = 20
+_MESSAGE = 2000  # characters kept of what an error says
 
 
 class EvaluandError(Exception):
@@ -140,6 +141,14 @@ _WORDS: Mapping[Any, str] = {
     Mapping: "an object",
     type(None): "null",
 }
+
+
+def message_of(said: object) -> str:
+    """Text of an error that can be stored, whatever the error is like."""
+    try:
+        return str(said)[:_MESSAGE].encode("utf-8", "replace").decode()
+    except Exception:  # a __str__ that fails
+        return f"{with_article(type(said).__name__)} that cannot be shown"
 
 
 class ParameterError(SpecError):

@@ -15,15 +15,17 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import orjson
+import pyarrow as pa
 from orjson import Fragment
 
 from evaluand import ids
 from evaluand.dataset import Example
 from evaluand.engine import Outcome, Policy
-from evaluand.errors import DataError, with_article
+from evaluand.errors import DataError, message_of, with_article
 from evaluand.journal import Lane
-from evaluand.responses import Response, message_of, place_of
-from evaluand.rows import ABSTAINED, COMPLETED, FAILED, SCORED, SKIPPED
+from evaluand.record import Record, values_of
+from evaluand.responses import Response, SpanStream, place_of
+from evaluand.rows import COMPLETED, FAILED, INDEX, SCORE_STATUSES, SKIPPED
 from evaluand.run import Run
 from evaluand.scorer import NO_ANSWER, Score, Scorer
 
@@ -31,14 +33,24 @@ GATHER = 256
 _REASON = 500
 
 
+class Traced(NamedTuple):
+    """What was traced of the call of a row: its spans as text, and when it began and how long it took (µs)."""
+
+    rows: bytes
+    started: int
+    duration: int
+
+
 @dataclass(slots=True)
 class Unit:
-    """One row of a run to be graded; `rest` are those that follow it in a batch."""
+    """One row of a run to be graded; `rest` are those that follow it in a batch, `traced` is there where it is read."""
 
     slot: int
     example: Example
     response: Response
     digest: bytes
+    traced: Traced | None = None
+    attempts: int = 0
     pieces: Sequence[_Piece] = ()
     rest: Sequence[Unit] = ()
 
@@ -65,13 +77,33 @@ def _fields(unit: Unit) -> list[Any]:
         unit.slot,
         unit.digest,
         *([getattr(part, f.name) for f in fields(part)] for part in (unit.example, unit.response)),
+        unit.traced,
     ]
 
 
 def unpacked(packed: bytes) -> Unit:
-    first, *rest = (Unit(slot, Example(*e), Response(*r), digest) for slot, digest, e, r in ids.decode(packed))
+    first, *rest = (
+        Unit(slot, Example(*e), Response(*r), digest, traced and Traced(*traced))
+        for slot, digest, e, r, traced in ids.decode(packed)
+    )
     first.rest = rest
     return first
+
+
+class Source(dict[str, Any]):
+    """The record of a call, the app and the example, for scorers that ask for a `source`."""
+
+    def __deepcopy__(self, memo: Any) -> Source:
+        """Itself: made for one scorer and one row. What is taken from it may stand in other arguments too."""
+        return self
+
+
+def _known(value: Any) -> Any:
+    """What is known of an example: a column that is null there, since only others have it, is not."""
+    return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
+
+
+_EXAMPLE = ("id", "input", "expected", "metadata", "attributes", "weight")
 
 
 class _Piece(NamedTuple):
@@ -86,9 +118,12 @@ class _Piece(NamedTuple):
 class RowStream:
     """The rows of a run beside their examples, in ascending pieces; going back starts another pass."""
 
-    def __init__(self, run: Run, arguments: Sequence[str], by_target: bool) -> None:
+    def __init__(self, run: Run, scorer: Scorer) -> None:
         self.run = run
-        self.targets = ids.encode(_targets(run)) if by_target else b""
+        arguments = scorer.arguments
+        self.targets = ids.encode(targets_of(run)) if scorer.by_target else b""
+        self.app = ids.digest([app_of(run), name_of(run)]) if "source" in arguments else None
+        self.sees_times = scorer.sees_times
         self.reads_index = "index" in arguments or "example" in arguments
         self.reads_replication = "replication" in arguments
         self.dataset = run.dataset
@@ -111,20 +146,44 @@ class RowStream:
 
     def _all(self) -> Iterator[Unit]:
         responses = iter(self.run)
+        traced = iter(()) if self.app is None else traced_of(self.run)
         slot = 0
         for example in self.dataset.examples(0, self.total // self.replications):
             for response in islice(responses, self.replications):
-                yield Unit(slot, example, response, self._digest(example, response))
+                spans = next(traced, None)
+                digest = self._digest(example, response, spans)
+                yield Unit(slot, example, response, digest, None if spans is None else spans[1])
                 slot += 1
 
-    def _digest(self, example: Example, response: Response) -> bytes:
+    def _digest(self, example: Example, response: Response, spans: tuple[bytes, Traced] | None) -> bytes:
         """16 bytes that stand for all the scorer can see of a row."""
         parts = example.digest + response.content + self.targets
         if self.reads_index:
             parts += b"i%d/%d" % (example.index, example.position)
         if self.reads_replication:
             parts += b"r%d" % response.replication
+        if spans is not None and self.app is not None:
+            parts += b"s" + self.app + spans[0]
+            if self.sees_times:
+                parts += ids.encode([spans[1], example.id, response.replication])
         return hashlib.blake2b(parts, digest_size=ids.DIGEST_SIZE).digest()
+
+
+def traced_of(run: Run) -> Iterator[tuple[bytes, Traced]]:
+    """What was traced of each row of a run, in order, after the text of it that has no times."""
+    spans = SpanStream(run.spans())
+    for batch in run.batches([INDEX, "replication", "started", "duration"]):
+        columns = (batch.column(name) for name in (INDEX, "replication", "started", "duration"))
+        plain = (c if pa.types.is_integer(c.type) else c.cast(pa.int64()) for c in columns)
+        for index, replication, started, duration in zip(*(c.to_pylist() for c in plain), strict=True):
+            found = spans.of(index, replication)
+            yield values_of(found), Traced(orjson.dumps(found), started, duration)
+
+
+def app_of(run: Run) -> Mapping[str, Any]:
+    """What is known of the app that a run was made with."""
+    known: Mapping[str, Any] = run.manifest.get("app") or {}
+    return known
 
 
 def batched(units: Iterator[Unit], lane: Lane) -> Iterator[Unit]:
@@ -135,14 +194,35 @@ def batched(units: Iterator[Unit], lane: Lane) -> Iterator[Unit]:
         yield chunk[0]
 
 
-class Grader:
-    """Asks one scorer about rows and writes down what it says."""
+def name_of(run: Run) -> str:
+    """What the task of a run is called."""
+    return str(run.manifest["provenance"].get("task", "task"))
 
-    def __init__(self, scorer: Scorer, run: Run, policy: Policy) -> None:
-        self.scorer, self.items, self.policy = scorer, run.items, policy
-        self.targets = _targets(run) if scorer.by_target else None
+
+class Grader:
+    """Asks one scorer about rows and writes down what it says.
+
+    Args:
+        scorer: who is asked.
+        policy: what is tried again.
+        targets: of the dataset, for a scorer that is asked about each.
+        app: what is known of the app that was called, for a scorer that sees it.
+        name: what the whole call is called, where its trace does not say.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        policy: Policy,
+        targets: Sequence[str] | None = None,
+        app: Mapping[str, Any] | None = None,
+        name: str = "task",
+    ) -> None:
+        self.scorer, self.policy = scorer, policy
+        self.targets = targets if scorer.by_target else None
         self.columns = dict(scorer.columns)
-        self.readers = [_ARGUMENTS[name] for name in scorer.arguments]
+        self.app, self.name = app or {}, name
+        self.readers = [self._source if name == "source" else _ARGUMENTS[name] for name in scorer.arguments]
         one_by_one = self.grade_async if scorer.is_async else self.grade
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
         self.call: Callable[[Unit], Any] = many if scorer.is_batch else one_by_one
@@ -150,11 +230,13 @@ class Grader:
     def grade(self, unit: Unit) -> list[Any]:
         """One result per piece: a Score, or the error that one piece cost."""
         unit.pieces = self._pieces(unit)
+        unit.attempts += 1
         return [self._ask(unit, piece) for piece in unit.pieces]
 
     async def grade_async(self, unit: Unit) -> list[Any]:
         results: list[Any] = []
         unit.pieces = self._pieces(unit)
+        unit.attempts += 1
         for piece in unit.pieces:
             try:
                 given: Any = self.scorer.score(*self._arguments(unit, piece))
@@ -162,6 +244,8 @@ class Grader:
             except Exception as error:
                 self._raise_if_transient(error)
                 results.append(error)
+            else:
+                self._raise_what_passes(unit, results[-1])
         return results
 
     def grade_batch(self, unit: Unit) -> list[Any]:
@@ -187,7 +271,7 @@ class Grader:
             u.pieces = u.pieces or self._pieces(u)  # where the process that made the call is gone
             scores = self._rows(u, results, outcome.error)
             failed += u.response.status != FAILED and any(row[2] == FAILED for row in scores)
-            lines.append(_line(u, scores))
+            lines.append(line_of(u, scores))
         return b"".join(lines), failed
 
     def _rows(self, unit: Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
@@ -250,18 +334,44 @@ class Grader:
 
     def _ask(self, unit: Unit, piece: _Piece) -> Any:
         try:
-            return Score.of(self.scorer.score(*self._arguments(unit, piece)))
+            score = Score.of(self.scorer.score(*self._arguments(unit, piece)))
         except Exception as error:
             self._raise_if_transient(error)
             return error
+        self._raise_what_passes(unit, score)
+        return score
 
     def _raise_if_transient(self, error: BaseException) -> None:
         if not self.scorer.cheap and self.policy.tries_again(error, 1):
             raise error
 
+    def _raise_what_passes(self, unit: Unit, score: Score) -> None:
+        """Raises the error that a score tells of, unless this was the last attempt; then the score says more."""
+        if score.error is not None and self.policy.tries_again(score.error, unit.attempts):
+            raise score.error
+
     def _arguments(self, unit: Unit, piece: _Piece) -> list[Any]:
         given = [read(unit, piece) for read in self.readers]
         return given if self.scorer.cheap else [deepcopy(value) for value in given]
+
+    def _source(self, unit: Unit, piece: _Piece) -> Source:
+        """All there is of a row; nothing of the spans is read before it is asked for."""
+        example, replication = unit.example, unit.response.replication
+        traced = unit.traced or Traced(b"[]", 0, 0)
+        return Source(
+            __record__=Record(
+                traced.rows,
+                input=example.input,
+                output=piece.output,
+                name=self.name,
+                started=traced.started,
+                duration=traced.duration,
+                record_id=f"{example.id}/{replication}" if replication else example.id,
+                app_id=str(self.app.get("app_id", "")),
+            ),
+            __app__=self.app,
+            __example__={name: _known(getattr(example, name)) for name in _EXAMPLE},
+        )
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:
         if not isinstance(result, BaseException):
@@ -275,8 +385,8 @@ class Grader:
         return [piece.number, piece.target, FAILED, reason, None, None, None, None, columns]
 
     def _scored(self, piece: _Piece, score: Score) -> list[Any]:
-        if score.status not in (SCORED, ABSTAINED):
-            raise DataError(f"a scorer gives status {SCORED} or {ABSTAINED}, not {score.status!r}")
+        if score.status not in SCORE_STATUSES:
+            raise DataError(f"a scorer gives one of the statuses {', '.join(SCORE_STATUSES)}, not {score.status!r}")
         value = None if score.value is None else float(score.value)
         if value is not None and not math.isfinite(value):
             raise DataError(f"the score is {value}; give a finite number, or Score.abstained(reason)")
@@ -288,7 +398,7 @@ class Grader:
             piece.number,
             piece.target,
             score.status,
-            score.reason,
+            f"scorer: {score.reason}"[:_REASON] if score.status == FAILED else score.reason,
             value,
             score.label,
             data,
@@ -316,7 +426,8 @@ class Grader:
         return {n: self._own(n, kind, given.get(n)) for n, kind in self.columns.items()} if self.columns else None
 
 
-def _line(unit: Unit, scores: list[list[Any]]) -> bytes:
+def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
+    """The journal's line of what a scorer says of a row."""
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
 
 
@@ -380,6 +491,7 @@ _ARGUMENTS: dict[str, Callable[[Unit, _Piece], Any]] = {
 }
 
 
-def _targets(run: Run) -> list[str] | None:
+def targets_of(run: Run) -> list[str] | None:
+    """The names of what is expected, where the dataset has several."""
     expected = run.dataset.roles.expected
     return sorted(expected) if isinstance(expected, Mapping) else None

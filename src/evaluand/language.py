@@ -44,6 +44,17 @@ def language_of(text: str) -> Language | None:
     return None if code == NO_LANGUAGE else Language(str(code), float(probability))
 
 
+def languages_of(text: str) -> dict[str, float] | None:
+    """The probability of each language that can be told, the most probable first; None where a text has no letters.
+
+    Raises:
+        SpecError: the extra `language` is not installed.
+    """
+    if not any(map(str.isalpha, text)):
+        return None
+    return {str(code): float(probability) for code, probability in _model().rank(text)}
+
+
 def known_languages() -> frozenset[str]:
     """The codes of all languages that can be told.
 

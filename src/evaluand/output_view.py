@@ -44,6 +44,10 @@ class OutputView(Scorer):
         self.pipeline = adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters)
         if self.pipeline.on_error != "abort":
             raise SpecError("an output that a view cannot transform costs its grade: leave onError out")
+        if "source" in scorer.arguments:
+            raise SpecError(
+                f"scorer {scorer.kind!r} selects from what was recorded, which no view changes; leave it out"
+            )
         if self.pipeline.last:
             raise SpecError("FileUpload makes requests; it has no place in a view of outputs")
         self.cheap, self.by_target = scorer.cheap, scorer.by_target  # type: ignore[misc]

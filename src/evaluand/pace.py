@@ -17,13 +17,17 @@ import math
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Self
 
 from evaluand.errors import SpecError
 
 MARGIN = 0.025  # of the period, where a start is told before it happens
+WAY = 0.25  # seconds in which a request that was sent is counted, unless its reply is there before
+LONGEST_WAY = 1.0  # the same from when it began, where nobody tells when it was sent
 
 
 class Pace:
@@ -48,7 +52,7 @@ class Pace:
         self.calls, self.seconds = calls, float(seconds)
         self._clock = clock
         self._lock = threading.Lock()
-        self._free: list[float] = []  # when each slot that nobody holds may lend its next start; a heap
+        self._free: list[_Slot] = []  # those that nobody holds; a heap
         self._made = 0
 
     @classmethod
@@ -93,23 +97,51 @@ class Pace:
     async def wait_async(self) -> None:
         """Waits in an event loop until a call may start."""
         turn = self.turn()
+        await turn._wait_async()
+        asyncio.get_running_loop().call_soon(turn.started)  # comes after the first step of what follows
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        """Waits in a thread until a request may be sent, which is then made in the block."""
+        turn = self.turn()
+        time.sleep(0)
         try:
             while pause := turn.pause():
-                await asyncio.sleep(pause)
-        except BaseException:
+                time.sleep(pause)
+            with turn._sending():
+                yield
+        finally:
             turn.give_back()
-            raise
-        asyncio.get_running_loop().call_soon(turn.started)  # comes after the first step of what follows
+
+    @asynccontextmanager
+    async def request_async(self) -> AsyncIterator[None]:
+        """The same in an event loop."""
+        turn = self.turn()
+        await turn._wait_async()
+        with turn._sending():
+            yield
+
+
+def sent() -> None:
+    """Tells that the request of this thread or task, for which its pace was waited, is on its way now.
+
+    For clients that know this, so that a slow reply holds up nobody. A request is taken to arrive within a quarter of a
+    second after it was sent, or where nobody tells that within a second; and surely before its reply.
+    """
+    turn = _turn.get()
+    if turn is not None:
+        turn._sent()
 
 
 class Turn:
     """One call's turn: it holds a slot from when there is one until the call has started, or its `with` block ends."""
 
-    __slots__ = ("_pace", "_slot")
+    __slots__ = ("_pace", "_slot", "_under_way")
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
-        self._slot: float | None = None
+        self._slot: _Slot | None = None
+        self._under_way: _Slot | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +155,7 @@ class Turn:
     def soonest(self) -> float:
         """Seconds until it is worth asking again."""
         now = self._pace._clock()
-        return self._pace.seconds if self._slot is None else max(self._slot - now, 0.0)
+        return self._pace.seconds if self._slot is None else self._slot.pause(now)
 
     def give_back(self) -> None:
         """Gives the slot back as it was where the call did not start."""
@@ -140,7 +172,7 @@ class Turn:
                 self._slot = self._take()
             if self._slot is None:
                 return pace.seconds  # all slots are held by turns that start from now on, so none is free sooner
-            return max(self._slot - pace._clock(), 0.0)
+            return self._slot.pause(pace._clock())
 
     def start(self) -> None:
         """Counts a call that is about to start."""
@@ -150,17 +182,78 @@ class Turn:
         """Counts a call that has started."""
         self._count(self._pace.seconds)
 
-    def _count(self, period: float) -> None:
-        with self._pace._lock:
-            heapq.heappush(self._pace._free, self._pace._clock() + period)
-            self._slot = None
+    async def _wait_async(self) -> None:
+        try:
+            while pause := self.pause():
+                await asyncio.sleep(pause)
+        except BaseException:
+            self.give_back()
+            raise
 
-    def _take(self) -> float | None:
+    @contextmanager
+    def _sending(self) -> Iterator[None]:
+        """Counts a request that is made in the block: it arrives there, and not later than the block ends."""
+        self._under_way = self._count(self._pace.seconds, LONGEST_WAY)
+        token = _turn.set(self)
+        try:
+            yield
+        finally:
+            _turn.reset(token)
+            with self._pace._lock:
+                self._under_way.arrived(self._pace._clock() + self._pace.seconds)
+
+    def _sent(self) -> None:
         pace = self._pace
-        if pace._made < pace.calls and not (pace._free and pace._free[0] <= pace._clock()):
+        with pace._lock:
+            if self._under_way is not None:
+                self._under_way.arrives(pace._clock() + pace.seconds + WAY)
+
+    def _count(self, period: float, way: float | None = None) -> _Slot:
+        with self._pace._lock:
+            free = self._pace._clock() + period
+            slot = _Slot(free, None if way is None else free + way)
+            heapq.heappush(self._pace._free, slot)
+            self._slot = None
+        return slot
+
+    def _take(self) -> _Slot | None:
+        pace = self._pace
+        if pace._made < pace.calls and not (pace._free and pace._free[0].since <= pace._clock()):
             pace._made += 1
-            return -math.inf
+            return _Slot(-math.inf)
         return heapq.heappop(pace._free) if pace._free else None
+
+
+class _Slot:
+    """When a slot may lend its next start: from `since` on at the soonest, and surely from `surely` on.
+
+    The two differ while the last request may be under way.
+    """
+
+    __slots__ = ("_free", "_surely", "since")
+
+    def __init__(self, since: float, surely: float | None = None) -> None:
+        self.since = self._free = since
+        self._surely = surely
+
+    def __lt__(self, other: _Slot) -> bool:
+        return self.since < other.since
+
+    def pause(self, now: float) -> float:
+        """Seconds until it is worth asking again; 0 where the next may start."""
+        if self._surely is not None and now >= self._free:
+            self._free, self._surely = self._surely, None
+        return max(self._free - now, 0.0)
+
+    def arrives(self, surely: float) -> None:
+        """Learns more exactly from when on it is surely free."""
+        if self._surely is not None:
+            self._surely = surely
+
+    def arrived(self, free: float) -> None:
+        """Learns from when on it is free."""
+        if self._surely is not None:
+            self._free, self._surely = min(free, self._surely), None
 
 
 def _check(calls: Any, seconds: Any) -> None:
@@ -170,6 +263,7 @@ def _check(calls: Any, seconds: Any) -> None:
         raise SpecError(f"a pace over {seconds!r} seconds; give a number above 0")
 
 
+_turn: ContextVar[Turn | None] = ContextVar("_turn", default=None)
 _UNITS = {"s": 1.0, "sec": 1.0, "second": 1.0, "min": 60.0, "minute": 60.0, "h": 3600.0, "hour": 3600.0, "day": 86400.0}
 _NAMES = (("s", 1.0), ("min", 60.0), ("h", 3600.0), ("day", 86400.0))
 _RATE = re.compile(rf"\s*(\d[\d_]*)\s*/\s*(\d+(?:\.\d+)?)?\s*({'|'.join(_UNITS)})\s*", re.IGNORECASE)

@@ -358,7 +358,7 @@ def _place(name: str) -> tuple[str, tuple[str | int, ...], str]:
         (('steps[0]', ('steps', 0, 'run'), 'run'), ('', ('ask',), 'ask'))
     """
     try:
-        steps: tuple[Any, ...] = Selector(name).steps
+        steps: tuple[Any, ...] = tuple(str(s) if isinstance(s, str) else s for s in Selector(name).steps)
     except EvaluandError:
         steps = ()
     if not (0 < len(steps) <= _DEEPEST and type(steps[0]) is type(steps[-1]) is str and all(map(_is_place, steps))):
@@ -395,3 +395,30 @@ def _plain(value: Any) -> Any:
     if len(places) == len(value):
         return [_plain(value.get(place)) for place in range(max(places) + 1)]
     return {str(key): _plain(item) for key, item in value.items()}
+
+
+def values_of(rows: Sequence[Sequence[Any]]) -> bytes:
+    """A text of what a record says of its rows, but for times, processes and threads.
+
+    The order in which calls ended is part of it, since it is that of `calls`.
+    """
+    if not rows:
+        return b""
+    told = []
+    for number, parent, name, kind, _, duration, status, input, output, attributes, events in rows:
+        seen = [[name, body] for name, _, body in _plain_json(events) or ()]
+        told.append([number, parent, name, kind, duration is None, status, input, output, _lasting(attributes), seen])
+    whole = rows if rows[0][1] is None else [[0, None, "", "", 0, None], *rows]
+    return orjson.dumps([told, _by_end(whole)])
+
+
+def _lasting(attributes: Any) -> Any:
+    """Attributes without the process and thread of the call."""
+    read = _plain_json(attributes)
+    if not isinstance(read, dict) or not isinstance(read.get(CALL), dict):
+        return attributes
+    return {**read, CALL: {key: value for key, value in read[CALL].items() if key not in ("pid", "tid")}}
+
+
+def _plain_json(value: Any) -> Any:
+    return orjson.loads(orjson.dumps(value)) if type(value) is Fragment else value

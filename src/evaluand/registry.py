@@ -1,4 +1,4 @@
-"""Name → kind, by entry points: how schemas, adapters, scorers, metrics and tasks are found without being imported.
+"""Name → kind, by entry points: how all kinds, from schemas to providers, are found without being imported.
 
 A kind is a class (or a schema) under one of the groups below; our own are declared in `pyproject.toml` in the same way
 as anybody else's, so a plug-in is installed, not configured.
@@ -17,7 +17,7 @@ from evaluand.errors import SpecError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-GROUPS = ("schemas", "adapters", "scorers", "metrics", "tasks")
+GROUPS = ("schemas", "adapters", "scorers", "metrics", "tasks", "providers")
 
 
 def find(group: str, name: str) -> Any:

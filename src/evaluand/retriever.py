@@ -177,12 +177,26 @@ class EmbeddingIndex(_Index):
         return np.asarray(self._vectors @ self._directions([query])[0], float)
 
     def _directions(self, texts: Sequence[str]) -> npt.NDArray[np.float64]:
-        """Vectors of length 1, or 0 for what has none: a text without words."""
-        vectors = np.asarray(self._embed(texts), float)
-        if vectors.ndim != 2 or len(vectors) != len(texts):
-            raise SpecError(f"embed gave {vectors.shape} for {len(texts)} texts; it must give one vector for each")
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.asarray(np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0))
+        return directions(texts, self._embed)
+
+
+def directions(texts: Sequence[str], embed: Embed | None = None) -> npt.NDArray[np.float64]:
+    """A vector of length 1 for each text, or of length 0 for one that has no direction: a text without words.
+
+    Args:
+        texts: whose products are then the cosines between them.
+        embed: what gives the vectors; the small model of `EmbeddingIndex`, if not given.
+
+    Raises:
+        SpecError: `embed` gives something else, or none is given and the extra `embeddings` is not installed.
+    """
+    if embed is None:
+        require_embeddings("directions")
+    vectors = np.asarray((embed or _words_embedded)(texts), float)
+    if vectors.ndim != 2 or len(vectors) != len(texts):
+        raise SpecError(f"embed gave {vectors.shape} for {len(texts)} texts; it must give one vector for each")
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0))
 
 
 def require_embeddings(what: str) -> None:

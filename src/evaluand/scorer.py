@@ -25,8 +25,9 @@ from evaluand.errors import DataError, SpecError, with_article
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.registry import by_default, nearest
 
-ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight")
-"""What a scorer can be given; `weight` is the example's, a float, or None where the dataset has no weights."""
+ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight", "source")
+"""What a scorer can be given; `weight` is the example's, a float, or None where the dataset has no weights, and
+`source` all there is of the row: the record of the call, the app and the example (see `evaluand.feedback`)."""
 
 
 class Score(NamedTuple):
@@ -37,9 +38,11 @@ class Score(NamedTuple):
         label: a word, such as the answer that was extracted or a judge's verdict.
         data: anything JSON-like.
         explanation: why, for people.
-        status: `scored`, or `abstained` when the scorer found nothing it could grade.
-        reason: what was missing, when abstained.
+        status: `scored`; `abstained` when the scorer found nothing it could grade; `skipped` when it is not to be asked
+            about this response; `failed` when it could not grade what it should have.
+        reason: what was missing, when not scored.
         columns: the values of the scorer's own declared columns.
+        error: what was raised, where the scorer tells of it and does not raise it; tried again where the policy says.
     """
 
     value: float | None = None
@@ -49,6 +52,7 @@ class Score(NamedTuple):
     status: str = "scored"
     reason: str | None = None
     columns: Mapping[str, Any] | None = None
+    error: Exception | None = None
 
     @classmethod
     def abstained(cls, reason: str, *, label: str | None = None) -> Score:
@@ -150,8 +154,15 @@ class Scorer(ABC):
         return ("output", "expected")
 
     @property
+    def sees_times(self) -> bool:
+        """Whether it can see when calls were made and what rows are called, so that rows which differ in nothing else
+        may have other scores.
+        """
+        return "source" in self.arguments
+
+    @property
     def is_async(self) -> bool:
-        return _is_async(getattr(self, "score_batch", self.score))
+        return is_async(getattr(self, "score_batch", self.score))
 
     @property
     def is_batch(self) -> bool:
@@ -206,7 +217,7 @@ class FunctionScorer(Scorer):
 
     @property
     def is_async(self) -> bool:
-        return _is_async(self.function)
+        return is_async(self.function)
 
     def identify(self) -> Identity:
         code = self.function if type(self) is FunctionScorer else self  # a subclass may call it otherwise
@@ -400,7 +411,8 @@ def _shortened(text: str) -> str:
     return repr(text if len(text) <= _SHOWN_TEXT else text[: _SHOWN_TEXT - 1] + "…")
 
 
-def _is_async(function: object) -> bool:
+def is_async(function: object) -> bool:
+    """Whether calling something gives a coroutine."""
     return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         getattr(function, "__call__", None)  # noqa: B004 - an instance with an async __call__
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from evaluand.selector.steps import Step, Union, is_list
+from evaluand.selector.steps import Step, finder, is_list
 
 Test = Callable[[Any, Any], bool]
 """Whether a child passes, given the child and the root of the data."""
@@ -31,7 +31,7 @@ class Operand:
             return [self.literal]
         found = [child if self.here else root]
         for step in self.path:
-            found = (Union((step,)) if isinstance(step, str | int) else step).find(found, root)
+            found = finder(step)(found, root)
         return found
 
     def value(self, child: Any, root: Any) -> Any:

@@ -1,7 +1,7 @@
 """From text to the steps of a path.
 
     path       ['$'] step…
-    step       .key  .*  ..key  ..*  [part, …]  ..[part, …]
+    step       .key  .*  ..key  ..*  [part, …]  ..[part, …]  .collect()
     part       'key'  "key"  place  start:stop:step  *  ?test
                (a quoted key may also follow the dots, and in a path that begins with `$` a name stand in brackets, as
                some write them)
@@ -9,7 +9,8 @@
                value(…); or a path, match(…, pattern), search(…, pattern)
 
 In a path that begins with `$` an unquoted key is a name of letters, digits, `_`, `-` and `@` (RFC 9535 allows less),
-and blanks may stand before a step. Without `$` a key is anything up to the next dot or bracket.
+and blanks may stand before a step. Without `$` a key is anything up to the next dot or bracket, and a `Member` where it
+stands at the beginning or behind one dot.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from evaluand.selector.filters import (
     negated,
     pattern,
 )
-from evaluand.selector.steps import NAME, Descend, Every, Filter, Slice, Step, Union
+from evaluand.selector.steps import NAME, WORD, Collect, Descend, Every, Filter, Member, Slice, Step, Union, keyed
 
 HINT: Final = "write it like a.b[0] or $['a.b'].c"
 
@@ -43,6 +44,7 @@ _BARE: Final = re.compile(r"\s*([^\W\d][\w@-]*)\s*(?=[\],])")
 _LOOSE_NAME: Final = re.compile(r"[^.\[\]'\"]+")
 _SLICE: Final = re.compile(r"\s*(-?\d+)?\s*:\s*(-?\d+)?\s*(?::\s*(-?\d+)?\s*)?(?=[\],])")
 _PLACE: Final = re.compile(r"\s*(-?(?:0|[1-9]\d*))\s*(?=[\],])")
+_COLLECT: Final = re.compile(r"collect\(\)(?=[.\[]|\Z)")
 _QUOTED: Final = re.compile(r"\s*(?:'(?P<one>(?:[^'\\]|\\.)*)'|\"(?P<two>(?:[^\"\\]|\\.)*)\")\s*", re.DOTALL)
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?")
 _WORD: Final = re.compile(r"(?:true|false|null)\b")
@@ -75,12 +77,18 @@ def parsed(text: str) -> tuple[Step, ...]:
     Raises:
         SpecError: the text is no path; says where it stops being one.
     """
-    strict = is_jsonpath(text)
-    reader = _Reader(text, 1 if strict else 0)
-    steps = reader.steps(NAME if strict else _LOOSE_NAME, first_bare=not strict)
-    if reader.place < len(text):
-        raise reader.fault()
-    return steps
+    if is_jsonpath(text):
+        return _Reader(text, 1).all_steps(NAME, first_bare=False)
+    return _Reader(text, 0).all_steps(_LOOSE_NAME, first_bare=True)
+
+
+def parsed_of_words(text: str) -> tuple[Step, ...]:
+    """The steps of a path without `$` in which what is no word stands in quotes; none of an empty text.
+
+    Raises:
+        SpecError: as `parsed`.
+    """
+    return _Reader(text, 0).all_steps(WORD, first_bare=True)
 
 
 class _Reader:
@@ -95,6 +103,12 @@ class _Reader:
         hint = hint or (_FILTER_HINT if self._filters or rest.startswith("[?") else _hint(rest))
         return SpecError(f"{self.text!r} is no path at {rest!r}; {hint}")
 
+    def all_steps(self, name: re.Pattern[str], *, first_bare: bool) -> tuple[Step, ...]:
+        steps = self.steps(name, first_bare=first_bare)
+        if self.place < len(self.text):
+            raise self.fault()
+        return steps
+
     def steps(self, name: re.Pattern[str], *, first_bare: bool) -> tuple[Step, ...]:
         steps: list[Step] = []
         while self.place < len(self.text):
@@ -106,21 +120,24 @@ class _Reader:
                 steps.append(self._bracket(name) if self._take("[") else self._name(name, start))
             elif self._take("["):
                 steps.append(self._bracket(name))
-            elif self._take(".") or (first_bare and not steps):
+            elif self._take("."):
+                steps.append(Collect() if self._match(_COLLECT) else self._name(name, start))
+            elif first_bare and not steps:
                 steps.append(self._name(name, start))
             else:
                 break
-        return tuple(steps)
+        return keyed(steps)
 
     def _name(self, name: re.Pattern[str], start: int) -> Step:
+        key = str if name is NAME else Member
         found = name.match(self.text, self.place)
         if found and found[0] != "*":
             self.place = found.end()
-            return found[0]
+            return key(found[0])
         if self._take("*"):
             return Every()
-        if name is NAME and (quoted := self._match(_QUOTED)):
-            return self._unescaped(quoted, start)
+        if self.place > start and (quoted := self._match(_QUOTED)):
+            return key(self._unescaped(quoted, start))
         raise self.fault(start)
 
     def _bracket(self, name: re.Pattern[str]) -> Step:

@@ -11,6 +11,18 @@ from typing import Any, Final
 NAME: Final = re.compile(r"[\w@-]+")
 """A key that needs no quotes in a path that begins with `$`."""
 
+WORD: Final = re.compile(r"\w+")
+"""A name that needs no quotes in any path."""
+
+
+class Member(str):
+    """A name: a key, which `Selector.select` also follows through lists and, where it may, into Python objects.
+
+    In a path without `$` a name stands at the beginning or behind a dot; what stands in brackets is a key and no more.
+    """
+
+    __slots__ = ()
+
 
 @dataclass(frozen=True)
 class Every:
@@ -36,8 +48,8 @@ class Slice:
         return [child for value in values if is_list(value) for child in value[part]]
 
     def __str__(self) -> str:
-        start, stop, step = ("" if part is None else str(part) for part in (self.start, self.stop, self.step))
-        return f"{start}:{stop}:{step}" if step else f"{start}:{stop}"
+        parts = ["" if part is None else str(part) for part in (self.start, self.stop, self.step)]
+        return ":".join(parts) if any(parts) else ":"
 
 
 @dataclass(frozen=True)
@@ -81,7 +93,20 @@ class Descend:
         return found
 
 
-Step = str | int | Every | Slice | Filter | Union | Descend
+@dataclass(frozen=True)
+class Collect:
+    """`.collect()`: all that was found so far, as one list."""
+
+    def find(self, values: Sequence[Any], root: Any) -> list[Any]:
+        return [list(values)]
+
+
+Step = str | int | Every | Slice | Filter | Union | Descend | Collect
+
+
+def finder(step: Step) -> Callable[[Sequence[Any], Any], list[Any]]:
+    """What finds all that a step leads to from several values, given the root; nothing where that is nowhere."""
+    return (Union((step,)) if isinstance(step, str | int) else step).find
 
 
 def children(value: Any) -> Sequence[Any]:
@@ -101,14 +126,48 @@ def one_step(value: Any, step: Any) -> Any:
     raise LookupError
 
 
-def is_list(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
+def is_list(value: Any, texts: bool = False) -> bool:
+    return isinstance(value, Sequence) and (texts or not isinstance(value, str | bytes))
+
+
+def written(steps: Sequence[Step], *, bare: bool | None = None) -> str:
+    """Steps as a path in its canonical form, which has no `$` (is bare) where one of them is a name.
+
+    Example:
+        >>> written(("a b", 0, Slice(1, None, None))), written((Member("a"), "b", Member("c.d")))
+        ("$['a b'][0][1::]", "a['b'].'c.d'")
+    """
+    steps = keyed(steps)
+    if bare is None:
+        bare = any(isinstance(step, Member) for step in steps)
+    text = "" if bare else "$"
+    for step in steps:
+        if isinstance(step, Member):
+            text += f".{quoted(step)}" if not WORD.fullmatch(step) else f".{step}" if text else step
+        elif isinstance(step, str) and bare:
+            text += f"[{quoted(step)}]"
+        elif isinstance(step, str) and text.endswith(".."):
+            text += printed(step).removeprefix(".")
+        else:
+            text += printed(step)
+    return text
+
+
+def keyed(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Steps in which names behind `..`, which goes through lists by itself, are keys."""
+    before = (None, *steps)
+    return tuple(
+        str(step) if isinstance(step, Member) and isinstance(last, Descend) else step
+        for last, step in zip(before, steps, strict=False)
+    )
 
 
 def printed(step: Step) -> str:
-    """A step as `Selector` reads it, in a path that begins with `$`."""
+    """A step as it stands in a path that begins with `$`, where every name is a key."""
     if isinstance(step, Descend):
         return ".."
+    if isinstance(step, Collect):
+        return ".collect()"
     if isinstance(step, str):
         return f".{step}" if NAME.fullmatch(step) else f"[{quoted(step)}]"
     return f"[{step}]"

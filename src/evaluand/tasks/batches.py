@@ -15,9 +15,9 @@ from typing import Any
 
 from evaluand.adapter import INDEX
 from evaluand.errors import kind_of
+from evaluand.exchange import BadAnswer, BadRequest
 from evaluand.pace import Pace
 from evaluand.schema.keys import RESPONSES
-from evaluand.tasks.exchange import BadAnswer, BadRequest
 
 LINGER = 0.01  # seconds a batch waits for more rows
 _SHOWN = 5

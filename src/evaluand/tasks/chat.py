@@ -18,10 +18,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeVar
 
 from evaluand.errors import ParameterError, TaskError, TaskTimeout, kind_of
+from evaluand.exchange import BadAnswer, BadRequest, Exchange
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import encode
 from evaluand.task import Input, Output, Task
-from evaluand.tasks.exchange import BadAnswer, BadRequest, Exchange
 from evaluand.trace import Tracer
 
 _T = TypeVar("_T")

@@ -25,13 +25,13 @@ from evaluand.adapter import INDEX, UPLOAD, Adapter, Pipeline, create
 from evaluand.adapter.faults import AdapterError, AdapterSpecError
 from evaluand.dataset import Dataset
 from evaluand.errors import ParameterError, Skipped, SpecError, TaskError, kind_of, with_article
+from evaluand.exchange import BadAnswer, BadRequest, Exchange
 from evaluand.fingerprint import Identity, fingerprint
 from evaluand.rows import RESPONSE_INDEX
 from evaluand.schema import Schema
 from evaluand.schema.kinds import Array, Map, Record, Type
 from evaluand.task import Alternatives, Request, Task, is_coroutine_function
 from evaluand.tasks.batches import Asked, Batches
-from evaluand.tasks.exchange import BadAnswer, BadRequest, Exchange
 from evaluand.trace import TaskSpan
 
 Steps = Sequence[Mapping[str, Any]] | Mapping[str, Any]

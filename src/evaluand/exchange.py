@@ -28,6 +28,7 @@ import orjson
 
 from evaluand._version import __version__
 from evaluand.errors import ParameterError, SpecError, TaskError, TransientError
+from evaluand.pace import sent
 
 if TYPE_CHECKING:
     import httpx2
@@ -142,7 +143,7 @@ class Exchange:
         url: httpx2.URL | str = address
         try:
             for _ in range(_REDIRECTS):
-                async with client.stream(self.method, url, **body) as response:
+                async with client.stream(self.method, url, extensions={"trace": _tell_sent}, **body) as response:
                     if not response.has_redirect_location:
                         return await self._answer(response)
                     url = self._elsewhere(response)
@@ -266,6 +267,12 @@ def _library() -> Any:
     except ImportError:
         raise SpecError("asking a service needs an HTTP client: pip install evaluand[http]") from None
     return httpx2
+
+
+async def _tell_sent(event: str, told: Mapping[str, Any]) -> None:
+    """Tells the pace that was waited for, so that a slow answer holds up nobody."""
+    if event.endswith("send_request_body.complete"):
+        sent()
 
 
 @contextmanager

@@ -1,0 +1,749 @@
+"""Feedback functions: plain functions, bound by selectors to parts of what happened.
+
+A `Feedback` is a scorer that is given the whole *source* of a row: the record of the call with everything that was
+called within it, the app, and the example. Its selectors say which parts are the arguments of its implementation:
+
+    relevance = (
+        Feedback(local.context_relevance, name="context relevance")
+        .on_input("question")
+        .on(context="__record__.app.retriever.search.rets[:]")
+        .aggregate(min)
+    )
+
+Where a selector leads to several values, the implementation is called once for each combination of them, and an
+aggregate makes one number of what it says. All calls are kept, one by one.
+
+Why it is so:
+
+- A definition is a value: each `on…` gives a new one, and what is bound wrongly is told when it is bound. Arguments
+  stand in the order of the signature however they were bound, so one definition has one identity.
+- Nothing missing is passed over in silence. A part that is not there fails, or skips the row, as `if_missing` says; a
+  selection without values skips it. Both have a reason.
+- A call that fails keeps what the others said: the row fails with all its calls, or the call is left out, as `on_error`
+  says.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+import numbers
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, ClassVar, Final, NamedTuple, Self
+
+from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, message_of
+from evaluand.feedback.arguments import PLAIN, Arguments
+from evaluand.feedback.stored import reference_of, referred
+from evaluand.fingerprint import Identity, code_identity
+from evaluand.ids import encode
+from evaluand.provider import Provider
+from evaluand.registry import nearest
+from evaluand.scorer import Score, Scorer, described, is_async
+from evaluand.selector import Selector
+from evaluand.selector.steps import Slice
+
+RECORD: Final = "__record__"
+APP: Final = "__app__"
+EXAMPLE: Final = "__example__"
+ROOTS: Final = (RECORD, APP, EXAMPLE)
+"""The parts of a source, which are the first steps of selectors."""
+
+COMBINATIONS: Final = ("product", "zip")
+IF_MISSING: Final = ("error", "warn", "ignore")
+ON_ERROR: Final = ("fail", "leave_out")
+
+Aggregator = Callable[[Sequence[Any]], Any]
+
+
+class Missing(DataError):
+    """A selector leads to nothing in a source."""
+
+
+def mean(values: Sequence[Any]) -> float:
+    """The mean of what calls said; a call that said a list of numbers counts with the mean of these.
+
+    Example:
+        >>> mean([1.0, 0.5]), mean([[0.0, 1.0], [0.25, 0.25]])
+        (0.75, 0.375)
+    """
+    said = [math.fsum(value) / len(value) if type(value) is list else value for value in values]
+    return math.fsum(said) / len(said)
+
+
+class Result(NamedTuple):
+    """What a feedback says of one source.
+
+    Attributes:
+        status: `scored`, `abstained`, `skipped` or `failed`.
+        value: what the aggregate made of all calls: a number, which may be undefined (NaN), or a number for each key
+            where the implementation says several; None where there is none.
+        calls: each call of the implementation in order: `args`, `ret`, `meta` and, where it failed, `error`.
+        reason: why there is no value.
+        note: what is to be known of a value: calls left out, values not combined.
+        error: what was raised, by a call or by the aggregate.
+    """
+
+    status: str
+    value: Any = None
+    calls: Sequence[Mapping[str, Any]] = ()
+    reason: str | None = None
+    note: str | None = None
+    error: Exception | None = None
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class Feedback(Scorer):
+    """A feedback function: an implementation, and selectors for its arguments.
+
+    Args:
+        implementation: a function, method or callable object, plain or async. Returns a number, a bool, a list of
+            numbers or a dictionary of numbers; or one of these and a dictionary of metadata, such as a `reason`. Where
+            there is no value it returns None and metadata with the reason. It may raise `Skipped` for a call that is to
+            be left out.
+        name: shown in tables; the implementation's name if not given.
+        higher_is_better: which way is good, for those who show results; what the implementation says of itself if not
+            given, and None if that is not known.
+        aggregate: makes one number of what the calls said, given as a list; the mean if not given.
+        combinations: `product` calls the implementation with every combination of the values selected, `zip` with the
+            first of each, then the second of each, and so on to the end of the shortest.
+        if_missing: what is done where a selector leads to nothing: the row fails (`error`), is skipped with a warning
+            (`warn`), or is skipped (`ignore`).
+        if_exists: a selector; rows where it leads to nothing are skipped.
+        on_error: what is done where a call fails: the row fails (`fail`), or the aggregate is made of the other calls
+            (`leave_out`). The calls are kept in both cases.
+        version: with the name, pins the implementation instead of its fingerprint.
+
+    Raises:
+        SpecError: one of these cannot work.
+
+    Example:
+        >>> def overlap(question: str, context: str) -> float:
+        ...     asked = set(question.lower().split())
+        ...     return len(asked & set(context.lower().split())) / len(asked)
+        >>> relevance = Feedback(overlap).on_input().on("__record__.app.retriever.search[:].rets[:]").aggregate(max)
+        >>> record = {
+        ...     "main_input": "Who wrote Emma",
+        ...     "app": {"retriever": {"search": [{"rets": ["Austen wrote Emma", "Emma Stone"]}]}},
+        ... }
+        >>> result = relevance.evaluate({"__record__": record})
+        >>> round(result.value, 2), [round(call["ret"], 2) for call in result.calls]
+        (0.67, [0.67, 0.33])
+        >>> relevance.on(answer="__record__.main_output")
+        Traceback (most recent call last):
+        evaluand.errors.SpecError: feedback 'overlap': overlap has no argument 'answer'; it has question, context
+    """
+
+    kind: ClassVar[str] = "feedback"
+    strict: ClassVar[bool] = False
+    """Whether a dictionary of numbers may only hold floats."""
+
+    implementation: Callable[..., Any]
+    name: str
+    higher_is_better: bool | None
+    aggregator: Aggregator
+    combinations: str
+    if_missing: str
+    if_exists: Selector | None
+    on_error: str
+    declared: str | None
+    bound: Mapping[str, Selector] = field(hash=False)
+    accepts: Arguments = field(compare=False)
+
+    def __init__(
+        self,
+        implementation: Callable[..., Any],
+        *,
+        name: str | None = None,
+        higher_is_better: bool | None = None,
+        aggregate: Aggregator = mean,
+        combinations: str = "product",
+        if_missing: str = "error",
+        if_exists: str | Selector | None = None,
+        on_error: str = "fail",
+        version: str | None = None,
+    ) -> None:
+        self._become(
+            implementation,
+            name=name,
+            higher_is_better=higher_is_better,
+            aggregator=aggregate,
+            combinations=combinations,
+            if_missing=if_missing,
+            if_exists=if_exists,
+            on_error=on_error,
+            declared=version,
+        )
+
+    def _become(self, implementation: Callable[..., Any], *, name: str | None, if_exists: Any, **values: Any) -> None:
+        if not callable(implementation):
+            raise SpecError(f"a feedback needs a function, not {described(implementation)}")
+        accepts = Arguments.of(implementation)
+        self._set(implementation=implementation, accepts=accepts, name=name or accepts.called, bound={}, **values)
+        if self.higher_is_better is None:
+            self._set(higher_is_better=getattr(implementation, "higher_is_better", None))
+        self._check_choices()
+        try:
+            self._set(if_exists=None if if_exists is None else self._selector(if_exists))
+        except SpecError as error:
+            raise self._fault(f"if_exists: {error}") from None
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    def _changed(self, **changes: Any) -> Self:
+        new = object.__new__(type(self))
+        new._set(**({f.name: getattr(self, f.name) for f in fields(self)} | changes))
+        return new
+
+    def __repr__(self) -> str:
+        bound = ", ".join(f"{name}={str(selector)!r}" for name, selector in self.bound.items())
+        return f"<{type(self).__name__} {self.name} on({bound})>"
+
+    @property
+    def selectors(self) -> Mapping[str, Any]:
+        """The selectors by argument."""
+        return dict(self.bound)
+
+    # What it is made of
+
+    def on(self, *selectors: str | Selector, **named: str | Selector) -> Self:
+        """Binds arguments to selectors; those given without a name are taken for the next arguments not bound yet.
+
+        Raises:
+            SpecError: the implementation has no such argument, or none is left; or a text is no selector.
+        """
+        bound = dict(self.bound)
+        try:
+            for name, given in named.items():
+                self.accepts.require(name)
+                bound[name] = self._selector(given)
+            for given in selectors:
+                bound[self.accepts.next_after(bound)] = self._selector(given)
+        except SpecError as error:
+            raise self._fault(str(error)) from None
+        return self._changed(bound=self.accepts.ordered(bound))
+
+    def on_input(self, arg: str | None = None) -> Self:
+        """Binds an argument, or the next that is not bound, to the input of the whole call."""
+        return self._on_part("main_input", arg)
+
+    def on_output(self, arg: str | None = None) -> Self:
+        """Binds an argument, or the next that is not bound, to the output of the whole call."""
+        return self._on_part("main_output", arg)
+
+    on_prompt = on_input
+    on_response = on_output
+
+    def on_input_output(self) -> Self:
+        """Binds the next two arguments to input and output of the whole call."""
+        return self.on_input().on_output()
+
+    def on_default(self) -> Self:
+        """Binds the output to the one argument there is, or input and output to the two there are.
+
+        Raises:
+            SpecError: there are more, or any number.
+        """
+        accepts = self.accepts
+        if len(accepts.names) > 2 or accepts.variadic or accepts.open:
+            raise self._fault(f"{accepts.called} has more than two arguments; say what they are given with on(…)")
+        return (lambda: self, self.on_output, self.on_input_output)[len(accepts.names)]()
+
+    def aggregate(self, func: Aggregator | None = None, combinations: str | None = None) -> Self:
+        """Sets what makes one number of what the calls said, how values are combined, or both.
+
+        Raises:
+            SpecError: neither is given, or one of them cannot work.
+        """
+        if func is None and combinations is None:
+            raise self._fault("give aggregate(…) a function, or combinations")
+        new = self._changed(
+            aggregator=self.aggregator if func is None else func,
+            combinations=self.combinations if combinations is None else combinations,
+        )
+        new._check_choices()
+        return new
+
+    def _on_part(self, part: str, arg: str | None) -> Self:
+        selector = Selector(f"{RECORD}.{part}")
+        return self.on(selector) if arg is None else self.on(**{arg: selector})
+
+    def _selector(self, given: Any) -> Selector:
+        if isinstance(given, Selector):
+            return given
+        if not isinstance(given, str):
+            raise SpecError(f"{described(given)} is no selector; give a text such as {RECORD}.main_input")
+        return Selector(given)
+
+    def _check_choices(self) -> None:
+        self._check_choice("combinations", COMBINATIONS)
+        self._check_choice("if_missing", IF_MISSING)
+        self._check_choice("on_error", ON_ERROR)
+        if not callable(self.aggregator):
+            raise self._fault(f"aggregate is {described(self.aggregator)}; give a function of a list of numbers")
+
+    def _check_choice(self, name: str, choices: Sequence[str]) -> None:
+        given = getattr(self, name)
+        given = getattr(given, "value", given)  # a member of an enum of such words
+        if given not in choices:
+            hint = nearest(given, choices) if isinstance(given, str) else ""
+            raise self._fault(f"{name} is {described(given)}{hint}; give one of {', '.join(choices)}")
+        self._set(**{name: given})
+
+    def _fault(self, message: str) -> SpecError:
+        return SpecError(f"feedback {self.name!r}: {message}")
+
+    # What it is to an evaluation
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        return ("source",)
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {"calls": "json"}
+
+    @cached_property
+    def sees_times(self) -> bool:
+        checked = [] if self.if_exists is None else [self.if_exists]
+        return any(may_see_times(selector) for selector in (*self.bound.values(), *checked))
+
+    @cached_property
+    def is_async(self) -> bool:
+        return is_async(self.implementation)
+
+    def check(self, expected: Any = None, outputs: Sequence[Any] = ()) -> None:
+        """Looks whether every argument that the implementation needs is bound.
+
+        Raises:
+            SpecError: one is not.
+        """
+        _ = self._is_bound
+
+    def identify(self) -> Identity:
+        """The identity: the implementation's, the aggregate's, the selectors and the rules.
+
+        Raises:
+            SpecError: an argument is not bound.
+        """
+        self.check()
+        parts = {"implementation": self._of_implementation()}
+        if self.aggregator is not mean:
+            parts["aggregate"] = code_identity("function", self.aggregator, "aggregate")
+        spec = {
+            "kind": self.kind,
+            "selectors": {name: str(selector) for name, selector in self.bound.items()},
+            "aggregate": "mean",
+            "combinations": self.combinations,
+            "if_missing": self.if_missing,
+            "if_exists": None if self.if_exists is None else str(self.if_exists),
+            "on_error": self.on_error,
+            **{part: identity.spec for part, identity in parts.items()},
+        }
+        return Identity(
+            spec,
+            all(identity.pinned for identity in parts.values()),
+            tuple(why for identity in parts.values() for why in identity.unpinned),
+            {name: digest for identity in parts.values() for name, digest in identity.parts.items()},
+        )
+
+    def _of_implementation(self) -> Identity:
+        """That of a provider's method is told by the provider."""
+        provider = getattr(self.implementation, "__self__", None)
+        if isinstance(provider, Provider) and self.declared is None:
+            return provider.identify(self.implementation.__name__)
+        return code_identity("function", self.implementation, self.name, version=self.declared)
+
+    def score(self, source: Mapping[str, Any]) -> Any:  # type: ignore[override]
+        """Grades one source; awaitable where the implementation is async."""
+        if self.is_async:
+            return self._score_async(source)
+        return self._score_of(self.evaluate(source))
+
+    async def _score_async(self, source: Mapping[str, Any]) -> Score:
+        return self._score_of(await self.evaluate_async(source))
+
+    def _score_of(self, result: Result) -> Score:
+        status, value, calls, reason, note, error = result
+        columns = {"calls": [_storable(call) for call in calls]} if calls else None
+        if status != "scored":
+            return Score(status=status, reason=reason, columns=columns, error=error)
+        if isinstance(value, dict):
+            return Score(data=value, explanation=note, columns=columns, error=error)
+        number = _number(value)
+        if number is None:
+            reason = f"the aggregate gave {described(value)}; it is to give a number"
+            return Score(status="failed", reason=reason, columns=columns)
+        if not math.isfinite(number):
+            return Score(status="abstained", reason=f"the value is {number}", columns=columns, error=error)
+        return Score(number, explanation=note or _told_by(calls), columns=columns, error=error)
+
+    # As it is stored
+
+    def to_json(self) -> dict[str, Any]:
+        """The definition as JSON-like data, in which code stands by its name.
+
+        Raises:
+            SpecError: the implementation or the aggregate cannot be imported again; says why.
+        """
+        return {
+            "kind": self.kind,
+            "name": self.name,
+            "higher_is_better": self.higher_is_better,
+            "implementation": self._reference("implementation", self.implementation),
+            "selectors": {name: str(selector) for name, selector in self.bound.items()},
+            "aggregate": self._reference("aggregate", self.aggregator),
+            "combinations": self.combinations,
+            "if_missing": self.if_missing,
+            "if_exists": None if self.if_exists is None else str(self.if_exists),
+            "on_error": self.on_error,
+            "version": self.declared,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any], *, modules: Collection[str] | None = None) -> Self:
+        """The feedback that was stored.
+
+        Args:
+            data: what `to_json` gave.
+            modules: names of modules and packages that code may be imported from; None for those that the process has
+                imported already. `evaluand` is always among them, the standard library but for a few aggregates never.
+
+        Raises:
+            SpecError: the data are no feedback, or name code that is not there or may not be imported.
+        """
+        given = dict(data)
+        if given.pop("kind", cls.kind) != cls.kind or given.keys() != _STORED:
+            raise SpecError(f"these data are no feedback; one has the keys {', '.join(sorted(_STORED))}")
+        implementation = referred(given.pop("implementation"), modules)
+        selectors = given.pop("selectors")
+        new = object.__new__(cls)
+        aggregator = referred(given.pop("aggregate"), modules)
+        exists = given.pop("if_exists")
+        if_exists = None if exists is None else Selector(exists)
+        new._become(implementation, aggregator=aggregator, declared=given.pop("version"), if_exists=if_exists, **given)
+        return new.on(**{name: Selector(text) for name, text in selectors.items()})
+
+    def _reference(self, part: str, code: Callable[..., Any]) -> dict[str, Any]:
+        try:
+            return reference_of(code)
+        except SpecError as error:
+            raise self._fault(f"{part}: {error}") from None
+
+    # What it does
+
+    def evaluate(self, source: Mapping[str, Any], /, **given: Any) -> Result:
+        """What the feedback says of one source.
+
+        Args:
+            source: a mapping with any of the keys `__record__`, `__app__` and `__example__`, and others of your own.
+            given: values of arguments, in place of what their selectors lead to.
+
+        Raises:
+            SpecError: an argument is not bound; or the implementation is async: await `evaluate_async`.
+        """
+        if self.is_async:
+            raise self._fault("its implementation is async; await evaluate_async(…)")
+        plan = self._plan(source, given)
+        if isinstance(plan, Result):
+            return plan
+        call, calls = (
+            self.accepts.caller(self.implementation, copied=not plan.plain),
+            _Calls(self.accepts.called, self.strict),
+        )
+        for args in plan.combinations:
+            try:
+                calls.add(args, call(args))
+            except Exception as error:
+                calls.add_failed(args, error)
+        return self._result(calls, plan.note)
+
+    async def evaluate_async(self, source: Mapping[str, Any], /, **given: Any) -> Result:
+        """As `evaluate`, for an implementation that is async."""
+        plan = self._plan(source, given)
+        if isinstance(plan, Result):
+            return plan
+        call, calls = (
+            self.accepts.caller(self.implementation, copied=not plan.plain),
+            _Calls(self.accepts.called, self.strict),
+        )
+        for args in plan.combinations:
+            try:
+                said = call(args)
+                calls.add(args, await said if inspect.isawaitable(said) else said)
+            except Exception as error:
+                calls.add_failed(args, error)
+        return self._result(calls, plan.note)
+
+    def selections(self, source: Mapping[str, Any], /, **given: Any) -> Iterator[dict[str, Any]]:
+        """The arguments of each call that would be made.
+
+        Raises:
+            Missing: a selector leads to nothing.
+        """
+        return self._combined(self._selected(source, given))
+
+    def _plan(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> _Plan | Result:
+        """The calls to be made of a source; or the result, where there are none."""
+        if given:
+            self._check_bound({**self.bound, **given})
+        else:
+            _ = self._is_bound
+        if self.if_exists is not None and not self.if_exists.exists(source):
+            return Result("skipped", reason=f"{self.if_exists} is not there")
+        try:
+            selected = self._selected(source, given)
+        except Missing as error:
+            if self.if_missing == "error":
+                return Result("failed", reason=str(error), error=error)
+            if self.if_missing == "warn":
+                warnings.warn(f"feedback {self.name!r} is skipped: {error}", Doubt, stacklevel=3)
+            return Result("skipped", reason=str(error))
+        for name, values in selected.items():
+            if not values:
+                return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
+        plain = all(type(value) in PLAIN for values in selected.values() for value in values)
+        return _Plan(self._combined(selected), plain, self._uneven(selected))
+
+    def _selected(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
+        """The values of each argument."""
+        found: dict[str, Sequence[Any]] = {}
+        for name, selector in self.bound.items():
+            if name not in given:
+                try:
+                    found[name] = selector.select(source)
+                except DataError as error:
+                    raise Missing(f"{name}: {error}") from None
+        if given:
+            found |= {name: (value,) for name, value in given.items()}
+        return found
+
+    def _combined(self, selected: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+        combine = itertools.product if self.combinations == "product" or not selected else zip
+        return (dict(zip(selected, values, strict=True)) for values in combine(*selected.values()))
+
+    def _uneven(self, selected: Mapping[str, Sequence[Any]]) -> str | None:
+        """What is to be told of values that zip leaves over."""
+        if self.combinations == "product" or len({len(values) for values in selected.values()}) < 2:
+            return None
+        told = ", ".join(f"{len(values)} of {name}" for name, values in selected.items())
+        return f"zip combines to the end of the shortest: there are {told}"
+
+    @cached_property
+    def _is_bound(self) -> bool:
+        """True, or an error; kept, since it is asked for every row."""
+        self._check_bound(self.bound)
+        return True
+
+    def _check_bound(self, bound: Collection[str]) -> None:
+        try:
+            self.accepts.check(bound)
+        except SpecError as error:
+            raise self._fault(str(error)) from None
+
+    def _result(self, calls: _Calls, note: str | None) -> Result:
+        """What the aggregate makes of calls."""
+        first = calls.errors[0] if calls.errors else None
+        if len(calls.said) < len(calls.told):
+            if first is not None and (self.on_error == "fail" or not calls.said):
+                return Result("failed", None, calls.told, calls.failures, None, first)
+            if not calls.said:
+                return Result("abstained" if calls.undefined else "skipped", None, calls.told, calls.gaps)
+            note = "; ".join(filter(None, (note, calls.failures and f"left out: {calls.failures}", calls.gaps)))
+        try:
+            return Result("scored", self._aggregated(calls.said), calls.told, None, note, first)
+        except Exception as error:
+            return Result("failed", None, calls.told, f"the aggregate failed: {_told(error)}", note, error)
+
+    def _aggregated(self, said: list[Any]) -> Any:
+        if not any(type(value) is dict for value in said):
+            return self.aggregator(said)
+        keys = said[0].keys() if type(said[0]) is dict else ()
+        if not all(type(value) is dict and value.keys() == keys for value in said):
+            raise DataError("calls returned different things; each is to return a number, or numbers of the same keys")
+        made = {key: _number(self.aggregator([value[key] for value in said])) for key in keys}
+        if None in made.values():
+            raise DataError("it is to give a number")
+        return made
+
+
+def may_see_times(selector: Selector) -> bool:
+    """Whether a selector may lead to what differs between two calls that gave the same: times, ids and processes.
+
+    Example:
+        >>> may_see_times(Selector("__record__.app.ask[:].rets")), may_see_times(Selector("__record__.app.ask[0]"))
+        (False, True)
+    """
+    steps: list[Any] = [*selector.steps, None, None]
+    root, *rest = steps
+    if root == APP:
+        return False
+    if root == EXAMPLE:
+        return rest[0] not in _OF_EXAMPLES
+    if rest[0] in ("calls", "app"):
+        at = next((place for place, step in enumerate(rest) if place > 1 and step in _OF_CALLS), None)
+        return at is None or not all(isinstance(step, str | int | Slice) for step in rest[:at])
+    return root != RECORD or rest[0] not in _OF_RECORDS
+
+
+_OF_EXAMPLES: Final = frozenset(("input", "expected", "metadata", "attributes", "weight"))
+_OF_RECORDS: Final = frozenset(("main_input", "main_output", "main_error", "cost", "app_id", "tags", "meta"))
+_OF_CALLS: Final = frozenset(("args", "rets", "error", "stack", "kind", "attributes", "events"))
+"""What is the same of two calls that gave the same."""
+
+
+_STORED: Final = frozenset(
+    (
+        *("name", "higher_is_better", "implementation", "selectors", "aggregate", "combinations"),
+        *("if_missing", "if_exists", "on_error", "version"),
+    )
+)
+
+
+class _Plan(NamedTuple):
+    """The calls to be made: their arguments, whether all of these are plain, and what is to be told of them."""
+
+    combinations: Iterator[dict[str, Any]]
+    plain: bool
+    note: str | None
+
+
+class _Calls:
+    """The calls of an implementation: each as it is told, and apart from that what they said, or raised."""
+
+    __slots__ = ("called", "errors", "said", "skipped", "strict", "told", "undefined")
+
+    def __init__(self, called: str, strict: bool) -> None:
+        self.called = called
+        self.strict = strict
+        self.told: list[dict[str, Any]] = []
+        self.said: list[Any] = []
+        self.errors: list[Exception] = []
+        self.skipped: list[Skipped] = []
+        self.undefined: list[str] = []
+
+    def add(self, args: dict[str, Any], said: Any) -> None:
+        """A call that returned.
+
+        Raises:
+            DataError: it returned what no call should.
+        """
+        meta: dict[str, Any] = {}
+        if isinstance(said, tuple):
+            said, meta = self._parts(said)
+        if said is None and meta:
+            ret = None
+            self.undefined.append(str(meta.get("reason", "no value")))
+        else:
+            ret = said if type(said) is float else self._ret(said)
+            self.said.append(ret)
+        self.told.append({"args": args, "ret": ret, "meta": meta, "error": None})
+
+    def add_failed(self, args: dict[str, Any], error: Exception) -> None:
+        """A call that raised; raises what is to stop everything."""
+        if isinstance(error, TaskError) and error.stops:
+            raise error
+        if isinstance(error, Skipped):
+            self.skipped.append(error)
+        else:
+            self.errors.append(error)
+        self.told.append({"args": args, "ret": None, "meta": {}, "error": _told(error)})
+
+    @property
+    def failures(self) -> str:
+        """What is to be told of the calls that failed."""
+        return self._of_all("failed", [_told(error) for error in self.errors])
+
+    @property
+    def gaps(self) -> str:
+        """What is to be told of the calls without a value that did not fail."""
+        skipped = self._of_all("were skipped", [_told(error) for error in self.skipped])
+        return "; ".join(filter(None, (self._of_all("have no value", self.undefined), skipped)))
+
+    def _of_all(self, what: str, reasons: Sequence[str]) -> str:
+        if not reasons or len(self.told) == 1:
+            return reasons[0] if reasons else ""
+        return f"{len(reasons)} of {len(self.told)} calls {what}: {reasons[0]}"
+
+    def _parts(self, said: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+        if len(said) != 2 or not isinstance(said[1], Mapping):
+            listed = ", ".join(described(value) for value in said)
+            raise DataError(f"{self.called} returned ({listed}); a tuple is a value and a dictionary of metadata")
+        return said[0], dict(said[1])
+
+    def _ret(self, said: Any) -> Any:
+        """What a call returned, as floats."""
+        number = _number(said)
+        if number is not None:
+            return number
+        if isinstance(said, Mapping) and said:
+            return {str(key): self._part(value, f"under {key!r}") for key, value in said.items()}
+        if isinstance(said, list) and said:
+            return [self._part(value, f"at place {place}") for place, value in enumerate(said)]
+        empty = "an empty list or object" if said in ([], {}) else described(said)
+        raise DataError(
+            f"{self.called} returned {empty}; it is to return a number, a list of numbers or a dictionary of numbers, "
+            "alone or in a tuple with a dictionary of metadata"
+        )
+
+    def _part(self, value: Any, where: str) -> float:
+        number = _number(value)
+        if number is None or (self.strict and not isinstance(value, float)):
+            raise DataError(f"{self.called} returned {described(value)} {where}; it is to be a {self._kind}")
+        return number
+
+    @property
+    def _kind(self) -> str:
+        return "float" if self.strict else "number"
+
+
+_NUMBERS: Final = frozenset((float, int, bool))
+
+
+def _number(value: Any) -> float | None:
+    """A number of any kind as a float; None for what is none."""
+    if type(value) not in _NUMBERS and hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # of NumPy
+        value = value.item()
+    if not isinstance(value, numbers.Real | Decimal):
+        return None
+    try:
+        return float(value)
+    except OverflowError:  # more digits than a float has
+        return None
+
+
+def _told(error: Exception) -> str:
+    """An error in one line, as it is kept."""
+    return f"{type(error).__name__}: {message_of(error)}"
+
+
+def _told_by(calls: Sequence[Mapping[str, Any]]) -> str | None:
+    """The reason that the one call gave, where there is one."""
+    reason = calls[0]["meta"].get("reason") if len(calls) == 1 else None
+    return reason if isinstance(reason, str) else None
+
+
+def _storable(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A call as it can be written: what is no data is told by its type."""
+    args, meta = call["args"], call["meta"]
+    if not meta and all(type(value) in PLAIN for value in args.values()):
+        return call
+    return {**call, "args": _all_data(args), "meta": _all_data(meta)}
+
+
+def _all_data(values: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(name): value if type(value) in PLAIN else _data(value) for name, value in values.items()}
+
+
+def _data(value: Any) -> Any:
+    try:
+        encode(value)
+    except DataError:
+        return {"unstorable": type(value).__qualname__}
+    return value

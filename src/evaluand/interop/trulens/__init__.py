@@ -1,0 +1,81 @@
+"""The names of TruLens over the core: selectors, feedback functions, apps and their records, providers.
+
+The names are loaded on first use.
+"""
+
+# ruff: noqa: I001 - one import of each module, not one of each name
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
+    from evaluand.interop.trulens.feedback import (
+        Feedback as Feedback,
+        FeedbackCall as FeedbackCall,
+        FeedbackCombinations as FeedbackCombinations,
+        FeedbackMode as FeedbackMode,
+        FeedbackOnMissingParameters as FeedbackOnMissingParameters,
+        FeedbackResult as FeedbackResult,
+        FeedbackResultStatus as FeedbackResultStatus,
+        InvalidSelector as InvalidSelector,
+        SkipEval as SkipEval,
+    )
+    from evaluand.interop.trulens.lens import (
+        Collect as Collect,
+        GetAttribute as GetAttribute,
+        GetIndex as GetIndex,
+        GetIndices as GetIndices,
+        GetItem as GetItem,
+        GetItemOrAttribute as GetItemOrAttribute,
+        GetItems as GetItems,
+        GetSlice as GetSlice,
+        JSONPath as JSONPath,
+        Lens as Lens,
+        Select as Select,
+        all_objects as all_objects,
+        all_queries as all_queries,
+    )
+
+_PLACES = {
+    "evaluand.interop.trulens.feedback": (
+        "Feedback",
+        "FeedbackCall",
+        "FeedbackCombinations",
+        "FeedbackMode",
+        "FeedbackOnMissingParameters",
+        "FeedbackResult",
+        "FeedbackResultStatus",
+        "InvalidSelector",
+        "SkipEval",
+    ),
+    "evaluand.interop.trulens.lens": (
+        "Collect",
+        "GetAttribute",
+        "GetIndex",
+        "GetIndices",
+        "GetItem",
+        "GetItemOrAttribute",
+        "GetItems",
+        "GetSlice",
+        "JSONPath",
+        "Lens",
+        "Select",
+        "all_objects",
+        "all_queries",
+    ),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = sorted(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,457 @@
+"""`Lens`, also called `JSONPath` and `Select.Query`: selectors written as Python, over `evaluand.selector`.
+
+The rule for names: every attribute of a lens is a step, `Lens().a.b`. Names of methods are steps too where they are not
+called: `Lens().a.get.b`, `on(Lens().a.set)`. Called at once they are the methods; to call a lens that ends in such a
+step, write the step in brackets: `Lens().a['get'](value)`. Names that begin and end with `__` belong to Python, except
+for the roots `__record__`, `__app__` and `__example__`; as keys they are written in brackets.
+"""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from evaluand.errors import DataError, SpecError
+from evaluand.selector import Member, Selector
+from evaluand.selector import steps as native
+from evaluand.selector.parsing import parsed_of_words
+
+ROOTS: Final = ("__record__", "__app__", "__example__")
+
+# Steps by their names
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetItemOrAttribute:
+    item_or_attribute: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetAttribute:
+    """Taken as `GetItemOrAttribute`."""
+
+    attribute: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetItem:
+    item: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetIndex:
+    index: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetSlice:
+    start: int | None = None
+    stop: int | None = None
+    step: int | None = None
+
+
+@dataclass(frozen=True)
+class GetItems:
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class GetIndices:
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Collect:
+    collect: None = None
+
+
+Step = GetItemOrAttribute | GetAttribute | GetItem | GetIndex | GetSlice | GetItems | GetIndices | Collect
+
+
+def _native(step: Any) -> native.Step:
+    match step:
+        case GetItemOrAttribute(item_or_attribute=name) | GetAttribute(attribute=name):
+            return Member(name)
+        case GetItem(item=key):
+            return str(key)
+        case GetIndex(index=place):
+            return place
+        case GetSlice(start=start, stop=stop, step=stride):
+            return native.Slice(start, stop, stride)
+        case GetItems(items=parts) | GetIndices(indices=parts):
+            return native.Union(tuple(parts))
+        case Collect():
+            return native.Collect()
+    raise _NoStep(f"{step!r} is no step of a lens; for a path as text there is Lens.of_string")
+
+
+def _named(step: Any) -> Step:
+    match step:
+        case Member():
+            return GetItemOrAttribute(item_or_attribute=str(step))
+        case str():
+            return GetItem(item=step)
+        case int():
+            return GetIndex(index=step)
+        case native.Slice(start, stop, stride):
+            return GetSlice(start=start, stop=stop, step=stride)
+        case native.Collect():
+            return Collect()
+        case native.Union(parts) if all(isinstance(part, str) for part in parts):
+            return GetItems(parts)  # type: ignore[arg-type]
+        case native.Union(parts) if all(isinstance(part, int) for part in parts):
+            return GetIndices(parts)  # type: ignore[arg-type]
+    raise SpecError("a lens has names, keys, places, slices and .collect(); for `*`, `..` and filters take a Selector")
+
+
+# Errors that are also those of Python
+
+
+class _NoStep(SpecError, TypeError):
+    pass
+
+
+class _NoValue(DataError, ValueError):
+    pass
+
+
+class _NoPlace(DataError, IndexError):
+    pass
+
+
+class _NoKey(DataError, KeyError):
+    def __str__(self) -> str:  # KeyError puts quotes around it
+        return self._message()
+
+
+def _told(error: DataError) -> DataError:
+    kinds: dict[type | None, type[DataError]] = {KeyError: _NoKey, IndexError: _NoPlace}
+    return kinds.get(type(error.__cause__), _NoValue)(error.faults)
+
+
+class _Method:
+    """A method whose name is a step where it is not called."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.__doc__ = function.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, lens: Lens | None, owner: type) -> Any:
+        return self.function if lens is None else _Called(lens, self)
+
+
+class _OfClass(_Method):
+    """A function of the class whose name is a step of its instances."""
+
+    def __get__(self, lens: Lens | None, owner: type) -> Any:
+        return self.function if lens is None else lens[self.name]
+
+
+class Lens:
+    """A path into JSON-like data and Python objects, made by writing it; called with a value, it gives all it leads to.
+
+    Attributes and texts in brackets are names (keys, attributes, over a list those of its elements); further there are
+    places, slices, several keys or places, and `collect()`, which makes one list of all that was found so far. What
+    happens to the names of methods stands at the top of this module.
+
+    Args:
+        path: the steps, such as `GetItem(item="a")`.
+
+    Example:
+        >>> lens = Lens().calls[:].args["query"]
+        >>> lens({"calls": [{"args": {"query": "a"}}, {"args": {"query": "b"}}]})
+        ['a', 'b']
+        >>> print(lens, Lens.of_string(str(lens)) == lens)
+        calls[:].args.query True
+    """
+
+    __slots__ = ("__selector__", "__steps__")
+
+    def __init__(self, path: Iterable[Step] | None = None) -> None:
+        if isinstance(path, str):
+            raise _NoStep(f"{path!r} is a path as text; take Lens.of_string")
+        self.__steps__: tuple[native.Step, ...] = tuple(_native(step) for step in path or ())
+        self.__selector__: Selector | None = None
+
+    def __walk__(self) -> Selector:
+        """Made when it is first needed, and not for every beginning of a path on the way to it."""
+        if self.__selector__ is None:
+            self.__selector__ = Selector.of(*self.__steps__, objects=True)
+        return self.__selector__
+
+    # Building
+
+    def __getattr__(self, name: str) -> Lens:
+        if name.startswith("__") and name.endswith("__") and name not in ROOTS:
+            raise AttributeError(f"{name} is a name of Python; for a key of this name write [{name!r}]")
+        return _lens(*self.__steps__, Member(name))
+
+    def __getitem__(self, item: Any) -> Lens:
+        return _lens(*self.__steps__, _in_brackets(item))
+
+    def __add__(self, other: Lens | Step) -> Lens:
+        steps = other.__steps__ if isinstance(other, Lens) else (_native(other),)
+        return _lens(*self.__steps__, *steps)
+
+    @_Method
+    def collect(self) -> Lens:
+        """The path to one list of all that this one leads to."""
+        return _lens(*self.__steps__, native.Collect())
+
+    @_OfClass
+    def of_string(text: str) -> Lens:  # noqa: N805 - a function of the class
+        """The lens of which this is the text.
+
+        Raises:
+            SpecError: the text is no path, or has steps that a lens has not.
+
+        Example:
+            >>> Lens.of_string("__record__.calls[-1].args['my key']").path()[-2:]
+            (GetItemOrAttribute(item_or_attribute='args'), GetItem(item='my key'))
+        """
+        steps = parsed_of_words(text)
+        for step in steps:
+            _named(step)
+        return _lens(*steps)
+
+    # Selecting
+
+    def __call__(self, obj: Any) -> list[Any]:
+        """All that the path leads to in an object.
+
+        Raises:
+            DataError: the path leads nowhere; it is a `KeyError`, `IndexError` or `ValueError` too.
+        """
+        try:
+            return (self.__selector__ or self.__walk__()).select(obj)
+        except DataError as error:
+            raise _told(error) from None
+
+    @_Method
+    def get(self, obj: Any) -> list[Any]:
+        """All that the path leads to in an object, as calling the lens gives it."""
+        return Lens.__call__(self, obj)
+
+    @_Method
+    def get_sole_item(self, obj: Any) -> Any:
+        """The one value that the path leads to.
+
+        Raises:
+            DataError: there is none or more than one.
+        """
+        return _asked(self.__walk__().sole, obj)
+
+    @_Method
+    def exists(self, obj: Any) -> bool:
+        """Whether every step of the path leads somewhere."""
+        return self.__walk__().exists(obj)
+
+    @_Method
+    def existing_prefix(self, obj: Any) -> Lens:
+        """The longest beginning of the path that exists."""
+        return _lens(*self.__steps__[: len(self.__walk__().existing(obj).steps)])
+
+    @_Method
+    def set(self, obj: Any, val: Any) -> Any:
+        """A copy of an object with a value at each place of the path; see `Selector.set`."""
+        return _asked(self.__walk__().set, obj, val)
+
+    @_Method
+    def set_or_append(self, obj: Any, val: Any) -> Any:
+        """As `set`, but a value is put behind those of a list, and anything else is replaced by a list of it."""
+        return _asked(
+            self.__walk__().change, obj, lambda there: [*there, val] if native.is_list(there, texts=True) else [val]
+        )
+
+    # Comparing and showing
+
+    @_Method
+    def path(self) -> tuple[Step, ...]:
+        """The steps."""
+        return tuple(_named(step) for step in self.__steps__)
+
+    @_Method
+    def selector(self) -> Selector:
+        """The same path as a `Selector`, which walks data only."""
+        return Selector.of(*self.__steps__)
+
+    @_Method
+    def is_prefix_of(self, other: Lens) -> bool:
+        """Whether the other path begins as this one, or is the same."""
+        return self.__walk__().is_prefix_of(other.__walk__())
+
+    @_Method
+    def is_immediate_prefix_of(self, other: Lens) -> bool:
+        """Whether the other path has one step more than this one."""
+        return len(other) == len(self) + 1 and self.__walk__().is_prefix_of(other.__walk__())
+
+    def __len__(self) -> int:
+        return len(self.__steps__)
+
+    def __eq__(self, other: object) -> bool:
+        return str(self) == str(other) if isinstance(other, Lens) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __str__(self) -> str:
+        return native.written(self.__steps__, bare=True)
+
+    def __repr__(self) -> str:
+        text = str(self)
+        if any(isinstance(step, str) and not _is_attribute(step) for step in self.__steps__):
+            return f"Lens.of_string({text!r})"
+        return f"Lens(){'.' if text[:1].isidentifier() else ''}{text}"
+
+    __iter__ = None  # Python would try all places without end
+    __contains__ = None
+
+    def __copy__(self) -> Lens:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Lens:
+        return self
+
+    def __reduce__(self) -> Any:
+        return Lens.of_string, (str(self),)
+
+
+class _Called(Lens):
+    """A lens that ends in the name of a method, and is that method of the lens before when it is called.
+
+    Nearly all of them are called at once, so that the step is only put behind the others when it is asked for.
+    """
+
+    __slots__ = ("__before__", "__method__")
+
+    def __init__(self, before: Lens, method: _Method) -> None:
+        self.__before__ = before
+        self.__method__ = method
+
+    @property
+    def __steps__(self) -> Any:  # type: ignore[override]
+        return (*self.__before__.__steps__, Member(self.__method__.name))
+
+    @property
+    def __selector__(self) -> Any:  # type: ignore[override]
+        return _lens(*self.__steps__).__walk__()
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        return self.__method__.function(self.__before__, *given, **named)
+
+
+JSONPath = Lens
+
+
+def _lens(*steps: native.Step) -> Lens:
+    lens = Lens()
+    lens.__steps__ = steps
+    return lens
+
+
+def _asked(method: Callable[..., Any], *given: Any) -> Any:
+    try:
+        return method(*given)
+    except DataError as error:
+        raise _told(error) from None
+
+
+def _in_brackets(item: Any) -> native.Step:
+    if isinstance(item, str):
+        return Member(item)
+    if isinstance(item, int) and not isinstance(item, bool):
+        return item
+    if isinstance(item, slice) and item.step != 0:
+        parts: tuple[Any, ...] = (item.start, item.stop, item.step)
+        if all(part is None or (isinstance(part, int) and not isinstance(part, bool)) for part in parts):
+            return native.Slice(*parts)
+    if isinstance(item, tuple | list) and item:
+        if all(isinstance(each, str) for each in item):
+            return native.Union(tuple(map(str, item)))
+        if all(isinstance(each, int) and not isinstance(each, bool) for each in item):
+            return native.Union(tuple(item))
+    raise _NoStep(
+        f"[{item!r}] is no step: there are texts, whole numbers, slices, and several texts or several numbers"
+    )
+
+
+def _is_attribute(step: str) -> bool:
+    """Whether Python reads what is written as this name."""
+    dunder = step.startswith("__") and step.endswith("__") and step not in ROOTS
+    return isinstance(step, Member) and step.isidentifier() and not keyword.iskeyword(step) and not dunder
+
+
+# Paths that have names
+
+
+class Select:
+    """Where things stand in what a feedback selects from."""
+
+    Query = Lens
+    Lens = Lens
+    Tru = Lens()
+    Record = Lens().__record__
+    App = Lens().__app__
+    Example = Lens().__example__
+    RecordInput = Record.main_input
+    RecordOutput = Record.main_output
+    RecordCalls = Record.app
+    RecordCall = Record.calls[-1]
+    RecordArgs = RecordCall.args
+    RecordRets = RecordCall.rets
+
+    @staticmethod
+    def dequalify(lens: JSONPath) -> JSONPath:
+        """The path without the root that it begins with, if it does."""
+        first, *rest = lens.path() or (None,)
+        qualified = isinstance(first, GetItemOrAttribute) and first.item_or_attribute in ROOTS
+        return Lens(rest) if qualified else lens
+
+    @staticmethod
+    def for_record(lens: JSONPath) -> JSONPath:
+        """The same path within the record."""
+        return Select.Record + lens
+
+    @staticmethod
+    def for_app(lens: JSONPath) -> JSONPath:
+        """The same path within the app."""
+        return Select.App + lens
+
+    @staticmethod
+    def path_and_method(select: JSONPath) -> tuple[JSONPath, str]:
+        """The path to a component and the name of a method of it, which is the last step.
+
+        Raises:
+            SpecError: the last step is no name.
+        """
+        *path, last = select.path() or (None,)
+        if not isinstance(last, GetItemOrAttribute):
+            raise SpecError(f"{select}: the last step names no method")
+        return Lens(path), last.item_or_attribute
+
+
+def all_objects(obj: Any, query: Lens | None = None) -> Iterator[tuple[Lens, Any]]:
+    """Everything within JSON-like data with the path to it, the whole first."""
+    waiting = [(Lens() if query is None else query, obj)]
+    while waiting:
+        lens, there = waiting.pop()
+        yield lens, there
+        if isinstance(there, Mapping):
+            waiting.extend(reversed([(lens[key], child) for key, child in there.items() if isinstance(key, str)]))
+        elif native.is_list(there):
+            waiting.extend(reversed([(lens[place], child) for place, child in enumerate(there)]))
+
+
+def all_queries(obj: Any, query: Lens | None = None) -> Iterator[Lens]:
+    """The paths to everything within JSON-like data.
+
+    Example:
+        >>> print(*all_queries({"a": [1, {"b": 2}]}), sep=" | ")
+         | a | a[0] | a[1] | a[1].b
+    """
+    return (lens for lens, _ in all_objects(obj, query))

@@ -1,0 +1,202 @@
+"""Replies: what was asked before and what was told, so that nothing is asked twice.
+
+A reply is canonical text under a key of 16 bytes. Replies are kept in memory, those asked last, and where a file is
+given also in that: an SQLite database, which several processes may share. Whoever asks what is being asked already
+waits for that reply. Errors are told to all who wait, and kept by nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import CancelledError, Future
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Final
+from weakref import WeakSet
+
+from evaluand.errors import EngineError, SpecError
+
+LAYOUT: Final = 1  # of the table below; a file of another one is made anew
+LARGEST: Final = 10_000  # replies that are held in memory
+_PATIENCE: Final = 30.0  # seconds to wait for another process that writes
+
+_Asked = Future[bytes]
+
+
+class Replies:
+    """Replies by their keys.
+
+    Args:
+        path: a file that keeps them beyond this process; made when the first reply is kept.
+        largest: how many are held in memory.
+
+    Example:
+        >>> replies = Replies()
+        >>> replies.get(b"key", lambda: b"told"), replies.get(b"key", lambda: b"told anew")
+        ((b'told', True), (b'told', False))
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | None = None, *, largest: int = LARGEST) -> None:
+        if largest < 0:
+            raise SpecError(f"largest is {largest}; give how many replies are held in memory, or 0 for none")
+        self.path = None if path is None else Path(path)
+        self._largest = largest
+        self._reset()
+        _all.add(self)
+
+    def get(self, key: bytes, ask: Callable[[], bytes], *, lasting: bool = True) -> tuple[bytes, bool]:
+        """The reply, and whether it was asked for now.
+
+        Args:
+            key: of 16 bytes.
+            ask: what gets the reply where there is none.
+            lasting: whether it may be kept in the file, and taken from there.
+
+        Raises:
+            Exception: whatever asking raised, also when somebody else has asked.
+        """
+        while True:
+            known, asked, first = self._enter(key, lasting)
+            if known is not None:
+                return known, False
+            if first:
+                with self._answering(key, asked):
+                    reply = ask()
+                    self._keep(key, reply, asked, lasting)
+                return reply, True
+            try:
+                return asked.result(), False
+            except CancelledError:
+                continue  # who asked was stopped: the next in line asks
+
+    async def get_async(
+        self, key: bytes, ask: Callable[[], Awaitable[bytes]], *, lasting: bool = True
+    ) -> tuple[bytes, bool]:
+        """As `get`, in an event loop."""
+        while True:
+            known, asked, first = self._enter(key, lasting)
+            if known is not None:
+                return known, False
+            if first:
+                with self._answering(key, asked):
+                    reply = await ask()
+                    self._keep(key, reply, asked, lasting)
+                return reply, True
+            try:
+                return await asyncio.shield(asyncio.wrap_future(asked)), False
+            except asyncio.CancelledError:
+                if not asked.cancelled():
+                    raise
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def _reset(self) -> None:
+        self._lock = threading.Lock()
+        self._held: OrderedDict[bytes, bytes] = OrderedDict()
+        self._asked: dict[bytes, _Asked] = {}
+
+    def _enter(self, key: bytes, lasting: bool) -> tuple[bytes | None, _Asked, bool]:
+        """The reply where there is one; else what to wait for, and whether it is the caller who has to ask."""
+        with self._lock:
+            known = self._held.get(key)
+            if known is not None:
+                self._held.move_to_end(key)
+                return known, _NOBODY, False
+            asked = self._asked.get(key)
+            if asked is not None:
+                return None, asked, False
+            asked = self._asked[key] = Future()
+        known = self._read(key, asked) if lasting and self.path is not None else None
+        return known, asked, True
+
+    def _read(self, key: bytes, asked: _Asked) -> bytes | None:
+        """The reply that the file has, for all who wait for it."""
+        with self._answering(key, asked):
+            found = self._from_file(key)
+            if found is not None:
+                self._hold(key, found, asked)
+        return found
+
+    @contextmanager
+    def _answering(self, key: bytes, asked: _Asked) -> Iterator[None]:
+        """Tells those who wait where there is an error, and lets the next ask where the caller was stopped."""
+        try:
+            yield
+        except Exception as error:
+            self._forget(key)
+            asked.set_exception(error)
+            asked.exception()  # is looked at, whether anybody waits or not
+            raise
+        except BaseException:
+            self._forget(key)
+            asked.cancel()
+            raise
+
+    def _keep(self, key: bytes, reply: bytes, asked: _Asked, lasting: bool) -> None:
+        if lasting and self.path is not None:
+            with self._file(self.path) as db:
+                db.execute("INSERT OR REPLACE INTO evaluand_reply VALUES (?, ?, ?)", (key, reply, time.time()))
+        self._hold(key, reply, asked)
+
+    def _hold(self, key: bytes, reply: bytes, asked: _Asked) -> None:
+        with self._lock:
+            self._asked.pop(key, None)
+            self._held[key] = reply
+            while len(self._held) > self._largest:
+                self._held.popitem(last=False)
+        asked.set_result(reply)
+
+    def _forget(self, key: bytes) -> None:
+        with self._lock:
+            self._asked.pop(key, None)
+
+    def _from_file(self, key: bytes) -> bytes | None:
+        assert self.path is not None
+        if not self.path.is_file():
+            return None
+        with self._file(self.path) as db:
+            row = db.execute("SELECT reply FROM evaluand_reply WHERE key = ?", (key,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    @contextmanager
+    def _file(self, path: Path) -> Iterator[sqlite3.Connection]:
+        """A connection of its own each time: it costs less than any request, and outlives neither thread nor fork."""
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)) as db:
+                if db.execute("PRAGMA user_version").fetchone() != (LAYOUT,):
+                    _lay_out(db)
+                db.execute("PRAGMA synchronous = NORMAL")
+                yield db
+        except (OSError, sqlite3.Error) as error:
+            told = f"replies cannot be kept in {path}: {error}"
+            raise EngineError(f"{told}; remove the file, or give another one as cache") from None
+
+
+def _lay_out(db: sqlite3.Connection) -> None:
+    with suppress(sqlite3.OperationalError):  # another process is setting it
+        db.execute("PRAGMA journal_mode = WAL")
+    db.execute("BEGIN IMMEDIATE")  # another process may be about to do the same
+    if db.execute("PRAGMA user_version").fetchone() != (LAYOUT,):
+        db.execute("DROP TABLE IF EXISTS evaluand_reply")
+        db.execute("CREATE TABLE evaluand_reply (key BLOB PRIMARY KEY, reply BLOB NOT NULL, created REAL NOT NULL)")
+        db.execute(f"PRAGMA user_version = {LAYOUT}")
+    db.execute("COMMIT")
+
+
+def _forget() -> None:
+    """A forked process has none of the threads that ask, and none that could give locks back."""
+    for replies in list(_all):
+        replies._reset()
+
+
+_NOBODY: Final[_Asked] = Future()
+_all: WeakSet[Replies] = WeakSet()
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,105 @@
+"""Where the sentences of a text are.
+
+A sentence ends with its mark (`.`, `!`, `?`, `…`, and those of other scripts) before white space, unless what follows
+goes on in lower case, or the mark belongs to an abbreviation, an initial or a number of a list. Paragraphs and the
+entries of lists end sentences too. Texts without marks are cut at white space, so that no sentence is endless.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+LONGEST: Final = 1000  # characters of a sentence
+
+
+class Sentence(NamedTuple):
+    """A sentence and its place.
+
+    Attributes:
+        text: without the white space around it, and that within as it is.
+        start: where it begins in the text, and `end` where it ends.
+    """
+
+    text: str
+    start: int
+    end: int
+
+
+def sentences(text: str) -> list[Sentence]:
+    """The sentences of a text, those without a letter or a digit left out.
+
+    Example:
+        >>> [found.text for found in sentences("Dr. Smith paid 3.50 euros. He left!")]
+        ['Dr. Smith paid 3.50 euros.', 'He left!']
+    """
+    found = (piece for start, end in _paragraphs(text) for piece in _in_paragraph(text, start, end))
+    return [one for piece in found for one in _shortened(text, *piece) if any(map(str.isalnum, one.text))]
+
+
+def _paragraphs(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for pause in _PAUSE.finditer(text):
+        yield start, pause.start()
+        start = pause.end()
+    yield start, len(text)
+
+
+def _in_paragraph(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    for mark in _MARK.finditer(text, start, end):
+        if mark.start() > start and not _goes_on(text, start, mark, end):
+            yield start, mark.end()
+            start = mark.end()
+    yield start, end
+
+
+def _goes_on(text: str, start: int, mark: re.Match[str], end: int) -> bool:
+    """Whether a mark ends no sentence."""
+    if mark[0][0] in _ALONE:
+        return False
+    after = mark.end()
+    if after >= end:
+        return False
+    if text[after : after + 1].strip():
+        return True  # within a number, a name of a file, an address
+    follows = _NEXT.search(text, after, end)
+    if follows and follows[0].islower():
+        return True
+    if mark[0] != ".":
+        return False
+    before = _LAST_WORD.search(text, max(start, mark.start() - _LONGEST_WORD), mark.start())
+    if before is None:
+        return False
+    word = before[0]
+    initial = len(word) == 1 and word.isupper() and word != "I"
+    numbered = word.isdigit() and not text[start : before.start()].strip()
+    return initial or numbered or word.casefold() in _ABBREVIATIONS
+
+
+def _shortened(text: str, start: int, end: int) -> Iterator[Sentence]:
+    while start < end:
+        cut = end
+        if end - start > LONGEST:
+            space = max(text.rfind(white, start + LONGEST // 2, start + LONGEST) for white in " \t\n")
+            cut = start + LONGEST if space < 0 else space
+        piece = text[start:cut]
+        bare = piece.strip()
+        if bare:
+            begin = start + len(piece) - len(piece.lstrip())
+            yield Sentence(bare, begin, begin + len(bare))
+        start = cut
+
+
+_PAUSE: Final = re.compile(r"\n[^\S\n]*(?:\n\s*|(?=(?:[-*•·]|\d{1,3}[.)])[^\S\n]))")
+_MARK: Final = re.compile(r"[.!?…]+[\"'”’»)\]]*|[。！？．｡।॥؟۔]+[”’」』）]*")
+_ALONE: Final = frozenset("。！？．｡।॥؟۔")
+_NEXT: Final = re.compile(r"\w")
+_LAST_WORD: Final = re.compile(r"[^\W_]+(?:\.[^\W_]+)*\Z")
+_LONGEST_WORD: Final = 20
+_ABBREVIATIONS: Final = frozenset(
+    """
+    al approx apr aug bzw ca capt cf col cp d.h dec dept dr e.g ed eds eq est etc feb fig figs gen gov hr i.e inc jan jr
+    ltd mr mrs ms mt nov nr oct pp prof rev sen sept sgt sr st u.a vgl viz vol vs z.b
+    """.split()  # noqa: SIM905
+)

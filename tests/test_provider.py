@@ -1,0 +1,563 @@
+"""Providers that ask: at a pace, again where it may help, with what it cost, and nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import json
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_pace import fullest
+
+from evaluand.errors import EngineError, SpecError, TaskError, TransientError
+from evaluand.exchange import Exchange
+from evaluand.fingerprint import fingerprint
+from evaluand.pace import Pace
+from evaluand.provider import (
+    Judgement,
+    Provider,
+    RemoteProvider,
+    Reply,
+    asks,
+    lower_is_better,
+    sent,
+    spending,
+)
+from evaluand.replies import Replies
+
+TRIES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Echo(RemoteProvider):
+    """Says what it is told, counts how often it was asked, and fails as often as it is to."""
+
+    failures: int = 0
+    error: type[Exception] = TransientError
+    asked: Counter[str] = field(default_factory=Counter)
+    pause: float = 0.0
+    backoff: float = 0.0
+
+    unidentified = (*RemoteProvider.unidentified, "failures", "error", "asked", "pause")
+
+    @asks
+    def say(self, text: str, *, times: int = 1) -> Any:
+        self.asked[text] += 1
+        time.sleep(self.pause)
+        if self.asked[text] <= self.failures:
+            raise self.error("busy")
+        return Reply([text] * times, {"input_tokens": 3, "output_tokens": times, "cost": 0.5, "currency": "EUR"})
+
+    @asks
+    async def say_later(self, text: str) -> Any:
+        self.asked[text] += 1
+        await asyncio.sleep(self.pause)
+        if self.asked[text] <= self.failures:
+            raise self.error("busy")
+        return text
+
+
+def fresh(**given: Any) -> Echo:
+    return Echo(**{"cache": Replies(), "model": "echo", "version": "1", **given})
+
+
+# Nothing is asked twice
+
+
+def test_a_question_is_asked_once_however_its_arguments_are_written() -> None:
+    echo = fresh()
+    assert echo.say("a") == echo.say(text="a") == echo.say("a", times=1) == ["a"]
+    assert echo.say("a", times=2) == ["a", "a"]
+    assert echo.asked == {"a": 2}
+    assert (echo.spent.n_requests, echo.spent.n_known) == (2, 2)
+
+
+@pytest.mark.parametrize("other", [{"model": "other"}, {"version": "2"}, {"failures": 0, "cache": False}])
+def test_another_model_or_version_is_another_question(other: dict[str, Any]) -> None:
+    replies, asked = Replies(), Counter[str]()
+    for given in ({}, other):
+        fresh(**{"cache": replies, "asked": asked, **given}).say("a")
+    assert asked == {"a": 2}
+
+
+def test_another_rate_or_backoff_is_the_same_question() -> None:
+    replies, asked = Replies(), Counter[str]()
+    for given in ({}, {"rate": "100/s"}, {"retries": 0, "backoff": 2.0}):
+        fresh(cache=replies, asked=asked, **given).say("a")
+    assert asked == {"a": 1}
+
+
+def test_another_provider_is_another_question() -> None:
+    class Other(Echo):
+        pass
+
+    replies, asked = Replies(), Counter[str]()
+    fresh(cache=replies, asked=asked).say("a")
+    Other(cache=replies, asked=asked, model="echo", version="1").say("a")
+    assert asked == {"a": 2}
+
+
+def test_a_reply_is_the_same_whether_asked_now_or_known_and_no_ones_to_change() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Pair(RemoteProvider):
+        @asks
+        def pair(self) -> Any:
+            return (1, {"a": (2.0,)})
+
+    pair = Pair(cache=Replies())
+    first = pair.pair()
+    assert first == [1, {"a": [2.0]}]
+    first[1]["a"].append(3)
+    assert pair.pair() == [1, {"a": [2.0]}]
+    assert Pair(cache=False).pair() == [1, {"a": [2.0]}]
+
+
+def test_replies_in_a_file_outlive_the_process_that_asked(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "replies.db"
+    echo = fresh(cache=path)
+    assert echo.say("a") == ["a"]
+    assert echo.asked == {"a": 1}
+    later = fresh(cache=Replies(path))
+    assert later.say("a") == ["a"]
+    assert later.asked == {}
+
+
+def test_what_was_asked_stands_in_no_file(tmp_path: Path) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Length(RemoteProvider):
+        @asks
+        def length(self, text: str) -> int:
+            return len(text)
+
+    assert Length(version="1", cache=tmp_path / "replies.db").length("a secret") == 8
+    assert all(b"secret" not in file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_without_a_version_nothing_is_kept_beyond_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "replies.db"
+    echo = fresh(cache=path, version=None)
+    assert [echo.say("a"), echo.say("a")] == [["a"], ["a"]]
+    assert echo.asked == {"a": 1}
+    assert not path.exists()
+
+
+def test_providers_with_one_file_share_it(tmp_path: Path) -> None:
+    asked = Counter[str]()
+    for _ in range(2):
+        fresh(cache=tmp_path / "replies.db", asked=asked).say("a")
+    assert asked == {"a": 1}
+
+
+def test_a_file_that_holds_no_replies_is_told_with_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("these are notes, and no database " * 100)
+    with pytest.raises(
+        EngineError, match=r"replies cannot be kept in .*notes\.txt: .*; remove the file, or give another"
+    ):
+        fresh(cache=path).say("a")
+    assert path.read_text().startswith("these are notes")
+
+
+def test_only_so_many_replies_are_held_and_those_asked_last() -> None:
+    echo = fresh(cache=Replies(largest=2))
+    for text in ("a", "b", "a", "c", "a", "b"):
+        echo.say(text)
+    assert echo.asked == {"a": 1, "b": 2, "c": 1}
+
+
+def test_several_processes_that_begin_at_once_write_one_file(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    path = tmp_path / "replies.db"
+    workers = [context.Process(target=_say_many, args=(path, number)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0] * 4
+    echo = fresh(cache=path)
+    assert [echo.say(f"{number} {i}") for number in range(4) for i in range(20)]
+    assert echo.asked == {}
+
+
+def _say_many(path: Path, number: int) -> None:
+    echo = fresh(cache=path)
+    for i in range(20):
+        echo.say(f"{number} {i}")
+
+
+def test_a_forked_process_can_ask_what_its_parent_was_asking() -> None:
+    echo = fresh(pause=0.3)
+    thread = threading.Thread(target=echo.say, args=("a",))
+    thread.start()
+    time.sleep(0.1)
+    child = os.fork()
+    if not child:
+        os._exit(0 if echo.say("a") == ["a"] else 1)
+    thread.join()
+    assert os.waitpid(child, 0)[1] == 0
+
+
+# Who asks at the same time
+
+
+def test_threads_that_ask_the_same_ask_once() -> None:
+    echo = fresh(pause=0.2)
+    with ThreadPoolExecutor(16) as pool:
+        assert list(pool.map(echo.say, ["a"] * 16)) == [["a"]] * 16
+    assert echo.asked == {"a": 1}
+    assert echo.spent.n_known == 15
+
+
+def test_coroutines_that_ask_the_same_ask_once() -> None:
+    echo = fresh(pause=0.1)
+
+    async def ask() -> list[Any]:
+        return await asyncio.gather(*(echo.say_later("a") for _ in range(16)))
+
+    assert asyncio.run(ask()) == ["a"] * 16
+    assert echo.asked == {"a": 1}
+
+
+def test_an_error_is_told_to_all_who_wait_and_kept_by_nobody() -> None:
+    echo = fresh(pause=0.2, failures=1, retries=0)
+    with ThreadPoolExecutor(4) as pool:
+        told = [future.exception() for future in [pool.submit(echo.say, "a") for _ in range(4)]]
+    assert [str(error) for error in told] == ["busy"] * 4
+    assert echo.asked == {"a": 1}
+    assert echo.say("a") == ["a"]
+
+
+def test_where_who_asked_was_stopped_the_next_asks() -> None:
+    echo = fresh(pause=0.2)
+
+    async def ask() -> Any:
+        first, second = (asyncio.ensure_future(echo.say_later("a")) for _ in range(2))
+        await asyncio.sleep(0.1)
+        first.cancel()
+        return await second
+
+    assert asyncio.run(ask()) == "a"
+    assert echo.asked == {"a": 2}
+
+
+def test_who_waits_can_be_stopped_alone() -> None:
+    echo = fresh(pause=0.2)
+
+    async def ask() -> Any:
+        first, second = (asyncio.ensure_future(echo.say_later("a")) for _ in range(2))
+        await asyncio.sleep(0.1)
+        second.cancel()
+        return await first, second.cancelled()
+
+    assert asyncio.run(ask()) == ("a", True)
+    assert echo.asked == {"a": 1}
+
+
+# Further attempts
+
+
+@pytest.mark.parametrize("failures", [0, 1, TRIES - 1])
+def test_what_may_pass_is_tried_again(failures: int) -> None:
+    echo = fresh(failures=failures, retries=TRIES - 1)
+    assert echo.say("a") == ["a"]
+    assert asyncio.run(echo.say_later("b")) == "b"
+    assert echo.asked == {"a": failures + 1, "b": failures + 1}
+    assert (echo.spent.n_requests, echo.spent.n_failed) == (2 * failures + 2, 2 * failures)
+
+
+def test_when_the_attempts_are_used_up_the_error_is_told() -> None:
+    echo = fresh(failures=TRIES, retries=TRIES - 1)
+    with pytest.raises(TransientError, match="busy"):
+        echo.say("a")
+    assert echo.asked == {"a": TRIES}
+
+
+def test_what_is_not_declared_transient_is_not_tried_again() -> None:
+    echo = fresh(failures=1, error=KeyError)
+    with pytest.raises(KeyError):
+        echo.say("a")
+    declared = fresh(failures=1, error=KeyError, transient=("LookupError",))  # a base counts too
+    assert declared.say("a") == ["a"]
+
+
+def test_a_pause_is_at_least_as_long_as_asked_for() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Busy(RemoteProvider):
+        asked: list[float] = field(default_factory=list)
+
+        @asks
+        def say(self) -> str:
+            self.asked.append(time.monotonic())
+            if len(self.asked) == 1:
+                raise TransientError("busy", after=0.3)
+            return "hello"
+
+    busy = Busy(backoff=0.0, cache=False)
+    assert busy.say() == "hello"
+    assert busy.asked[1] - busy.asked[0] >= 0.3
+
+
+# What it cost
+
+
+def test_what_requests_cost_is_summed_and_what_is_known_costs_nothing() -> None:
+    echo = fresh()
+    with spending() as outer:
+        echo.say("a")
+        with spending() as inner:
+            echo.say("b", times=2)
+            echo.say("a")
+    assert (inner.n_requests, inner.n_known, inner.output_tokens, inner.cost) == (1, 1, 2, {"EUR": 0.5})
+    assert outer.usage == {"input_tokens": 6, "output_tokens": 3, "cost": 1.0, "currency": "EUR"}
+    assert echo.spent.usage == outer.usage
+
+
+def test_tasks_of_one_loop_have_what_they_spend_apart() -> None:
+    echo = fresh(pause=0.05)
+
+    async def ask(text: str) -> int:
+        with spending() as spent:
+            await echo.say_later(text)
+            if text == "b":
+                await echo.say_later("c")
+        return spent.n_requests
+
+    async def both() -> list[int]:
+        return await asyncio.gather(ask("a"), ask("b"))
+
+    assert asyncio.run(both()) == [1, 2]
+    assert echo.spent.n_requests == 3
+
+
+# What it is
+
+
+def test_a_declared_version_pins_and_nothing_else() -> None:
+    assert fresh().identify("say").pinned
+    assert fresh().identify("say").spec == fresh(rate="5/s", retries=0).identify("say").spec
+    assert fresh().identify("say").spec != fresh().identify("say_later").spec
+    assert fresh().identify("say").spec != fresh(version="2").identify("say").spec
+    unpinned = fresh(version=None).identify("say")
+    assert not unpinned.pinned
+    assert (
+        "echo: what answers cannot be seen from here; declare the provider's `version` to pin it" in unpinned.unpinned
+    )
+    assert not fingerprint(fresh(version=None)).pinned
+
+
+def test_a_provider_of_ones_own_without_requests_is_known_by_its_code() -> None:
+    class Mine(Provider):
+        def long(self, text: str) -> float:
+            return float(len(text) > 3)
+
+    class Other(Provider):
+        def long(self, text: str) -> float:
+            return float(len(text) > 4)
+
+    assert Mine().identify("long").pinned
+    assert Mine().identify("long").spec != Other().identify("long").spec
+
+
+def test_a_provider_can_be_made_again_of_its_arguments() -> None:
+    echo = Echo(model="echo", version="1", rate=Pace(5, 1), cache=Path("replies.db"), asked=Counter())
+    told = {name: value for name, value in echo.arguments.items() if name != "asked"}
+    assert told == {"model": "echo", "version": "1", "rate": "5/s", "cache": "replies.db"}
+    again = Echo(**told)
+    assert again.identify("say").spec == echo.identify("say").spec
+    with pytest.raises(SpecError, match="Echo cannot be stored"):
+        _ = fresh().arguments  # a cache of its own is no data
+
+
+def test_rates_written_alike_are_one_rate() -> None:
+    one, two, other = (fresh(rate="7/s", model=name) for name in ("a", "a", "b"))
+    assert one._policy.pace is two._policy.pace
+    assert one._policy.pace is not other._policy.pace
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"rate": "fast"}, "rate is 'fast'; write calls per period"),
+        ({"retries": -1}, "retries is -1; give a whole number of at least 0"),
+        ({"transient": "KeyError"}, "transient is the text 'KeyError'"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused_when_it_is_made(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(SpecError, match=message):
+        fresh(**wrong)
+
+
+def test_what_is_no_data_is_neither_asked_nor_told() -> None:
+    echo = fresh()
+    with pytest.raises(TaskError, match="say is asked with what is no data"):
+        echo.say(object())  # type: ignore[arg-type]
+
+    class Odd(RemoteProvider):
+        @asks
+        def thing(self) -> Any:
+            return {1, 2}
+
+    with pytest.raises(TaskError, match="thing told what is no data"):
+        Odd().thing()
+
+
+def test_only_a_remote_provider_asks() -> None:
+    class Near(Provider):
+        @asks
+        def thing(self) -> float:
+            return 1.0
+
+    with pytest.raises(SpecError, match="thing asks, and so must be a method of a RemoteProvider"):
+        Near().thing()
+
+
+def test_a_judgement_is_its_value_and_why() -> None:
+    value, meta = Judgement(0.5, {"reason": "half of it"})
+    assert (value, meta["reason"]) == (0.5, "half of it")
+    assert Judgement.undefined("there is no text").reason == "there is no text"
+
+
+def test_a_method_can_say_that_less_is_better() -> None:
+    @lower_is_better
+    def noise(text: str) -> float:
+        return 0.0
+
+    assert noise.higher_is_better is False  # type: ignore[attr-defined]
+
+
+# Against a server that counts
+
+
+@contextmanager
+def server(refusals: int = 0, delay: float = 0.0) -> Iterator[int]:
+    script = Path(__file__).with_name("counting_server.py")
+    command = [sys.executable, str(script), str(refusals), str(delay)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
+
+
+def noted(port: int) -> list[tuple[float, str]]:
+    connection = http.client.HTTPConnection("127.0.0.1", port)
+    connection.request("GET", "/")
+    found: list[tuple[float, str]] = json.loads(connection.getresponse().read())
+    connection.close()
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Served(RemoteProvider):
+    port: int
+
+    unidentified = (*RemoteProvider.unidentified, "port")
+
+    @asks
+    def ask(self, text: str) -> Any:
+        connection = _connection(self.port)
+        connection.request("POST", "/", text)
+        sent()
+        told = json.loads(connection.getresponse().read())
+        return Reply(told["asked"], told["usage"])
+
+    @asks
+    async def ask_async(self, text: str) -> Any:
+        told = await self._exchange.ask(content=text.encode())
+        return Reply(told["asked"], told["usage"])
+
+    @cached_property
+    def _exchange(self) -> Exchange:
+        return Exchange(f"http://127.0.0.1:{self.port}/", "POST", {})
+
+
+_mine = threading.local()
+
+
+def _connection(port: int) -> http.client.HTTPConnection:
+    if getattr(_mine, "port", None) != port:
+        _mine.port, _mine.connection = port, http.client.HTTPConnection("127.0.0.1", port)
+    made: http.client.HTTPConnection = _mine.connection
+    return made
+
+
+def in_threads(served: Served, texts: list[str], workers: int) -> None:
+    remaining, lock = iter(texts), threading.Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                text = next(remaining, None)
+            if text is None:
+                _mine.connection.close()
+                del _mine.port
+                return
+            served.ask(text)
+
+    threads = [threading.Thread(target=work) for _ in range(workers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def in_a_loop(served: Served, texts: list[str], workers: int) -> None:
+    async def main() -> None:
+        remaining = iter(texts)
+
+        async def work() -> None:
+            for text in remaining:
+                await served.ask_async(text)
+
+        await asyncio.gather(*(work() for _ in range(workers)))
+
+    asyncio.run(main())
+
+
+WAYS = pytest.mark.parametrize("way", [in_threads, in_a_loop])
+Way = Callable[[Served, list[str], int], None]
+
+
+def test_a_service_is_left_alone_for_as_long_as_it_asks() -> None:
+    with server(refusals=1) as port:
+        served = Served(port=port, cache=False, backoff=0.0)
+        in_a_loop(served, ["a"], 1)
+        first, second = (moment for moment, _ in noted(port))
+    assert second - first >= 1.0
+    assert (served.spent.n_requests, served.spent.n_failed, served.spent.input_tokens) == (2, 1, 1)
+
+
+@WAYS
+def test_what_a_service_counts_never_exceeds_the_pace(way: Way) -> None:
+    with server() as port:
+        way(Served(port=port, rate="20/0.5 s", cache=False), [str(i) for i in range(60)], 32)
+        moments = [moment for moment, _ in noted(port)]
+    assert len(moments) == 60
+    assert fullest(moments, 0.5) <= 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("way", "delay"), [(in_threads, 0.0), (in_threads, 0.1), (in_a_loop, 0.0)])
+def test_at_least_95_percent_of_a_pace_are_used_and_no_period_holds_more(way: Way, delay: float) -> None:
+    calls, seconds, periods = 100, 5.0, 8
+    with server(delay=delay) as port:
+        texts = [str(i) for i in range(calls * periods)]
+        way(Served(port=port, rate=f"{calls}/{seconds} s", cache=False), texts, 32)
+        moments = [moment for moment, _ in noted(port)]
+    assert fullest(moments, seconds) <= calls
+    assert len(moments) / ((max(moments) - min(moments)) / seconds + 1) >= 0.95 * calls
