@@ -43,13 +43,17 @@ class Traced(NamedTuple):
 
 @dataclass(slots=True)
 class Unit:
-    """One row of a run to be graded; `rest` are those that follow it in a batch, `traced` is there where it is read."""
+    """One row of a run to be graded; `rest` are those that follow it in a batch, `traced` is there where it is read.
+
+    `record` is there where several scorers are asked about one response, so that it is read once.
+    """
 
     slot: int
     example: Example
     response: Response
     digest: bytes
     traced: Traced | None = None
+    record: Record | None = None
     attempts: int = 0
     pieces: Sequence[_Piece] = ()
     rest: Sequence[Unit] = ()
@@ -242,7 +246,7 @@ class Grader:
         policy: what is tried again.
         targets: of the dataset, for a scorer that is asked about each.
         app: what is known of the app that was called, for a scorer that sees it.
-        name: of the task, for one that sees records.
+        name: what the whole call is called, where its trace does not say.
     """
 
     def __init__(
@@ -392,7 +396,7 @@ class Grader:
     def _source(self, unit: Unit, piece: _Piece) -> Source:
         """All there is of a row; nothing of the spans is read before it is asked for."""
         return Source(
-            __record__=record_of(unit, piece.output, self.app, self.name),
+            __record__=unit.record or record_of(unit, piece.output, self.app, self.name),
             __app__=self.app,
             __example__={name: _known(getattr(unit.example, name)) for name in _EXAMPLE},
         )

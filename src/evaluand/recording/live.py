@@ -22,7 +22,7 @@ from evaluand import ids
 from evaluand.engine import InlineEngine, Outcome, Policy
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.grading import Unit, record_of
+from evaluand.grading import Unit
 from evaluand.journal import SHARD_SLOTS
 from evaluand.provenance import provenance
 from evaluand.record import Record, facts_of
@@ -37,6 +37,8 @@ from evaluand.recording.stored import (
     Standing,
     evaluation_of,
     name_in,
+    read,
+    record_in,
     run_of,
     sealed,
     standing,
@@ -313,7 +315,7 @@ class Recording(Recorded):
         if self._beside is not None:
             self._beside.give(slot, line)
         elif self.mode == "with_app" and self._judges:
-            unit = unit_of(line)
+            unit = read(line, self.manifest["spec"]["app"])
             for judge in self._judges.values():
                 judge.judge(unit)
         return slot
@@ -353,7 +355,7 @@ class Recording(Recorded):
         policy = self._policy or POLICY
         self._judges = judges(self.feedbacks, self._lanes, policy, self.manifest)
         beside = self.mode == "with_app_thread" and self._judges
-        self._beside = Beside(self._lanes, self._judges, policy) if beside else None
+        self._beside = Beside(self._lanes, self._judges, policy, self.manifest) if beside else None
         if isinstance(self.store, MemoryStore):
             return
         threading.Thread(
@@ -400,10 +402,7 @@ class Recording(Recorded):
 
     def record(self, number: int) -> Record:
         """A record by its number, as feedbacks see it."""
-        unit = self._unit(number)
-        answers = unit.response.responses
-        app = self.manifest["spec"]["app"]
-        return record_of(unit, answers[0] if answers else None, app, name_in(app))
+        return record_in(self._unit(number), self.manifest["spec"]["app"])
 
     def _unit(self, number: int) -> Unit:
         with self._reading:
