@@ -15,11 +15,13 @@ A section is a function of this file that yields names and pieces of work, for o
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import platform
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -88,8 +90,48 @@ def selectors(who: str) -> Iterator[Work]:
     yield "9-step Lens to text", lambda: str(lens)
 
 
-SECTIONS: dict[str, Callable[[str], Iterator[Work]]] = {"selectors": selectors}
-TARGETS = {"9-step Selector.select": 2e-6, "9-step Lens called": 2e-6}
+# Runs
+
+
+def length(text: str) -> float:
+    return float(len(text))
+
+
+def both(a: str, b: str) -> float:
+    return float(len(a) + len(b))
+
+
+def runs(who: str) -> Iterator[Work]:
+    """A feedback that makes one call, and one of every combination of thirty values with thirty."""
+    if who == OURS:
+        from evaluand.feedback import Feedback as Native
+        from evaluand.interop.trulens import Feedback, Lens, Select
+
+        native = Native(length).on_input()
+        yield "one call, evaluate", lambda: native.evaluate(SOURCE)
+        yield "one call, score", lambda: native.score(SOURCE)
+    else:
+        from trulens.core import Feedback, Select
+        from trulens.core.utils.serial import Lens
+    texts = {"thirty": [f"text {n}" for n in range(30)]}
+    with redirect_stdout(io.StringIO()):  # where trulens tells what it has bound
+        one = Feedback(length).on_input()
+        many = Feedback(both).on(a=Lens().thirty[:]).on(b=Lens().thirty[:])
+        of_record = Feedback(length).on(Select.RecordCalls.combine_docs_chain._call.rets)
+    assert len(many.run(source_data=texts).calls) == 900
+    yield "one call, run", lambda: one.run(source_data=SOURCE)
+    yield "one call of a call, run", lambda: of_record.run(source_data=SOURCE)
+    yield "900 combinations, run", lambda: many.run(source_data=texts)
+
+
+SECTIONS: dict[str, Callable[[str], Iterator[Work]]] = {"selectors": selectors, "runs": runs}
+TARGETS = {
+    "9-step Selector.select": 2e-6,
+    "9-step Lens called": 2e-6,
+    "one call, evaluate": 20e-6,
+    "one call, run": 20e-6,
+    "900 combinations, run": 5e-3,
+}
 
 
 # Measuring
