@@ -114,7 +114,7 @@ class App:
             name: what it is called.
             options: `version`, `feedbacks`, … as of an app.
         """
-        return _VirtualApp(structure or {}, name=name, **options)
+        return LoggedApp(structure or {}, name=name, **options)
 
     def refresh(self) -> None:
         """Looks for the components anew, after the app was given others."""
@@ -235,7 +235,9 @@ class App:
         return _Structure(self.components).of(self.target)
 
 
-class _VirtualApp(App):
+class LoggedApp(App):
+    """An app that is known by its logs alone; see `App.virtual`."""
+
     def __init__(self, structure: Mapping[str, Any], **options: Any) -> None:
         self._told = Likeness(hide=True).of(structure)
         super().__init__(self, **options)

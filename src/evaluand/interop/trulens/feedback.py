@@ -333,7 +333,8 @@ def _source(app: Any, record: Any, source_data: Mapping[str, Any] | None) -> dic
         laid_out = getattr(record, "layout_calls_as_app", None)
         source[RECORD] = laid_out() if callable(laid_out) else record
     if app is not None:
-        source[APP] = app
+        told = getattr(app, "json", None)  # of an app that is wrapped, what it is made of
+        source[APP] = told if isinstance(told, Mapping) else app
     return source
 
 
