@@ -98,12 +98,17 @@ class Source(dict[str, Any]):
         return self
 
 
+def seen_of(example: Example) -> dict[str, Any]:
+    """What a source tells of an example; what it has not is not there."""
+    told = {"id": example.id, "input": _known(example.input), "metadata": _known(example.metadata)}
+    told["attributes"] = _known(example.attributes)
+    optional = {"expected": _known(example.expected), "weight": example.weight}
+    return told | {name: value for name, value in optional.items() if value is not None}
+
+
 def _known(value: Any) -> Any:
     """What is known of an example: a column that is null there, since only others have it, is not."""
     return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
-
-
-_EXAMPLE = ("id", "input", "expected", "metadata", "attributes", "weight")
 
 
 class _Piece(NamedTuple):
@@ -370,7 +375,7 @@ class Grader:
                 app_id=str(self.app.get("app_id", "")),
             ),
             __app__=self.app,
-            __example__={name: _known(getattr(example, name)) for name in _EXAMPLE},
+            __example__=seen_of(example),
         )
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:
