@@ -401,7 +401,9 @@ def _about(record_id: str | None = None, tags: str | None = None, meta: Any = No
     Raises:
         SpecError: metadata cannot be called so.
     """
-    metadata = meta if isinstance(meta, Mapping) else {} if meta is None else {"meta": meta}
+    if meta is None:
+        return stored.About(record_id, tags or None)
+    metadata = meta if isinstance(meta, Mapping) else {"meta": meta}
     stored.check_metadata(metadata)
     return stored.About(record_id, tags or None, metadata)
 

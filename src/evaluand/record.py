@@ -288,7 +288,13 @@ def _perf(started: int | None, start: int, duration: int | None) -> dict[str, An
 
 
 def _time(microseconds: int) -> str:
-    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat(timespec="microseconds")
+    seconds, rest = divmod(microseconds, 10**6)
+    return f"{_second(seconds)}.{rest:06}+00:00"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _error(status: str, events: Sequence[tuple[str, Any]]) -> dict[str, Any] | None:
