@@ -27,6 +27,8 @@ from evaluand.scorers.exact_match import ExactMatch
 from evaluand.store import KINDS
 from evaluand.verification import verify
 
+TABLED = tuple(kind for kind in KINDS if kind != "recordings")  # of these, the run has the rows
+
 
 @pytest.fixture
 def store(tmp_path: Path) -> DirectoryStore:
@@ -49,11 +51,11 @@ def the_file(store: DirectoryStore, kind: str, pattern: str) -> Path:
 
 
 def test_what_nobody_touched_is_whole(store: DirectoryStore) -> None:
-    assert {kind: len(store.ids(kind)) for kind in KINDS} == dict.fromkeys(KINDS, 1)
+    assert {kind: len(store.ids(kind)) for kind in TABLED} == dict.fromkeys(TABLED, 1)
     assert faults(store) == []
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TABLED)
 def test_a_flipped_bit_names_the_file(store: DirectoryStore, kind: str) -> None:
     path = the_file(store, kind, "*.parquet")
     data = bytearray(path.read_bytes())
@@ -62,7 +64,7 @@ def test_a_flipped_bit_names_the_file(store: DirectoryStore, kind: str) -> None:
     assert [fault.where for fault in faults(store)] == [str(path)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TABLED)
 def test_a_missing_file_is_named(store: DirectoryStore, kind: str) -> None:
     path = the_file(store, kind, "*.parquet")
     path.unlink()
@@ -81,7 +83,7 @@ def forge(path: Path, **changes: object) -> None:
     path.write_bytes(orjson.dumps(manifest | changes))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TABLED)
 def test_a_changed_spec_no_longer_fits_the_id(store: DirectoryStore, kind: str) -> None:
     path = the_file(store, kind, "manifest.json")
     spec = orjson.loads(path.read_bytes())["spec"]
@@ -89,7 +91,7 @@ def test_a_changed_spec_no_longer_fits_the_id(store: DirectoryStore, kind: str) 
     assert any("spec" in fault.message for fault in faults(store))
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TABLED)
 def test_a_changed_digest_no_longer_fits_the_rows(store: DirectoryStore, kind: str) -> None:
     forge(the_file(store, kind, "manifest.json"), digest="0" * 32)
     assert any("digest" in fault.message for fault in faults(store))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +22,18 @@ from evaluand import ids, rows
 from evaluand.engine import Engine, InlineEngine, LocalEngine, Policy, Wire
 from evaluand.errors import SpecError, with_article
 from evaluand.fingerprint import Identity
-from evaluand.grading import GATHER, Grader, RowStream, batched, packed, unpacked
+from evaluand.grading import (
+    GATHER,
+    Grader,
+    RowStream,
+    app_of,
+    batched,
+    line_of,
+    name_of,
+    packed,
+    targets_of,
+    unpacked,
+)
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import FAILED, INDEX, SCORED, SKIPPED, Rows
@@ -112,6 +123,7 @@ class Evaluator:
         retry_failed: bool = False,
         resume: str | None = None,
         origin: dict[str, Any] | None = None,
+        judged: Mapping[str, Iterable[tuple[int, list[Any]]]] | None = None,
     ) -> Evaluation:
         """The evaluation of a run by some scorers; found, continued or made.
 
@@ -125,6 +137,8 @@ class Evaluator:
             retry_failed: grade anew what a scorer failed on, as a further attempt.
             resume: the id of an open evaluation that this must continue.
             origin: where the request came from, for provenance.
+            judged: by name, what these very scorers have said already of rows, as `_index_` and scores of the journal,
+                in order; where there is one replication.
 
         Raises:
             SpecError: the request cannot work; nothing was graded.
@@ -151,7 +165,8 @@ class Evaluator:
         job = _Job(self, store, run, manifest)
         with closing(job):
             for number, (scorer_name, scorer) in enumerate(asked.scorers.items()):
-                job.grade(number, scorer_name, scorer, None if manifest["fresh"] else asked.work(scorer_name))
+                work = None if manifest["fresh"] else asked.work(scorer_name)
+                job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
             job.seal(list(asked.scorers.values()))
         unpinned = manifest["provenance"]["unpinned"]
         why = f"unpinned, so never reused: {'; '.join(unpinned)}" if unpinned else ""
@@ -255,16 +270,20 @@ class _Job:
         self.lanes: list[Lane] = []
         self.called = self.reused = self.kept = self.failed = 0
 
-    def grade(self, number: int, name: str, scorer: Scorer, work: str | None) -> None:
+    def grade(
+        self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[tuple[int, list[Any]]]
+    ) -> None:
         """Grades every row of the run by one scorer."""
         self.rows = RowStream(self.run, scorer)
         lane = self.store.lane("evaluations", self.manifest["id"], _lane(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
         tally = Tally(name, lane.slots, kept=lane.n_done)
+        if judged and lane.n_done < lane.slots:
+            self._take_over(lane, judged, tally)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, scorer.cheap)
-        grader = Grader(scorer, self.run, self.evaluator.policy)
+        grader = Grader(scorer, self.evaluator.policy, targets_of(self.run), app_of(self.run), name_of(self.run))
         quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         keyed = KeyedWork(
             lane,
@@ -328,6 +347,18 @@ class _Job:
                 gathered.flush(draft, table)
         gathered.flush(draft, table)
         return counts, state.digest()
+
+    def _take_over(self, lane: Lane, judged: Iterable[tuple[int, list[Any]]], tally: Tally) -> None:
+        """Writes down what the scorer has said before this evaluation was asked for."""
+        said = iter(judged)
+        index, scores = next(said, (None, []))
+        for unit in self.rows.take(0, lane.slots):
+            while index is not None and index < unit.response.index:
+                index, scores = next(said, (None, []))
+            if index == unit.response.index and not lane.is_done(unit.slot):
+                lane.append(line_of(unit, scores))
+                tally.reused += 1
+        lane.refresh()
 
     def _reuse(self, lane: Lane, work: str, tally: Tally, quick: bool) -> None:
         """Takes over the scores that earlier evaluations by the same scorer found for the same rows."""

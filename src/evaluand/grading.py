@@ -98,6 +98,11 @@ class Source(dict[str, Any]):
         return self
 
 
+def _known(value: Any) -> Any:
+    """What is known of an example: a column that is null there, since only others have it, is not."""
+    return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
+
+
 _EXAMPLE = ("id", "input", "expected", "metadata", "attributes", "weight")
 
 
@@ -116,8 +121,8 @@ class RowStream:
     def __init__(self, run: Run, scorer: Scorer) -> None:
         self.run = run
         arguments = scorer.arguments
-        self.targets = ids.encode(_targets(run)) if scorer.by_target else b""
-        self.app = ids.digest(app_of(run)) if "source" in arguments else None
+        self.targets = ids.encode(targets_of(run)) if scorer.by_target else b""
+        self.app = ids.digest([app_of(run), name_of(run)]) if "source" in arguments else None
         self.sees_times = scorer.sees_times
         self.reads_index = "index" in arguments or "example" in arguments
         self.reads_replication = "replication" in arguments
@@ -189,14 +194,34 @@ def batched(units: Iterator[Unit], lane: Lane) -> Iterator[Unit]:
         yield chunk[0]
 
 
-class Grader:
-    """Asks one scorer about rows and writes down what it says."""
+def name_of(run: Run) -> str:
+    """What the task of a run is called."""
+    return str(run.manifest["provenance"].get("task", "task"))
 
-    def __init__(self, scorer: Scorer, run: Run, policy: Policy) -> None:
-        self.scorer, self.items, self.policy = scorer, run.items, policy
-        self.targets = _targets(run) if scorer.by_target else None
+
+class Grader:
+    """Asks one scorer about rows and writes down what it says.
+
+    Args:
+        scorer: who is asked.
+        policy: what is tried again.
+        targets: of the dataset, for a scorer that is asked about each.
+        app: what is known of the app that was called, for a scorer that sees it.
+        name: what the whole call is called, where its trace does not say.
+    """
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        policy: Policy,
+        targets: Sequence[str] | None = None,
+        app: Mapping[str, Any] | None = None,
+        name: str = "task",
+    ) -> None:
+        self.scorer, self.policy = scorer, policy
+        self.targets = targets if scorer.by_target else None
         self.columns = dict(scorer.columns)
-        self.app = app_of(run)
+        self.app, self.name = app or {}, name
         self.readers = [self._source if name == "source" else _ARGUMENTS[name] for name in scorer.arguments]
         one_by_one = self.grade_async if scorer.is_async else self.grade
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
@@ -246,7 +271,7 @@ class Grader:
             u.pieces = u.pieces or self._pieces(u)  # where the process that made the call is gone
             scores = self._rows(u, results, outcome.error)
             failed += u.response.status != FAILED and any(row[2] == FAILED for row in scores)
-            lines.append(_line(u, scores))
+            lines.append(line_of(u, scores))
         return b"".join(lines), failed
 
     def _rows(self, unit: Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
@@ -338,13 +363,14 @@ class Grader:
                 traced.rows,
                 input=example.input,
                 output=piece.output,
+                name=self.name,
                 started=traced.started,
                 duration=traced.duration,
                 record_id=f"{example.id}/{replication}" if replication else example.id,
                 app_id=str(self.app.get("app_id", "")),
             ),
             __app__=self.app,
-            __example__={name: getattr(example, name) for name in _EXAMPLE},
+            __example__={name: _known(getattr(example, name)) for name in _EXAMPLE},
         )
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:
@@ -400,7 +426,8 @@ class Grader:
         return {n: self._own(n, kind, given.get(n)) for n, kind in self.columns.items()} if self.columns else None
 
 
-def _line(unit: Unit, scores: list[list[Any]]) -> bytes:
+def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
+    """The journal's line of what a scorer says of a row."""
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
 
 
@@ -464,6 +491,7 @@ _ARGUMENTS: dict[str, Callable[[Unit, _Piece], Any]] = {
 }
 
 
-def _targets(run: Run) -> list[str] | None:
+def targets_of(run: Run) -> list[str] | None:
+    """The names of what is expected, where the dataset has several."""
     expected = run.dataset.roles.expected
     return sorted(expected) if isinstance(expected, Mapping) else None

@@ -65,6 +65,16 @@ def decode(text: bytes | str) -> Any:
     return _restore(value) if marked else value
 
 
+def restored(value: Any) -> Any:
+    """The value that canonical text stands for which a reader of JSON has parsed.
+
+    Example:
+        >>> restored({"$bytes": "cmF3"})
+        b'raw'
+    """
+    return _restore(value)
+
+
 def canonical_text(value: Any) -> str:
     """What canonical text was parsed to by any reader of JSON, as that text again."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
@@ -72,7 +82,12 @@ def canonical_text(value: Any) -> str:
 
 def digest(value: object) -> bytes:
     """16 bytes that stand for a value."""
-    return hashlib.blake2b(encode(value), digest_size=DIGEST_SIZE).digest()
+    return digest_of_text(encode(value))
+
+
+def digest_of_text(text: bytes) -> bytes:
+    """16 bytes that stand for the value of a canonical text."""
+    return hashlib.blake2b(text, digest_size=DIGEST_SIZE).digest()
 
 
 def digest_of_digests(parts: Iterable[bytes]) -> bytes:

@@ -7,6 +7,9 @@ the first one found, in the order of the segments' names, is the one that counts
 
 Units are claimed in shards under a lease, so a second process can help or take over: a lease ends with its heartbeat,
 or at once when its process is known to be dead.
+
+A lane may have no end: what an app does while it is recorded. Then its slots are those that have lines, with gaps
+where a writer left some of its own unused, and single units are taken, each under a lease that counts its takers.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ import orjson
 from evaluand.errors import EngineError
 
 SHARD_SLOTS = 1024
+MOST_SLOTS = 1 << 28  # of a lane that grows; 14 bytes of memory each
 CHUNK_BYTES = 1 << 20
 SYNC_SECONDS = 1.0
 
@@ -64,6 +68,21 @@ class Leases(Protocol):
     def release(self) -> None:
         """Gives back every shard held."""
 
+    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
+        """Takes the first of some units that nobody living holds; for lanes whose units are taken one by one.
+
+        A unit may have been done and dropped since the caller looked: what is taken is to be looked at once more.
+
+        Returns:
+            The unit and how many have died holding it, or None when all are held.
+        """
+
+    def drop(self, unit: int) -> None:
+        """Ends the lease of a unit that was taken; nobody has died holding it."""
+
+    def held(self) -> int:
+        """How many shards or units living workers hold."""
+
     def busy(self) -> bool:
         """Whether another living worker holds a shard."""
 
@@ -74,19 +93,19 @@ class Lane:
     Args:
         log: where lines go.
         leases: who holds what.
-        slots: how many units there are.
+        slots: how many units there are; None where their number grows: then as many as lines were read of, with gaps.
     """
 
-    def __init__(self, log: Log, leases: Leases, slots: int) -> None:
+    def __init__(self, log: Log, leases: Leases, slots: int | None) -> None:
         self.leases = leases
-        self.slots = slots
+        self.slots = 0
         self.n_done = 0
+        self._grows = slots is None
         self._log = log
         self._segments: list[str] = []
         self._read_to: dict[str, int] = {}
-        self._segment = array("h", [-1]) * slots
-        self._offset = array("q", [0]) * slots
-        self._size = array("i", [0]) * slots
+        self._segment, self._offset, self._size = array("h"), array("q"), array("i")
+        self._grow(slots or 0)
         self._synced = time.monotonic()
 
     @property
@@ -102,7 +121,7 @@ class Lane:
             self._scan(name)
 
     def is_done(self, slot: int) -> bool:
-        return self._segment[slot] >= 0
+        return slot < self.slots and self._segment[slot] >= 0
 
     def append(self, lines: bytes) -> None:
         """Appends finished units: whole lines, each `[slot,…]` and a line feed."""
@@ -112,12 +131,21 @@ class Lane:
             self._synced = now
             self._log.sync()
 
+    def write(self, lines: bytes) -> None:
+        """As `append`, for those who must not wait for the disk and see to `sync` elsewhere."""
+        self._log.append(lines)
+
+    def sync(self) -> None:
+        """Makes what was appended survive the death of the machine."""
+        self._log.sync()
+
     def lines(self) -> Iterator[bytes]:
         """The lines of all done units in the order of their slots."""
-        for slot in range(self.slots):
-            segment = self._segment[slot]
-            if segment >= 0:
-                yield self._log.read(self._segments[segment], self._offset[slot], self._size[slot])
+        return (self.line(slot) for slot in range(self.slots) if self._segment[slot] >= 0)
+
+    def line(self, slot: int) -> bytes:
+        """The line of a done unit."""
+        return self._log.read(self._segments[self._segment[slot]], self._offset[slot], self._size[slot])
 
     def records(self) -> Iterator[list[Any]]:
         """What these lines hold.
@@ -158,6 +186,8 @@ class Lane:
                 slot = int(line[1 : line.index(b",")])
             except ValueError:
                 raise EngineError(f"journal segment {self._segments[segment]} is damaged at byte {offset}") from None
+            if self._grows and self.slots <= slot < MOST_SLOTS:
+                self._grow(slot + 1)
             if not 0 <= slot < self.slots:
                 raise EngineError(f"journal segment {self._segments[segment]} holds slot {slot} of {self.slots}")
             if self._segment[slot] < 0:
@@ -166,6 +196,13 @@ class Lane:
                 self._size[slot] = len(line)
                 self.n_done += 1
             offset += len(line)
+
+    def _grow(self, slots: int) -> None:
+        more = slots - self.slots
+        self._segment += array("h", [-1]) * more
+        self._offset += array("q", [0]) * more
+        self._size += array("i", [0]) * more
+        self.slots = slots
 
 
 class MemoryLog:
@@ -198,6 +235,7 @@ class MemoryShards:
         self.next = 0  # never claimed from here on
         self.free: list[int] = []
         self.held = 0
+        self.taken: set[int] = set()
 
 
 class MemoryLeases:
@@ -210,6 +248,7 @@ class MemoryLeases:
     def __init__(self, shards: MemoryShards | None = None) -> None:
         self._shards = shards or MemoryShards()
         self._mine: set[int] = set()
+        self._units: set[int] = set()
 
     def claim(self, shards: int) -> tuple[int, int] | None:
         known = self._shards
@@ -234,10 +273,30 @@ class MemoryLeases:
 
     def release(self) -> None:
         self._give(self._mine, free=sorted(self._mine, reverse=True))
+        for unit in [*self._units]:
+            self.drop(unit)
+
+    def take(self, units: Iterable[int]) -> tuple[int, int] | None:
+        with self._shards.lock:
+            unit = next((unit for unit in units if unit not in self._shards.taken), None)
+            if unit is None:
+                return None
+            self._shards.taken.add(unit)
+            self._units.add(unit)
+            return unit, 0
+
+    def drop(self, unit: int) -> None:
+        with self._shards.lock:
+            self._shards.taken.discard(unit)
+            self._units.discard(unit)
+
+    def held(self) -> int:
+        with self._shards.lock:
+            return self._shards.held + len(self._shards.taken)
 
     def busy(self) -> bool:
         with self._shards.lock:
-            return self._shards.held > len(self._mine)
+            return self._shards.held + len(self._shards.taken) > len(self._mine) + len(self._units)
 
     def _give(self, shards: Iterable[int], free: list[int]) -> None:
         with self._shards.lock:

@@ -316,7 +316,7 @@ def _serve(
     policy: Policy,
 ) -> None:
     """Makes calls until the parent has no more."""
-    _settle(parent)
+    settle(parent)
     for other in others:
         other.close()  # or the parent's end would stay open when the parent is gone
     runner = asyncio.Runner() if inspect.iscoroutinefunction(call) else None
@@ -350,7 +350,7 @@ def _kill(process: Any) -> None:
     process.kill()
 
 
-def _settle(parent: int) -> None:
+def settle(parent: int) -> None:
     """Makes a fork a process of its own."""
     os.setpgid(0, 0)  # so that what it starts can be ended with it
     signal.signal(signal.SIGINT, signal.SIG_IGN)

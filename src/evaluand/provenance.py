@@ -41,6 +41,8 @@ def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "runs", made["run"]
     elif kind in ("aggregations", "comparisons"):
         yield from (("evaluations", id) for id in made["evaluations"])
+    elif kind == "recordings":
+        yield from ((of, made[of[:-1]]) for of in ("runs", "evaluations") if made.get(of[:-1]))
 
 
 def _version(name: str) -> str | None:

@@ -37,10 +37,10 @@ from evaluand.selector.steps import printed
 from evaluand.trace import Trace
 
 CALL: Final = "evaluand.call"
-"""An attribute that a span of an instrumented call may have: {argument, arguments, pid, tid}.
+"""An attribute that a span of an instrumented call may have: {argument, arguments, rets, pid, tid}.
 
-`argument` names what the input of the root is, and `arguments` holds the others; `tid` stands on the root, and on spans
-of other threads.
+On the root `argument` names what its input is, and `arguments` holds the others; `rets` is what it returned, where its
+output is a part of that. `tid` stands on the root, and on spans of other threads.
 """
 
 ITSELF: Final = "__call__"
@@ -79,7 +79,7 @@ class Record(Mapping[str, Any]):
 
     def __init__(
         self,
-        rows: Sequence[Sequence[Any]] | bytes = (),
+        rows: Sequence[Sequence[Any]] | bytes | str = (),
         *,
         input: Any = None,
         output: Any = None,
@@ -110,21 +110,9 @@ class Record(Mapping[str, Any]):
             tags: words for people.
             meta: anything known of the call beside.
         """
-        root = trace.root
-        end = root.end_ns
-        return cls(
-            trace.rows(),
-            input=root.input,
-            output=root.output,
-            error=_error(root.status, [(event.name, event.body) for event in root.events]),
-            name=root.name,
-            started=root.start_ns // 1000,
-            duration=None if end is None else (end - root.start_ns) // 1000,
-            record_id=str(trace.id) if record_id is None else record_id,
-            app_id=app_id,
-            tags=tags,
-            meta=meta,
-        )
+        if record_id is None:
+            record_id = str(trace.id)
+        return cls(trace.rows(), **facts_of(trace), record_id=record_id, app_id=app_id, tags=tags, meta=meta)
 
     def __getitem__(self, key: str) -> Any:
         made = self._made
@@ -164,7 +152,7 @@ class Record(Mapping[str, Any]):
         if made is None:
             made = self._made = {}
         if "_spans" not in made:
-            text = self._rows if isinstance(self._rows, bytes) else orjson.dumps(self._rows)
+            text = self._rows if isinstance(self._rows, bytes | str) else orjson.dumps(self._rows)
             rows = decode(text)
             if not rows or rows[0][1] is not None:
                 status = 2 if self._error else 0 if self._duration is None else 1
@@ -206,7 +194,8 @@ class Record(Mapping[str, Any]):
                 "tid": call.get("tid", tid),
             }
         root = made[spans[0][0]]
-        root |= {"args": self._root_args(_call_of(spans[0])), "rets": self["main_output"]}
+        call = _call_of(spans[0])
+        root |= {"args": self._root_args(call), "rets": call["rets"] if "rets" in call else self["main_output"]}
         root |= {"perf": self["perf"], "error": root["error"] or self["main_error"]}
         return [made[number] for number in _by_end(spans)]
 
@@ -246,6 +235,21 @@ class Record(Mapping[str, Any]):
             "cost": float(_sum(used, "cost")),
             "currency": currencies.pop() if len(currencies) == 1 else None,
         }
+
+
+def facts_of(trace: Trace) -> dict[str, Any]:
+    """What a record is made of beside the rows of its trace: arguments of `Record`."""
+    root = trace.root
+    end, started = root.end_ns, root.start_ns // 1000
+    error = _error("error", [(event.name, event.body) for event in root.events]) if root._status == 2 else None
+    return {
+        "input": root._input,
+        "output": None if error else root._output,
+        "error": error,
+        "name": root.name,
+        "started": started or None,
+        "duration": None if end is None or not started else (end - root.start_ns) // 1000,
+    }
 
 
 _KEYS: Final[Mapping[str, Callable[[Record], Any]]] = {

@@ -11,7 +11,7 @@ import os
 import time
 import traceback
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
@@ -26,7 +26,6 @@ from evaluand import ids, rows
 from evaluand.engine import Outcome
 from evaluand.errors import DataError, Skipped, message_of, with_article
 from evaluand.fingerprint.homes import is_first_party
-from evaluand.journal import Lane
 from evaluand.rows import BATCH_ROWS, COMPLETED, FAILED, INDEX, SKIPPED, Rows
 from evaluand.store import Draft, Manifest, Store, drafted, journalled, now
 from evaluand.task import Alternatives
@@ -180,6 +179,16 @@ def responses_of(batches: Iterator[pa.RecordBatch], items: bool) -> Iterator[Res
             yield Response(index, replication, fold, status, error, answers, digest, content)
 
 
+def response_of(record: Sequence[Any], items: bool = False) -> Response:
+    """The row of a run that a journal record becomes, as `responses_of` reads it; its slot is its `_index_`."""
+    slot, digest, fold, status, error, values, count = record[:7]
+    failure = error and dict(zip(rows.ERROR.names, error, strict=True))
+    texts = None if values is None else [(n, ids.canonical_text(value)) for n, value in values]
+    answers = None if texts is None else _answers(texts, count, items)
+    content = _content(status, failure, texts, count, items)
+    return Response(slot, 0, fold, status, failure, answers, bytes.fromhex(digest), content)
+
+
 READ = (INDEX, "replication", "fold", "status", "error", "n_responses", "digest", "responses")
 
 
@@ -271,15 +280,17 @@ def _span_rows(batch: pa.RecordBatch) -> Iterator[tuple[int, int, list[Any]]]:
 _SPAN_STATUSES = ("unset", "ok", "error")
 
 
-def seal(store: Store, manifest: Manifest, lane: Lane, indices: array[int], replications: int) -> None:
-    """Turns the journal of a run into tables, in the order of the keys, as a stream."""
+def seal(
+    store: Store, manifest: Manifest, records: Iterable[list[Any]], indices: array[int], replications: int
+) -> None:
+    """Turns the journal records of a run into tables, in the order of the keys, as a stream."""
     of_items = bool(manifest["spec"]["task"].get("items"))
     counts: dict[str, int] = {}
     state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
     with drafted(store, "runs", manifest["id"]) as draft, journalled("runs", manifest["id"]):
         draft.append("responses", pa.RecordBatch.from_pylist([], rows.RESPONSES))
         responses, spans = Rows(rows.RESPONSES, {"responses": _item_column}), Rows(rows.SPANS)
-        for record in lane.records():
+        for record in records:
             slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record
             index, replication = indices[slot // replications], slot % replications
             failure = error and dict(zip(rows.ERROR.names, error, strict=True))

@@ -238,7 +238,9 @@ class _Job:
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
                 self._work().perform()
             if not self.is_sealed():
-                seal(self.store, self.manifest, self.lane, self.calls.dataset.indices, self.calls.replications)
+                seal(
+                    self.store, self.manifest, self.lane.records(), self.calls.dataset.indices, self.calls.replications
+                )
         finally:
             self.task.close()
             self.lane.close()

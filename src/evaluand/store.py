@@ -20,7 +20,7 @@ from evaluand.journal import Lane, MemoryLeases, MemoryLog, MemoryShards
 if TYPE_CHECKING:
     import pyarrow as pa
 
-KINDS = ("runs", "evaluations", "aggregations", "comparisons", "datasets")
+KINDS = ("runs", "evaluations", "aggregations", "comparisons", "datasets", "recordings")
 FORMAT = 1
 
 Manifest = dict[str, Any]
@@ -74,8 +74,8 @@ class Store(Protocol):
     def open(self, manifest: Manifest) -> Manifest:
         """Opens an artifact for work; one that is open already keeps its first manifest, which is returned."""
 
-    def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
-        """A sequence of keyed work of an open artifact."""
+    def lane(self, kind: str, id: str, name: str, slots: int | None) -> Lane:
+        """A sequence of keyed work of an open artifact; one that grows where `slots` is None."""
 
     def draft(self, kind: str, id: str) -> Draft:
         """Begins to write an artifact's tables."""
@@ -125,7 +125,7 @@ class MemoryStore:
         self._manifests.setdefault(key, encode(manifest))
         return self.manifest(*key)
 
-    def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
+    def lane(self, kind: str, id: str, name: str, slots: int | None) -> Lane:
         log, shards = self._lanes.setdefault((kind, id, name), (MemoryLog(), MemoryShards()))
         return Lane(log, MemoryLeases(shards), slots)
 

@@ -12,6 +12,8 @@ from evaluand.dataset import Dataset
 from evaluand.errors import EvaluandError, Fault, NotFound
 from evaluand.evaluation import Evaluation
 from evaluand.evaluation import row_digest as score_digest
+from evaluand.provenance import origins
+from evaluand.recording.stored import Recorded, counts_of, digest_of
 from evaluand.responses import row_digest as response_digest
 from evaluand.run import Run
 from evaluand.store import FORMAT, Manifest, Store, with_seal
@@ -105,12 +107,19 @@ def _aggregation(store: Store, id: str) -> tuple[str, object]:
     return (table_digest(*batches) if batches else "no rows"), counts
 
 
+def _recording(store: Store, id: str) -> tuple[str, object]:
+    recording = Recorded(store, id)
+    run, evaluation = recording.run, recording.evaluation
+    return digest_of(run, evaluation), counts_of(run)
+
+
 _RECOUNTED: dict[str, Callable[[Store, str], tuple[str, object]]] = {
     "datasets": _dataset,
     "runs": _run,
     "evaluations": _evaluation,
     "aggregations": _aggregation,
     "comparisons": stored_digest,
+    "recordings": _recording,
 }
 
 
@@ -123,6 +132,8 @@ def _upstream(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
         needed += [
             ("evaluations", id, digest) for id, digest in zip(origin["evaluations"], spec["evaluations"], strict=True)
         ]
+    if manifest["kind"] == "recordings":
+        needed += [(kind, id, None) for kind, id in origins(manifest)]
     for kind, id, digest in needed:
         try:
             found = store.manifest(kind, id).get("digest")

@@ -29,8 +29,8 @@ Examples:
 def command(kind: str | None, folder: Path, as_json: bool) -> None:
     """List what is stored, newest first.
 
-    KIND is runs, evaluations, aggregations, comparisons or datasets; everything if not given. A name in parentheses has
-    gone to a later artifact. What is open was interrupted or is being worked on.
+    KIND is runs, evaluations, aggregations, comparisons, datasets or recordings; everything if not given. A name in
+    parentheses has gone to a later artifact. What is open was interrupted or is being worked on.
     """
     entries = _entries(DirectoryStore(folder), kind)
     if as_json:

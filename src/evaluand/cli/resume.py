@@ -10,12 +10,14 @@ from typing import Any
 
 import click
 
+from evaluand.cli.feedback import importable_here, tell
 from evaluand.cli.gates import conclude
-from evaluand.cli.options import json_option, store_option
+from evaluand.cli.options import LINE, json_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import WatchedStore, carry_out, display, notes, print_results
 from evaluand.errors import NotFound, SpecError
 from evaluand.experiment import Experiment
+from evaluand.recording import KIND, closed
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store import resolve
 
@@ -23,18 +25,29 @@ _EXAMPLES = """\b
 Examples:
   evaluand resume arithmetic/mine
   evaluand resume 3f2a9c
+  evaluand resume rag/v2
 """
 
 
 @click.command("resume", epilog=_EXAMPLES)
 @click.argument("artifact", metavar="ID|NAME")
+@click.option(
+    "--allow",
+    multiple=True,
+    type=LINE,
+    metavar="MODULE",
+    help="A module, beside code of your own, that feedbacks of a recording may be imported from.",
+)
 @store_option
 @json_option
-def command(artifact: str, folder: Path, as_json: bool) -> None:
+def command(artifact: str, allow: tuple[str, ...], folder: Path, as_json: bool) -> None:
     """Continue a run or an evaluation that was interrupted, and summarise.
 
     The experiment file that began it is read again. What was asked must still be the same: the task, the dataset and
     the seed; how calls are made (concurrency, timeout, retries) may have changed.
+
+    A recording whose app has died is closed: its records become a run, which its feedbacks judge. Feedbacks that can be
+    imported do what is missing; what others have not judged is given up as failed.
     """
     store = WatchedStore(folder)
     kind, id = _found(store, artifact)
@@ -43,6 +56,8 @@ def command(artifact: str, folder: Path, as_json: bool) -> None:
         if as_json:
             print_json({"resumed": False, "kind": kind, "id": id, "reason": f"{what} is complete"})
         return click.echo(f"nothing to resume: {what} is complete", err=True)
+    if kind == KIND:
+        return _close(store, id, allow, folder, as_json)
     origin = store.manifest(kind, id)["provenance"].get("origin") or {}
     path = _file(origin, what)
     with stdout_to_stderr(), notes():
@@ -60,9 +75,16 @@ def command(artifact: str, folder: Path, as_json: bool) -> None:
     conclude([], None, failed=print_results(results, store, as_json=as_json))
 
 
+def _close(store: WatchedStore, id: str, allow: tuple[str, ...], folder: Path, as_json: bool) -> None:
+    importable_here()
+    with stdout_to_stderr(), notes():
+        recording = closed(store, id, allow=allow, progress=display(as_json, quiet=False))
+    tell(recording, folder, as_json)
+
+
 def _found(store: WatchedStore, artifact: str) -> tuple[str, str]:
-    """What is meant: of a run and an evaluation that share a name, the open one."""
-    for kind in ("runs", "evaluations"):
+    """What is meant: of several that share a name, the open one."""
+    for kind in (KIND, "runs", "evaluations"):
         with suppress(NotFound):
             found = resolve(store, artifact, kind)
             if not store.is_sealed(*found):

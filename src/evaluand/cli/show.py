@@ -19,6 +19,7 @@ from evaluand.dataset import Dataset
 from evaluand.errors import NotFound
 from evaluand.evaluation import Evaluation
 from evaluand.provenance import origins
+from evaluand.recording import KIND, Recorded, standing
 from evaluand.report.facts import (
     Facts,
     Names,
@@ -99,7 +100,7 @@ def command(
     folder: Path,
     as_json: bool,
 ) -> None:
-    """Show a run, an evaluation, an aggregation, a comparison or a dataset.
+    """Show a run, an evaluation, an aggregation, a comparison, a dataset or a recording.
 
     A name, an id or its first digits (four at least) say which; a name of several stands for the run, with --below,
     --lowest, --against or --scorer for the evaluation, with --metric for the aggregation. Rows that failed come first.
@@ -164,7 +165,7 @@ def _facts(
     if facts["status"] == "open":
         return facts | {
             "progress": list(_progress(store, manifest)),
-            "resume": suggested("resume", id[:SHORT_ID], store.root),
+            "resume": suggested(_continued(manifest), id[:SHORT_ID], store.root),
         }
     if kind == "runs":
         return facts | run_facts(Run(store, id), examples, failed=failed, index=index)
@@ -180,6 +181,9 @@ def _facts(
         return facts | summary_facts(aggregation) | {"tradeoffs": tradeoffs_facts(aggregation)}
     if kind == "comparisons":
         return facts | {"comparison": Comparison(store, id).to_dict()}
+    if kind == KIND:
+        judged = Recorded(store, id).evaluation
+        return facts | {"feedbacks": {} if judged is None else judged.counts}
     return facts | dataset_facts(Dataset.stored(store, id), examples)
 
 
@@ -216,6 +220,18 @@ def _progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[str, A
         rows = sum(store.manifest("runs", manifest["provenance"]["run"])["counts"].values())
         for number, scorer in enumerate(spec["scorers"]):
             yield _lane(store, manifest, f"scorer{number}", f"graded by {scorer}", rows)
+    elif kind == KIND:
+        made = standing(store, manifest["id"])
+        for name, counts in made.feedbacks.items():
+            judged = made.records - counts.get("waiting", 0)
+            yield {"label": f"judged by {name}", "done": judged, "total": made.records}
+        if not made.feedbacks:
+            yield {"label": "recorded", "done": made.records, "total": made.records}
+
+
+def _continued(manifest: Manifest) -> str:
+    """The command that continues the work on an open artifact."""
+    return "feedback work" if manifest["spec"].get("mode") == "deferred" else "resume"
 
 
 def _lane(store: DirectoryStore, manifest: Manifest, name: str, label: str, slots: int) -> dict[str, Any]:

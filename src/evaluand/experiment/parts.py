@@ -114,7 +114,7 @@ def scorer(spec: ScorerEntry, folder: Path) -> Scorer:
 
 def _graded_by(spec: ScorerEntry, folder: Path) -> Scorer:
     if isinstance(spec, KindSpec):
-        return _made("scorers", spec.kind, spec.parameters)  # type: ignore[no-any-return]
+        return _made("scorers", spec.kind, _with_code(spec, folder))  # type: ignore[no-any-return]
     code = loaded(spec, folder)
     files = tuple(str(folder / file) for file in spec.files)
     if isinstance(code, Scorer) and not (spec.version or files or spec.batch):
@@ -123,6 +123,19 @@ def _graded_by(spec: ScorerEntry, folder: Path) -> Scorer:
         raise SpecError(f"{spec.function} is a class of scorers, which declares its version itself and takes no batch")
     function = code.function if isinstance(code, FunctionScorer) else code
     return FunctionScorer(_callable(function, spec), version=_version(spec), files=files, batch=spec.batch)
+
+
+def _with_code(spec: KindSpec, folder: Path) -> dict[str, Any]:
+    """The parameters of a feedback, with code in place of its name; those of other scorers as they are."""
+    parameters = spec.parameters
+    for name in _CODE_OF_SCORERS.get(spec.kind, ()):
+        if isinstance(parameters.get(name), str) and ":" in parameters[name]:
+            parameters[name] = referred(parameters[name], folder)
+    return parameters
+
+
+_CODE_OF_SCORERS = {"feedback": ("implementation", "aggregate")}
+"""The parameters of a kind of scorer that are code of the user's own."""
 
 
 def _callable(code: Any, spec: CodeSpec) -> Any:

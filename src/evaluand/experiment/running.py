@@ -216,7 +216,7 @@ class Experiment:
         runner = Runner(store, self.policy, progress=progress)
         grading = replace(self.policy, rate=None, total_timeout=None)  # these are for the tasks
         evaluator = Evaluator(store, grading, progress=progress)
-        anew = {"fresh": fresh, "retry_failed": retry_failed}
+        anew: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
         resumed = dict([resume]) if resume else {}
         results = []
         for name, task in self.tasks.items():

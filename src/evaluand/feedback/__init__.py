@@ -39,8 +39,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, message_of
 from evaluand.feedback.arguments import PLAIN, Arguments
 from evaluand.feedback.stored import reference_of, referred
-from evaluand.fingerprint import Identity, fingerprint
+from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import encode
+from evaluand.provider import Provider
 from evaluand.registry import nearest
 from evaluand.scorer import Score, Scorer, described, is_async
 from evaluand.selector import Selector
@@ -105,7 +106,8 @@ class Feedback(Scorer):
             there is no value it returns None and metadata with the reason. It may raise `Skipped` for a call that is to
             be left out.
         name: shown in tables; the implementation's name if not given.
-        higher_is_better: which way is good, for those who show results; None if that is not known.
+        higher_is_better: which way is good, for those who show results; what the implementation says of itself if not
+            given, and None if that is not known.
         aggregate: makes one number of what the calls said, given as a list; the mean if not given.
         combinations: `product` calls the implementation with every combination of the values selected, `zip` with the
             first of each, then the second of each, and so on to the end of the shortest.
@@ -182,6 +184,8 @@ class Feedback(Scorer):
             raise SpecError(f"a feedback needs a function, not {described(implementation)}")
         accepts = Arguments.of(implementation)
         self._set(implementation=implementation, accepts=accepts, name=name or accepts.called, bound={}, **values)
+        if self.higher_is_better is None:
+            self._set(higher_is_better=getattr(implementation, "higher_is_better", None))
         self._check_choices()
         try:
             self._set(if_exists=None if if_exists is None else self._selector(if_exists))
@@ -329,9 +333,9 @@ class Feedback(Scorer):
             SpecError: an argument is not bound.
         """
         self.check()
-        prints = {} if self.declared is not None else {"implementation": fingerprint(self.implementation)}
+        parts = {"implementation": self._of_implementation()}
         if self.aggregator is not mean:
-            prints["aggregate"] = fingerprint(self.aggregator)
+            parts["aggregate"] = code_identity("function", self.aggregator, "aggregate")
         spec = {
             "kind": self.kind,
             "selectors": {name: str(selector) for name, selector in self.bound.items()},
@@ -340,15 +344,21 @@ class Feedback(Scorer):
             "if_missing": self.if_missing,
             "if_exists": None if self.if_exists is None else str(self.if_exists),
             "on_error": self.on_error,
-            **({} if self.declared is None else {"name": self.name, "version": self.declared}),
-            **{part: print_.digest for part, print_ in prints.items()},
+            **{part: identity.spec for part, identity in parts.items()},
         }
         return Identity(
             spec,
-            all(print_.pinned for print_ in prints.values()),
-            tuple(why for print_ in prints.values() for why in print_.unpinned),
-            {name: digest for print_ in prints.values() for name, digest in {**print_.parts, **print_.files}.items()},
+            all(identity.pinned for identity in parts.values()),
+            tuple(why for identity in parts.values() for why in identity.unpinned),
+            {name: digest for identity in parts.values() for name, digest in identity.parts.items()},
         )
+
+    def _of_implementation(self) -> Identity:
+        """That of a provider's method is told by the provider."""
+        provider = getattr(self.implementation, "__self__", None)
+        if isinstance(provider, Provider) and self.declared is None:
+            return provider.identify(self.implementation.__name__)
+        return code_identity("function", self.implementation, self.name, version=self.declared)
 
     def score(self, source: Mapping[str, Any]) -> Any:  # type: ignore[override]
         """Grades one source; awaitable where the implementation is async."""
@@ -570,7 +580,7 @@ def may_see_times(selector: Selector) -> bool:
         >>> may_see_times(Selector("__record__.app.ask[:].rets")), may_see_times(Selector("__record__.app.ask[0]"))
         (False, True)
     """
-    steps: list[Any] = [*selector.steps, None]
+    steps: list[Any] = [*selector.steps, None, None]
     root, *rest = steps
     if root == APP:
         return False

@@ -18,13 +18,15 @@ from typing import Any, Final
 
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.ids import decode, encode
+from evaluand.provider import Provider
 
 AGGREGATES: Final = frozenset(
     [f"builtins:{name}" for name in ("len", "max", "min", "sum")]
     + [f"statistics:{name}" for name in ("fmean", "mean", "median", "median_high", "median_low", "pstdev", "stdev")]
     + [f"math:{name}" for name in ("fsum", "prod")]
+    + [f"numpy:{name}" for name in ("amax", "amin", "max", "mean", "median", "min", "prod", "std", "sum", "var")]
 )
-"""What may be read of the standard library."""
+"""What may be read of the standard library and, without being asked for, of others."""
 
 _SECRET: Final = re.compile(r"(key|token|secret|password|credentials?)$", re.IGNORECASE)
 
@@ -84,7 +86,17 @@ def referred(reference: Any, modules: Collection[str] | None = None) -> Any:
 def _object_reference(thing: Any) -> dict[str, Any]:
     made_of = type(thing)
     name = _name_of(made_of, made_of.__qualname__, made_of.__module__)
-    parameters = {}
+    parameters = dict(thing.arguments) if isinstance(thing, Provider) else _made_with(thing)
+    secret = next((parameter for parameter in parameters if _SECRET.search(parameter)), None)
+    if secret is not None:
+        told = f"{made_of.__qualname__} cannot be stored with its {secret}"
+        raise SpecError(f"{told}; let it read that from the environment")
+    return {"class": name, "parameters": parameters}
+
+
+def _made_with(thing: Any) -> dict[str, Any]:
+    """What an object was made with, but for what it has by default."""
+    made_of, parameters = type(thing), {}
     for parameter in _parameters(made_of):
         value = _kept(thing, parameter.name)
         if value is _NOTHING:
@@ -94,13 +106,8 @@ def _object_reference(thing: Any) -> dict[str, Any]:
             )
         if value is parameter.default or (type(value) is type(parameter.default) and value == parameter.default):
             continue
-        if _SECRET.search(parameter.name):
-            raise SpecError(
-                f"{made_of.__qualname__} cannot be stored with its {parameter.name}; let it read that from the "
-                "environment"
-            )
         parameters[parameter.name] = _plain(value, f"{made_of.__qualname__}: {parameter.name}")
-    return {"class": name, "parameters": parameters}
+    return parameters
 
 
 def _parameters(made_of: type) -> list[inspect.Parameter]:

@@ -353,7 +353,8 @@ def _about(facts: Facts) -> Iterator[tuple[str, str | Text]]:
             yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], CELL)}"
         yield "continue", safe(facts["resume"])
     yield from _specified(facts["kind"], manifest)
-    for name, key in (("made from", "made_from"), ("used by", "used_by")):
+    made = "made into" if facts["kind"] == "recordings" else "made from"
+    for name, key in ((made, "made_from"), ("used by", "used_by")):
         for other in facts.get(key) or ():
             yield name, f"{other['kind'][:-1]} {other['id'][:SHORT_ID]}  {safe(other['name'] or '', CELL)}"
     yield "created", took(manifest)
@@ -374,6 +375,11 @@ def _specified(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
     elif kind == "evaluations":
         for name, scorer in spec["scorers"].items():
             yield "scorer", f"{safe(name, CELL)}: {_json(scorer)}"
+    elif kind == "recordings":
+        yield "app", _json({name: spec["app"].get(name) for name in ("name", "version")})
+        yield "mode", safe(spec["mode"], CELL)
+        for name, feedback in spec["feedbacks"].items():
+            yield "feedback", f"{safe(name, CELL)}: {_json(feedback)}"
     if manifest.get("attempt"):
         yield "attempt", f"{manifest['attempt'] + 1}"
 
@@ -545,7 +551,12 @@ def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
         yield Group(Text(f"_index_ {row['_index_']}", "bold"), name_values(shown, "  "))
 
 
+def _recording_body(facts: Facts) -> Iterator[RenderableType]:
+    yield name_values([(safe(name, CELL), _counts(counts)) for name, counts in facts["feedbacks"].items()])
+
+
 _BODIES = {
+    "recordings": _recording_body,
     "runs": _run_body,
     "evaluations": _evaluation_body,
     "aggregations": _aggregation_body,

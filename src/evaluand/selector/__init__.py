@@ -253,7 +253,7 @@ class Selector:
             if len(found) == 1:
                 one, many = found[0], None
             else:
-                many = list(found)
+                many = found
         return [one] if many is None else many
 
     def _only(self, found: Sequence[Any]) -> Any:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from evaluand.selector.steps import Collect, Descend, Every, Filter, Member, Slice, Step, Union, is_list
 
-Lead = Callable[[Any, Any], Sequence[Any]]
+Lead = Callable[[Any, Any], list[Any]]
 """What is led to from a value, given the root of the data; raises LookupError where that is nowhere."""
 
 Change = Callable[[Any], Any]
@@ -38,9 +38,9 @@ def leading(step: Step, objects: bool) -> Lead:
 
 
 def _to_member(name: str, objects: bool) -> Lead:
-    def lead(value: Any, root: Any) -> Sequence[Any]:
+    def lead(value: Any, root: Any) -> list[Any]:
         if type(value) is dict:
-            return (value[name],)
+            return [value[name]]
         if type(value) is not list or not value:
             return _member(name, value, objects)
         found = []
@@ -54,10 +54,10 @@ def _to_member(name: str, objects: bool) -> Lead:
     return lead
 
 
-def _member(name: str, value: Any, objects: bool) -> Sequence[Any]:
+def _member(name: str, value: Any, objects: bool) -> list[Any]:
     """Elements of a list that have no such member are left out; a list without elements has none."""
     if isinstance(value, Mapping):
-        return (value[name],)
+        return [value[name]]
     if is_list(value) and value:
         found: list[Any] = []
         waiting = list(reversed(value))
@@ -72,21 +72,21 @@ def _member(name: str, value: Any, objects: bool) -> Sequence[Any]:
                 found.append(attribute)
         return found
     if not is_list(value) and (attribute := _attribute(name, value, objects)) is not _NOTHING:
-        return (attribute,)
+        return [attribute]
     raise LookupError
 
 
 def _to_place(step: str | int, objects: bool) -> Lead:
-    def lead(value: Any, root: Any) -> Sequence[Any]:
+    def lead(value: Any, root: Any) -> list[Any]:
         if isinstance(value, Mapping) if isinstance(step, str) else is_list(value, objects):
-            return (value[step],)
+            return [value[step]]
         raise LookupError
 
     return lead
 
 
 def _to_slice(part: slice, objects: bool) -> Lead:
-    def lead(value: Any, root: Any) -> Sequence[Any]:
+    def lead(value: Any, root: Any) -> list[Any]:
         if type(value) is list:
             return value[part]
         if is_list(value, objects):
@@ -97,7 +97,7 @@ def _to_slice(part: slice, objects: bool) -> Lead:
 
 
 def _to_children(step: Every | Filter | Descend | Collect) -> Lead:
-    def lead(value: Any, root: Any) -> Sequence[Any]:
+    def lead(value: Any, root: Any) -> list[Any]:
         if isinstance(step, Descend) or isinstance(value, Mapping) or is_list(value):
             return step.find((value,), root)
         raise LookupError

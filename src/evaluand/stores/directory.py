@@ -81,7 +81,7 @@ class DirectoryStore:
         self.catalog.put(stands)
         return stands
 
-    def lane(self, kind: str, id: str, name: str, slots: int) -> Lane:
+    def lane(self, kind: str, id: str, name: str, slots: int | None) -> Lane:
         folder = self._folder(kind, id) / "journal" / _safe(name)
         with suppress(FileNotFoundError):  # where another process has sealed the artifact there is no journal
             folder.mkdir(exist_ok=True)

@@ -142,7 +142,7 @@ class _Method:
         self.name = name
 
     def __get__(self, lens: Lens | None, owner: type) -> Any:
-        return self.function if lens is None else lens._Lens__called(self)
+        return self.function if lens is None else _Called(lens, self)
 
 
 class _OfClass(_Method):
@@ -170,50 +170,38 @@ class Lens:
         calls[:].args.query True
     """
 
-    __slots__ = ("__selector", "__steps")
+    __slots__ = ("__selector__", "__steps__")
 
     def __init__(self, path: Iterable[Step] | None = None) -> None:
         if isinstance(path, str):
             raise _NoStep(f"{path!r} is a path as text; take Lens.of_string")
-        self.__steps: tuple[native.Step, ...] = tuple(_native(step) for step in path or ())
-        self.__selector: Selector | None = None
+        self.__steps__: tuple[native.Step, ...] = tuple(_native(step) for step in path or ())
+        self.__selector__: Selector | None = None
 
-    @staticmethod
-    def __of(*steps: native.Step) -> Lens:
-        lens = Lens()
-        lens.__steps = steps
-        return lens
-
-    def __called(self, method: _Method) -> Lens:
-        lens = _Called(self, method.function)
-        lens.__steps = (*self.__steps, Member(method.name))
-        lens.__selector = None
-        return lens
-
-    def __walk(self) -> Selector:
+    def __walk__(self) -> Selector:
         """Made when it is first needed, and not for every beginning of a path on the way to it."""
-        if self.__selector is None:
-            self.__selector = Selector.of(*self.__steps, objects=True)
-        return self.__selector
+        if self.__selector__ is None:
+            self.__selector__ = Selector.of(*self.__steps__, objects=True)
+        return self.__selector__
 
     # Building
 
     def __getattr__(self, name: str) -> Lens:
         if name.startswith("__") and name.endswith("__") and name not in ROOTS:
             raise AttributeError(f"{name} is a name of Python; for a key of this name write [{name!r}]")
-        return self.__of(*self.__steps, Member(name))
+        return _lens(*self.__steps__, Member(name))
 
     def __getitem__(self, item: Any) -> Lens:
-        return self.__of(*self.__steps, _in_brackets(item))
+        return _lens(*self.__steps__, _in_brackets(item))
 
     def __add__(self, other: Lens | Step) -> Lens:
-        steps = other.__steps if isinstance(other, Lens) else (_native(other),)
-        return self.__of(*self.__steps, *steps)
+        steps = other.__steps__ if isinstance(other, Lens) else (_native(other),)
+        return _lens(*self.__steps__, *steps)
 
     @_Method
     def collect(self) -> Lens:
         """The path to one list of all that this one leads to."""
-        return self.__of(*self.__steps, native.Collect())
+        return _lens(*self.__steps__, native.Collect())
 
     @_OfClass
     def of_string(text: str) -> Lens:  # noqa: N805 - a function of the class
@@ -229,7 +217,7 @@ class Lens:
         steps = parsed_of_words(text)
         for step in steps:
             _named(step)
-        return Lens.__of(*steps)
+        return _lens(*steps)
 
     # Selecting
 
@@ -240,7 +228,7 @@ class Lens:
             DataError: the path leads nowhere; it is a `KeyError`, `IndexError` or `ValueError` too.
         """
         try:
-            return (self.__selector or self.__walk()).select(obj)
+            return (self.__selector__ or self.__walk__()).select(obj)
         except DataError as error:
             raise _told(error) from None
 
@@ -256,28 +244,28 @@ class Lens:
         Raises:
             DataError: there is none or more than one.
         """
-        return _asked(self.__walk().sole, obj)
+        return _asked(self.__walk__().sole, obj)
 
     @_Method
     def exists(self, obj: Any) -> bool:
         """Whether every step of the path leads somewhere."""
-        return self.__walk().exists(obj)
+        return self.__walk__().exists(obj)
 
     @_Method
     def existing_prefix(self, obj: Any) -> Lens:
         """The longest beginning of the path that exists."""
-        return self.__of(*self.__steps[: len(self.__walk().existing(obj).steps)])
+        return _lens(*self.__steps__[: len(self.__walk__().existing(obj).steps)])
 
     @_Method
     def set(self, obj: Any, val: Any) -> Any:
         """A copy of an object with a value at each place of the path; see `Selector.set`."""
-        return _asked(self.__walk().set, obj, val)
+        return _asked(self.__walk__().set, obj, val)
 
     @_Method
     def set_or_append(self, obj: Any, val: Any) -> Any:
         """As `set`, but a value is put behind those of a list, and anything else is replaced by a list of it."""
         return _asked(
-            self.__walk().change, obj, lambda there: [*there, val] if native.is_list(there, texts=True) else [val]
+            self.__walk__().change, obj, lambda there: [*there, val] if native.is_list(there, texts=True) else [val]
         )
 
     # Comparing and showing
@@ -285,25 +273,25 @@ class Lens:
     @_Method
     def path(self) -> tuple[Step, ...]:
         """The steps."""
-        return tuple(_named(step) for step in self.__steps)
+        return tuple(_named(step) for step in self.__steps__)
 
     @_Method
     def selector(self) -> Selector:
         """The same path as a `Selector`, which walks data only."""
-        return Selector.of(*self.__steps)
+        return Selector.of(*self.__steps__)
 
     @_Method
     def is_prefix_of(self, other: Lens) -> bool:
         """Whether the other path begins as this one, or is the same."""
-        return self.__walk().is_prefix_of(other.__walk())
+        return self.__walk__().is_prefix_of(other.__walk__())
 
     @_Method
     def is_immediate_prefix_of(self, other: Lens) -> bool:
         """Whether the other path has one step more than this one."""
-        return len(other) == len(self) + 1 and self.__walk().is_prefix_of(other.__walk())
+        return len(other) == len(self) + 1 and self.__walk__().is_prefix_of(other.__walk__())
 
     def __len__(self) -> int:
-        return len(self.__steps)
+        return len(self.__steps__)
 
     def __eq__(self, other: object) -> bool:
         return str(self) == str(other) if isinstance(other, Lens) else NotImplemented
@@ -312,11 +300,11 @@ class Lens:
         return hash(str(self))
 
     def __str__(self) -> str:
-        return native.written(self.__steps, bare=True)
+        return native.written(self.__steps__, bare=True)
 
     def __repr__(self) -> str:
         text = str(self)
-        if any(isinstance(step, str) and not _is_attribute(step) for step in self.__steps):
+        if any(isinstance(step, str) and not _is_attribute(step) for step in self.__steps__):
             return f"Lens.of_string({text!r})"
         return f"Lens(){'.' if text[:1].isidentifier() else ''}{text}"
 
@@ -334,19 +322,36 @@ class Lens:
 
 
 class _Called(Lens):
-    """A lens that ends in the name of a method, and is that method of the lens before when it is called."""
+    """A lens that ends in the name of a method, and is that method of the lens before when it is called.
 
-    __slots__ = ("__lens", "__method")
+    Nearly all of them are called at once, so that the step is only put behind the others when it is asked for.
+    """
 
-    def __init__(self, lens: Lens, method: Callable[..., Any]) -> None:
-        self.__lens = lens
-        self.__method = method
+    __slots__ = ("__before__", "__method__")
+
+    def __init__(self, before: Lens, method: _Method) -> None:
+        self.__before__ = before
+        self.__method__ = method
+
+    @property
+    def __steps__(self) -> Any:  # type: ignore[override]
+        return (*self.__before__.__steps__, Member(self.__method__.name))
+
+    @property
+    def __selector__(self) -> Any:  # type: ignore[override]
+        return _lens(*self.__steps__).__walk__()
 
     def __call__(self, *given: Any, **named: Any) -> Any:
-        return self.__method(self.__lens, *given, **named)
+        return self.__method__.function(self.__before__, *given, **named)
 
 
 JSONPath = Lens
+
+
+def _lens(*steps: native.Step) -> Lens:
+    lens = Lens()
+    lens.__steps__ = steps
+    return lens
 
 
 def _asked(method: Callable[..., Any], *given: Any) -> Any:

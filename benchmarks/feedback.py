@@ -1,0 +1,188 @@
+"""What feedback functions over traces cost, beside trulens-core: the same work of both, in turn.
+
+    python benchmarks/feedback.py                     all sections; trulens-core goes into a throw-away environment
+    python benchmarks/feedback.py --only selectors    one section, or several parted by commas
+    python benchmarks/feedback.py --quick             few rounds, no peer, some seconds
+    python benchmarks/feedback.py --peers DIR         keep the peer's environment in DIR and use it again
+
+Each of the two is measured in processes of its own, in turn, and of many short times of CPU the smallest is shown: on a
+machine that others use as well, it says what the code costs. trulens-core runs in its record mode.
+
+A section is a function of this file that yields names and pieces of work, for one of the two. `SECTIONS` lists them,
+`TARGETS` tells how many seconds a piece of ours may take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from children import clean_environment, environment, run, say
+from meter import speed
+
+OURS, PEER, PEER_PACKAGES = "ours", "trulens", ["trulens-core==2.16.0", "trulens-feedback==2.16.0"]
+ROUNDS, QUICK_ROUNDS = 3, 1
+SHORT, TIMES, QUICK_TIMES = 0.002, 300, 10  # seconds of one time that is taken, and how many are
+
+Work = tuple[str, Callable[[], Any]]
+
+
+def main() -> None:
+    options = _options()
+    if options.measure:
+        print(json.dumps(_times(options.measure, options.only, options.quick)))
+        return
+    with tempfile.TemporaryDirectory(prefix="evaluand-bench-") as name:
+        pythons = {OURS: Path(sys.executable)}
+        if not options.quick:
+            folder = options.peers or Path(name) / "peers"
+            pythons |= environment(folder, PEER_PACKAGES, {PEER: "trulens.core"})
+        results: dict[str, list[dict[str, Any]]] = {name: [] for name in pythons}
+        rounds = QUICK_ROUNDS if options.quick else ROUNDS
+        for turn in range(rounds):
+            for who, python in pythons.items():
+                say(f"{who}, {turn + 1} of {rounds}")
+                command = [str(python), __file__, "--measure", who, "--only", ",".join(options.only)]
+                command += ["--quick"] * options.quick
+                results[who].append(run(command, clean_environment() | {"TRULENS_OTEL_TRACING": "0"}))
+        _print(results)
+        if options.json:
+            options.json.write_text(json.dumps(results) + "\n")
+
+
+# Selectors
+
+CALLS = [{"args": {"inputs": {"input_documents": [{"page_content": "a"}, {"page_content": "b"}]}}, "rets": "c"}]
+SOURCE = {
+    "__record__": {"main_input": "q", "calls": CALLS, "app": {"combine_docs_chain": {"_call": CALLS}}},
+    "__app__": {"app_id": "a"},
+}
+NINE = "__record__.app.combine_docs_chain._call.args.inputs.input_documents[:].page_content"
+
+
+def selectors(who: str) -> Iterator[Work]:
+    """One that goes through a list of calls and a slice of documents, in nine steps; and its text."""
+    if who == OURS:
+        from evaluand.interop.trulens import Lens
+        from evaluand.selector import Selector
+
+        selector = Selector(NINE)
+        yield "9-step Selector.select", lambda: selector.select(SOURCE)
+        made = Lens.of_string(NINE)
+        yield "9-step Lens called", lambda: made(SOURCE)
+    else:
+        from trulens.core.utils.serial import Lens
+    lens = Lens.of_string(NINE)
+    assert list(lens.get(SOURCE)) == ["a", "b"]
+    yield "9-step Lens.get", lambda: list(lens.get(SOURCE))
+    first = Lens.of_string("__record__.main_input")
+    yield "2-step Lens.get", lambda: list(first.get(SOURCE))
+    yield "text to 9-step Lens", lambda: Lens.of_string(NINE)
+    yield "9-step Lens to text", lambda: str(lens)
+
+
+# Runs
+
+
+def length(text: str) -> float:
+    return float(len(text))
+
+
+def both(a: str, b: str) -> float:
+    return float(len(a) + len(b))
+
+
+def runs(who: str) -> Iterator[Work]:
+    """A feedback that makes one call, and one of every combination of thirty values with thirty."""
+    if who == OURS:
+        from evaluand.feedback import Feedback as Native
+        from evaluand.interop.trulens import Feedback, Lens, Select
+
+        native = Native(length).on_input()
+        yield "one call, evaluate", lambda: native.evaluate(SOURCE)
+        yield "one call, score", lambda: native.score(SOURCE)
+    else:
+        from trulens.core import Feedback, Select
+        from trulens.core.utils.serial import Lens
+    texts = {"thirty": [f"text {n}" for n in range(30)]}
+    with redirect_stdout(io.StringIO()):  # where trulens tells what it has bound
+        one = Feedback(length).on_input()
+        many = Feedback(both).on(a=Lens().thirty[:]).on(b=Lens().thirty[:])
+        of_record = Feedback(length).on(Select.RecordCalls.combine_docs_chain._call.rets)
+    assert len(many.run(source_data=texts).calls) == 900
+    yield "one call, run", lambda: one.run(source_data=SOURCE)
+    yield "one call of a call, run", lambda: of_record.run(source_data=SOURCE)
+    yield "900 combinations, run", lambda: many.run(source_data=texts)
+
+
+SECTIONS: dict[str, Callable[[str], Iterator[Work]]] = {"selectors": selectors, "runs": runs}
+TARGETS = {
+    "9-step Selector.select": 2e-6,
+    "9-step Lens called": 2e-6,
+    "one call, evaluate": 20e-6,
+    "one call, run": 20e-6,
+    "900 combinations, run": 5e-3,
+}
+
+
+# Measuring
+
+
+def _times(who: str, sections: list[str], quick: bool) -> dict[str, Any]:
+    taken = {name: _smallest(work, quick) for section in sections for name, work in SECTIONS[section](who)}
+    return {"times": taken, "speed": speed()}
+
+
+def _smallest(work: Callable[[], Any], quick: bool) -> float:
+    """Seconds of CPU time of one piece of work: the smallest of many means."""
+    start, loops = process_time(), 0
+    while process_time() - start < SHORT:
+        work()
+        loops += 1
+    times = []
+    for _ in range(QUICK_TIMES if quick else TIMES):
+        start = process_time()
+        for _ in range(loops):
+            work()
+        times.append((process_time() - start) / loops)
+    return min(times)
+
+
+def _print(results: dict[str, list[dict[str, Any]]]) -> None:
+    speeds = sorted(each["speed"] for rounds in results.values() for each in rounds)
+    print(f"{platform.platform()}, Python {platform.python_version()}")
+    print(f"a fixed piece of work took {speeds[0] * 1e3:.0f} to {speeds[-1] * 1e3:.0f} ms of CPU time\n")
+    best = {who: _best(rounds) for who, rounds in results.items()}
+    print(f"{'µs of CPU time':<28}{'ours':>10}{PEER:>10}{'ratio':>8}{'target':>10}  met?")
+    for name, ours in best[OURS].items():
+        theirs, target = best.get(PEER, {}).get(name), TARGETS.get(name)
+        peer = f"{theirs * 1e6:>10.2f}{theirs / ours:>7.1f}×" if theirs else " " * 18
+        met = f"{'≤ ' + format(target * 1e6, 'g'):>10}  {'yes' if ours <= target else 'NO'}" if target else ""
+        print(f"{name:<28}{ours * 1e6:>10.2f}{peer}{met}".rstrip())
+
+
+def _best(rounds: list[dict[str, Any]]) -> dict[str, float]:
+    return {name: min(each["times"][name] for each in rounds) for name in rounds[0]["times"]}
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", type=lambda text: text.split(","), default=list(SECTIONS), help="which sections")
+    parser.add_argument("--quick", action="store_true", help="few rounds, no peer")
+    parser.add_argument("--peers", type=Path, help="folder of the peer's environment")
+    parser.add_argument("--json", type=Path, help="file for all results")
+    parser.add_argument("--measure", choices=[OURS, PEER], help=argparse.SUPPRESS)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()

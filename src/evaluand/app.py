@@ -1,0 +1,475 @@
+"""Apps: any Python function or object whose calls are recorded, without a change to it.
+
+    app = App(rag, name="rag", version="2")
+    with app as recording:
+        rag.query("Who wrote Emma?")
+    recording.records[0]["app"]["retriever"]["search"][0]["rets"]
+
+Each outermost instrumented call made in the `with` block is one record (`evaluand.record`). What is instrumented is
+said by `@instrument` or by `methods`; where nothing is said, it is the public methods of the first-party objects that
+the app is made of (`evaluand.components`). `app.print_instrumented()` shows it. Other objects of these classes stay as
+they are.
+
+Interactions that were logged elsewhere become records by `virtual`, without an app.
+"""
+
+from __future__ import annotations
+
+import inspect
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cached_property
+from itertools import islice
+from types import MethodType, TracebackType
+from typing import Any, Final, ParamSpec, Self, TypeVar, overload
+
+import orjson
+from orjson import Fragment
+
+from evaluand.components import Component, class_of, components_of, key_of
+from evaluand.errors import DataError, Fault, SpecError, TaskError, with_article
+from evaluand.instrument import MARK, Recorded, carried, closed, instrumented, is_open, opened
+from evaluand.jsonlike import Likeness, attributes_of, text_of
+from evaluand.record import Record, facts_of
+from evaluand.registry import nearest
+from evaluand.trace import STATUSES, Trace, nanoseconds
+
+MODES: Final = ("none", "with_app", "with_app_thread", "deferred")
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class App:
+    """A function or an object whose calls can be recorded.
+
+    Args:
+        target: the function, the object, or a method of it.
+        name: what the app is called; the name of the function or class if not given.
+        version: which version of it, for comparing versions.
+        feedbacks: what judges its records.
+        mode: when they are judged: `none`, `with_app` (before the call returns), `with_app_thread` or `deferred`.
+        store: where recordings are kept; in memory if not given.
+        methods: names of methods to trace beside those that are marked: `search` of all components that have it,
+            `retriever.search` of one, `.query` of the app itself.
+        tags: words for people, for its records.
+        metadata: anything known of the app beside, JSON-like.
+
+    Raises:
+        SpecError: it cannot be instrumented; says why.
+
+    Example:
+        >>> def shout(text):
+        ...     return text.upper()
+        >>> app = App(shout, version="1")
+        >>> with app as recording:
+        ...     _ = app.app("hello")
+        >>> recording.records[0]["main_output"], recording.records[0]["app_id"]
+        ('HELLO', 'shout:1')
+    """
+
+    def __init__(
+        self,
+        target: Any,
+        *,
+        name: str | None = None,
+        version: str | None = None,
+        feedbacks: Sequence[Any] = (),
+        mode: str = "with_app_thread",
+        store: Any = None,
+        methods: Sequence[str] | None = None,
+        tags: str = "",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> None:
+        if mode not in MODES:
+            raise SpecError(f"mode is one of {', '.join(MODES)}, not {mode!r}")
+        _check_target(target)
+        self.target = target.__self__ if isinstance(target, MethodType) else target
+        self.main_method: str | None = target.__name__ if isinstance(target, MethodType) else None
+        self.name = name or str(getattr(self.target, "__name__", class_of(self.target).__name__))
+        self.version, self.tags, self.metadata = version, tags, dict(metadata or {})
+        self.feedbacks, self.mode, self.store = tuple(feedbacks), mode, store
+        self._methods = methods
+        self._entered: list[Recording] = []
+        self.refresh()
+
+    @staticmethod
+    def virtual(structure: Mapping[str, Any] | None = None, *, name: str = "logged", **options: Any) -> App:
+        """An app that is known by its logs alone; see `virtual`.
+
+        Args:
+            structure: what is known of its components, JSON-like, for selectors under `__app__`.
+            name: what it is called.
+            options: `version`, `feedbacks`, … as of an app.
+        """
+        return _VirtualApp(structure or {}, name=name, **options)
+
+    def refresh(self) -> None:
+        """Looks for the components anew, after the app was given others."""
+        self.components = self._found()
+        self._paths = _paths(self.components)
+        self.__dict__.pop("json", None)
+
+    @property
+    def app_id(self) -> str:
+        """What the app is called in its records: name and version."""
+        return self.name if self.version is None else f"{self.name}:{self.version}"
+
+    @property
+    def app(self) -> Any:
+        """What to call: the object, its method, or the function that takes the place of the one that was given."""
+        if _is_function(self.target):
+            return self._function
+        return self.target if self.main_method is None else getattr(self.target, self.main_method)
+
+    @property
+    def instrumented(self) -> dict[str, list[str]]:
+        """The methods that are traced, by the paths of their components; "" is the app itself."""
+        return {each.path: list(each.methods) for each in self.components if each.methods}
+
+    def print_instrumented(self) -> None:
+        """Prints what is traced and, of what was asked for, what cannot be."""
+        for each in self.components:
+            print(f"{each.path or '(app)'}: {', '.join(each.methods) or 'nothing'}  [{each.of.__qualname__}]")  # noqa: T201
+            if each.reason:
+                print(f"    not {each.reason}")  # noqa: T201
+
+    @cached_property
+    def json(self) -> dict[str, Any]:
+        """What the app is made of, as data that selectors walk under `__app__`; secrets are hidden."""
+        return {
+            "app_id": self.app_id,
+            "name": self.name,
+            "version": self.version,
+            "tags": self.tags,
+            "metadata": Likeness(hide=True).of(self.metadata),
+            "root_class": key_of(class_of(self.target)),
+            "feedbacks": [str(getattr(each, "name", each)) for each in self.feedbacks],
+            "mode": self.mode,
+            "instrumented": self.instrumented,
+            "app": self._structure(),
+        }
+
+    def record(self, *, tags: str | None = None, meta: Any = None) -> Recording:
+        """A recording, which a `with` block opens.
+
+        Args:
+            tags: words for people, for its records; those of the app if not given.
+            meta: anything known of what is recorded, such as the user who asks.
+        """
+        return Recording(self, self.tags if tags is None else tags, meta)
+
+    def place(self, component: object) -> str | None:
+        """The path of a component, "" for the app itself; None for what is no part of it."""
+        return self._paths.get(component if type(component) is str else id(component))
+
+    def __enter__(self) -> Recording:
+        recording = self.record()
+        self._entered.append(recording)
+        return recording.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        here = [each for each in self._entered if each.is_open] or self._entered
+        self._entered.remove(here[-1])
+        here[-1].__exit__(kind, error, traceback)
+
+    def __repr__(self) -> str:
+        return f"<App {self.app_id} of {class_of(self.target).__qualname__}>"
+
+    def _found(self) -> list[Component]:
+        if _is_function(self.target):
+            function: Any = self.target
+            self._function = instrumented(function)
+            return [Component("", function, (function.__name__,))]
+        found = components_of(self.target, self._methods)
+        main = self.main_method
+        if main is not None and not any(main in each.methods for each in found if not each.path):
+            found = components_of(self.target, [*(self._methods or ()), f".{main}"])
+        if not any(each.methods for each in found):
+            told = "".join(f"; {each.reason}" for each in found if each.reason)
+            raise SpecError(
+                f"{class_of(self.target).__qualname__} has no method that can be traced{told}; "
+                "mark methods with @instrument, or name them: methods=['query']"
+            )
+        return found
+
+    def _structure(self) -> Any:
+        return _Structure(self.components).of(self.target)
+
+
+class _VirtualApp(App):
+    def __init__(self, structure: Mapping[str, Any], **options: Any) -> None:
+        self._told = Likeness(hide=True).of(structure)
+        super().__init__(self, **options)
+
+    def _found(self) -> list[Component]:
+        return []
+
+    def _structure(self) -> Any:
+        return self._told
+
+
+class Recording:
+    """What is recorded of an app in a `with` block, in memory.
+
+    Attributes:
+        app: the app.
+        id: what it is called; a record is called by it and by its place.
+        tags: of the records.
+        meta: of the records.
+    """
+
+    def __init__(self, app: App, tags: str = "", meta: Any = None) -> None:
+        self.app, self.tags, self.meta = app, tags, meta
+        self.place = app.place
+        self.id = uuid.uuid4().hex
+        self._kept: list[tuple[Any, ...]] = []
+
+    @property
+    def is_open(self) -> bool:
+        """Whether calls in this context are recorded."""
+        return is_open(self)
+
+    @property
+    def records(self) -> Records:
+        """The records so far, in the order in which the calls ended; each is made when it is asked for."""
+        return Records(self)
+
+    def get(self) -> Record:
+        """The only record.
+
+        Raises:
+            DataError: there is none, or more than one.
+        """
+        if len(self._kept) != 1:
+            raise DataError(f"{len(self._kept) or 'no'} records where one is needed; see .records")
+        return self.records[0]
+
+    def carried(self, function: Callable[P, R]) -> Callable[P, R]:
+        """A function that may be called in any thread, where its calls are recorded as they would be here.
+
+        Example:
+            >>> from concurrent.futures import ThreadPoolExecutor
+            >>> app = App(lambda text: text.upper(), name="shout")
+            >>> with app as recording, ThreadPoolExecutor() as pool:
+            ...     _ = list(pool.map(recording.carried(app.app), ["a", "b"]))
+            >>> sorted(record["main_output"] for record in recording.records)
+            ['A', 'B']
+        """
+        return carried(function)
+
+    def take(self, recorded: Recorded) -> None:
+        """Keeps a call that has ended."""
+        self._kept.append(_kept(recorded))
+
+    def __enter__(self) -> Self:
+        opened(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        closed(self)
+
+    def __repr__(self) -> str:
+        return f"<Recording of {self.app.app_id}, {len(self._kept)} records>"
+
+
+class Records(Sequence[Record]):
+    """The records of a recording."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def __len__(self) -> int:
+        return len(self._recording._kept)
+
+    @overload
+    def __getitem__(self, place: int) -> Record: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Record]: ...
+    def __getitem__(self, place: int | slice) -> Record | list[Record]:
+        places = range(len(self))[place]
+        return self._record(places) if isinstance(places, int) else [self._record(each) for each in places]
+
+    def __iter__(self) -> Iterator[Record]:
+        return map(self._record, range(len(self)))
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+    def _record(self, place: int) -> Record:
+        recording = self._recording
+        facts = dict(zip(_FACTS, recording._kept[place], strict=True))
+        about = {"app_id": recording.app.app_id, "tags": recording.tags, "meta": recording.meta}
+        own = facts.pop("about") or {}
+        return Record(**{"record_id": f"{recording.id}-{place}", **about, **own, **facts})
+
+
+_FACTS: Final = ("rows", "input", "output", "error", "name", "started", "duration", "about")
+
+
+def _kept(recorded: Recorded) -> tuple[Any, ...]:
+    """A call as it is kept in memory: little beside the text of its rows, and nothing that the collector visits."""
+    rows = orjson.dumps(recorded.trace.rows()).decode()  # bytes fresh from orjson occupy 4 kB each
+    return rows, *facts_of(recorded.trace).values(), recorded.about
+
+
+def virtual(
+    interactions: Iterable[Mapping[str, Any] | Trace],
+    *,
+    name: str = "logged",
+    structure: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Recording:
+    """The records of interactions that were logged, without an app.
+
+    Args:
+        interactions: each a mapping, or a trace, such as `read_spans` reads from a file of OpenTelemetry. Keys of a
+            mapping: `input`, `output` or `error` (text, or `{type, message}`), `started` (a datetime, or as ISO text),
+            `duration` in seconds, `usage`, `record_id`, `tags`, `meta`, and `calls`: by name (`retriever.search`) a
+            call or a list of calls with any of `args` (by name), `rets`, `error`, `kind` and `attributes`.
+        name: what the app is called.
+        structure: what is known of its components, JSON-like, for selectors under `__app__`.
+        options: `version`, `feedbacks`, … as of an app.
+
+    Raises:
+        DataError: an interaction is not of this form; names it.
+
+    Example:
+        >>> recording = virtual([{"input": "Who?", "output": "Austen",
+        ...                       "calls": {"retriever.search": {"args": {"query": "Who?"}, "rets": ["a", "b"]}}}])
+        >>> recording.records[0]["app"]["retriever"]["search"][0]["rets"]
+        ['a', 'b']
+    """
+    recording = App.virtual(structure, name=name, **options).record()
+    for place, interaction in enumerate(interactions):
+        recording.take(logged(interaction, f"interaction {place}"))
+    return recording
+
+
+def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -> Recorded:
+    """An interaction that was logged, as if it had just been recorded; see `virtual`.
+
+    Args:
+        interaction: a mapping or a trace.
+        where: what it is called in messages.
+    """
+    if isinstance(interaction, Trace):
+        return Recorded(interaction, _raised(interaction.root.status, interaction))
+    if not isinstance(interaction, Mapping):
+        raise DataError(Fault(where, f"must be a mapping or a Trace, not {with_article(type(interaction).__name__)}"))
+    _check_keys(interaction, _INTERACTION, where)
+    start, end = _times(interaction, where)
+    error = interaction.get("error")
+    attributes = {"usage": interaction["usage"]} if interaction.get("usage") is not None else {}
+    rows = [_row(0, None, "call", {"attributes": attributes, "error": error, "kind": "task"}, (end - start) // 1000)]
+    calls = interaction.get("calls") or {}
+    if not isinstance(calls, Mapping):
+        raise DataError(Fault(where, "calls must be a mapping from names such as retriever.search to calls"))
+    for name, told in calls.items():
+        for call in told if isinstance(told, list | tuple) else (told,):
+            if not isinstance(call, Mapping):
+                raise DataError(Fault(where, f"a call of {name} must be a mapping with args and rets"))
+            _check_keys(call, _CALL, f"{where}, call of {name}")
+            rows.append(_row(len(rows), 0, str(name), call, 0))
+    given, gave = (Fragment(text_of(interaction.get(key))) for key in ("input", "output"))
+    status = "error" if error is not None else "ok"
+    trace = Trace.from_rows(rows, input=given, output=gave, start_ns=start, end_ns=end, status=status)
+    about = {key: interaction[key] for key in ("record_id", "tags", "meta") if interaction.get(key) is not None}
+    return Recorded(trace, _raised(status, trace), about)
+
+
+_INTERACTION: Final = (
+    *("input", "output", "error", "calls", "started", "duration", "usage"),
+    *("record_id", "tags", "meta"),
+)
+_CALL: Final = ("args", "rets", "error", "kind", "attributes")
+
+
+def _check_keys(told: Mapping[str, Any], known: Sequence[str], where: str) -> None:
+    for key in told:
+        if key not in known:
+            raise DataError(Fault(where, f"has no {key!r}{nearest(str(key), known)}; known are {', '.join(known)}"))
+
+
+def _times(interaction: Mapping[str, Any], where: str) -> tuple[int, int]:
+    """When it began and ended, in nanoseconds since 1970; 0 where that was not logged."""
+    started, duration = interaction.get("started"), interaction.get("duration") or 0.0
+    if started is None:
+        return 0, 0
+    try:
+        time = started if isinstance(started, datetime) else datetime.fromisoformat(started)
+        start = nanoseconds(time)
+        return start, start + round(duration * 1e9)
+    except (TypeError, ValueError):
+        told = f"started must be a datetime or ISO text and duration seconds, not {started!r} and {duration!r}"
+        raise DataError(Fault(where, told)) from None
+
+
+def _row(number: int, parent: int | None, name: str, call: Mapping[str, Any], duration: int) -> list[Any]:
+    error, args = call.get("error"), call.get("args")
+    events = None if error is None else [["exception", 0, _told(error)]]
+    texts = [None if value is None else Fragment(text_of(value)) for value in (args, call.get("rets"))]
+    attributes = Fragment(text_of(call["attributes"])) if call.get("attributes") else None
+    status = STATUSES.index("ok" if error is None else "error")
+    return [number, parent, name, str(call.get("kind", "span")), 0, duration, status, *texts, attributes, events]
+
+
+def _told(error: Any) -> dict[str, str]:
+    if isinstance(error, Mapping):
+        return {"type": str(error.get("type", "Error")), "message": str(error.get("message", ""))}
+    return {"type": "Error", "message": str(error)}
+
+
+def _raised(status: str, trace: Trace) -> BaseException | None:
+    """What stands for an error that was logged."""
+    if status != "error":
+        return None
+    told = facts_of(trace)["error"]
+    return TaskError(f"{told['type']}: {told['message']}")
+
+
+class _Structure(Likeness):
+    """What an app is made of: its components with their classes, private attributes where they lead to components."""
+
+    def __init__(self, components: Iterable[Component]) -> None:
+        super().__init__(hide=True, values=20_000, characters=1_000_000)
+        self._components = {id(each.value) for each in components}
+
+    def object(self, value: Any, depth: int) -> Any:
+        held = [(name, item) for name, item in attributes_of(value) if not name.startswith("_") or self._leads(item)]
+        members = self.members(held, len(held), depth, True)
+        return {"__class__": key_of(class_of(value)), **members}
+
+    def _leads(self, value: Any) -> bool:
+        """Whether it is a component, or a list or dictionary that has one."""
+        within = value if type(value) in (list, tuple) else value.values() if type(value) is dict else ()
+        return id(value) in self._components or any(id(item) in self._components for item in islice(within, 100))
+
+
+def _check_target(target: Any) -> None:
+    if isinstance(target, type):
+        raise SpecError(f"an app is an object; give {target.__name__}(…), not the class")
+    if target is None or type(target) in (str, bytes, bool, int, float, list, tuple, dict, set):
+        raise SpecError(f"an app is a function or an object with methods, not {with_article(type(target).__name__)}")
+
+
+def _is_function(target: Any) -> bool:
+    return inspect.isroutine(target) and not inspect.ismethod(target)
+
+
+def _paths(components: Sequence[Component]) -> dict[Any, str]:
+    """Paths by the id of a component, and by its class where it is the only one of that."""
+    paths: dict[Any, str] = {}
+    of_class: dict[str, list[str]] = {}
+    for each in components:
+        paths[id(each.value)] = each.path
+        function = getattr(each.value, MARK, None)  # of a function that is instrumented, the one it holds
+        if function is not None:
+            paths[id(function.function)] = each.path
+        of_class.setdefault(key_of(each.of), []).append(each.path)
+    return paths | {key: found[0] for key, found in of_class.items() if len(found) == 1}

@@ -1,0 +1,468 @@
+"""A recording in the making."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import secrets
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from contextvars import ContextVar
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+import orjson
+from orjson import Fragment
+
+from evaluand import ids
+from evaluand.engine import Outcome, Policy
+from evaluand.errors import DataError, SpecError, with_article
+from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.journal import SHARD_SLOTS
+from evaluand.provenance import provenance
+from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judges, judging
+from evaluand.recording.loading import stored_form
+from evaluand.recording.stored import (
+    KIND,
+    MODES,
+    OWN_COLUMNS,
+    Lanes,
+    Recorded,
+    Standing,
+    evaluation_of,
+    run_of,
+    sealed,
+    standing,
+    unit_of,
+)
+from evaluand.responses import line_of
+from evaluand.run import Run
+from evaluand.scorer import Scorer, described
+from evaluand.store import FORMAT, Store, check_name, check_store, now
+from evaluand.trace import Trace
+
+_SYNC_SECONDS = 1.0
+_MOST_BLOCKS = 1 << 18
+
+
+class NotRecorded(UserWarning):
+    """A call of an app could not be recorded."""
+
+
+class About(NamedTuple):
+    """What is known of a record beside the call."""
+
+    name: str | None = None
+    tags: tuple[str, ...] | None = None
+    metadata: Mapping[str, Any] = {}
+
+
+class Snapshot(NamedTuple):
+    """What a recording came to so far.
+
+    Attributes:
+        run: the calls.
+        evaluation: what the feedbacks said of them; None where there are none.
+    """
+
+    run: Run
+    evaluation: Evaluation | None
+
+
+@contextmanager
+def about(
+    *, name: str | None = None, tags: str | Iterable[str] | None = None, metadata: Mapping[str, Any] | None = None
+) -> Iterator[None]:
+    """What is known of the calls that end meanwhile, in this thread or task: kept with their records.
+
+    Args:
+        name: what the record is called; the id of the example that it becomes.
+        tags: words for people.
+        metadata: anything to group by, an attribute of that example each.
+
+    Raises:
+        SpecError: a name or key cannot be so.
+
+    Example:
+        >>> with about(name="q1", tags=["try"], metadata={"topic": "novels"}):
+        ...     pass
+    """
+    outer = _about.get() or About()
+    given = {} if metadata is None else dict(metadata)
+    _check_keys(given)
+    words = outer.tags if tags is None else (tags,) if isinstance(tags, str) else tuple(map(str, tags))
+    token = _about.set(About(outer.name if name is None else check_name(name), words, {**outer.metadata, **given}))
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+_about: ContextVar[About | None] = ContextVar("evaluand.about", default=None)
+
+
+class Recording(Recorded):
+    """A recording that is being made; `open` opens one. Leaving its `with` block ends it.
+
+    Whatever goes wrong when a call is kept is a `NotRecorded` warning and never the app's business. What feedbacks call
+    of the app themselves is not recorded.
+
+    Attributes:
+        feedbacks: name → scorer, those that judge the records.
+    """
+
+    _lanes: Lanes
+    _block: int | None
+    _next: int
+    _block_end: int
+
+    def __init__(
+        self, store: Store, id: str, feedbacks: Mapping[str, Scorer], policy: Policy | None, attempts: int
+    ) -> None:
+        super().__init__(store, id)
+        self.feedbacks = feedbacks
+        self._policy, self._attempts = policy, attempts
+        self._closing = threading.RLock()
+        self._pid = os.getpid()
+        self._inherited: Any = None
+        self._later: Evaluation | None = None
+        self._start()
+        self._claim()
+        _living.add(self)
+
+    @classmethod
+    def open(
+        cls,
+        store: Store,
+        app: Mapping[str, Any],
+        feedbacks: Mapping[str, Scorer] | Sequence[Scorer] = (),
+        *,
+        mode: str = "with_app_thread",
+        name: str | None = None,
+        policy: Policy | None = None,
+        attempts: int = ATTEMPTS,
+    ) -> Self:
+        """Opens a recording of an app.
+
+        Args:
+            store: where.
+            app: what the app is: its `name`, `version` and structure, as JSON-like data.
+            feedbacks: what judges the records; by name, or with names of their own.
+            mode: who judges when: one of `MODES`.
+            name: what the recording, its run and its evaluation are called; if not given, as the app.
+            policy: how feedbacks are asked in threads and processes: `concurrency` (4 threads if not given), `timeout`
+                (a minute), retries, pace.
+            attempts: how often a record may kill the process in which a feedback is asked about it.
+
+        Raises:
+            SpecError: the mode or a feedback cannot be so; deferred, such as one that cannot be imported elsewhere.
+        """
+        check_store(store)
+        mode = str(getattr(mode, "value", mode))  # of an enum of such words
+        if mode not in MODES:
+            raise SpecError(f"mode is {described(mode)}; give one of {', '.join(MODES)}")
+        if type(attempts) is not int or attempts < 1:
+            raise SpecError(f"attempts is {attempts!r}; give a whole number of at least 1")
+        scorers = named(feedbacks)
+        forms = {n: stored_form(n, scorer, required=mode == "deferred") for n, scorer in scorers.items()}
+        identities = {n: scorer.identify() for n, scorer in scorers.items()}
+        spec = {
+            "app": dict(app),
+            "mode": mode,
+            "feedbacks": {n: identity.spec for n, identity in identities.items()},
+            "attempts": attempts,
+            "opened": secrets.token_hex(16),
+        }
+        name = name or _called(app)
+        id = ids.artifact_id(KIND, spec)
+        head = {"format": FORMAT, "kind": KIND, "id": id, "name": check_name(name), "spec": spec, "attempt": 0}
+        made = {"pinned": all(identity.pinned for identity in identities.values()), "work": []}
+        columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
+        told = {"provenance": provenance() | {"forms": forms, "columns": columns}, "created": now()}
+        store.open(head | made | told)
+        store.refer(name, KIND, id)
+        return cls(store, id, scorers, policy, attempts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.end()
+
+    def keep(self, trace: Trace, error: BaseException | None = None) -> None:
+        """Keeps the record of a call that has ended, and has it judged as the mode says.
+
+        Args:
+            trace: of the call; its root has what the call was given and what it gave.
+            error: what it raised.
+        """
+        if judging.get():
+            return
+        try:
+            self._keep(trace, error, _about.get() or About())
+        except Exception as fault:
+            self._tell(f"a call was not recorded: {type(fault).__name__}: {fault}")
+
+    def end(self) -> None:
+        """Ends the recording: no more calls are kept. All but deferred ones are closed.
+
+        A fork of the process that opened it only ends its own part.
+        """
+        self._stop()
+        if self._pid == os.getpid() and self.mode != "deferred":
+            self._close()
+
+    def close(self) -> Self:
+        """Ends the recording and seals it: its run, and unless the mode is `none` the evaluation of its feedbacks.
+
+        What deferred feedbacks have not judged is judged here, beside the workers that are at it.
+
+        Raises:
+            SpecError: another process still records.
+        """
+        self._stop()
+        self._close()
+        return self
+
+    def snapshot(self) -> Snapshot:
+        """What there is so far, as a run and its evaluation by the feedbacks; the recording goes on.
+
+        Raises:
+            SpecError: nothing was recorded yet.
+        """
+        with self._closing:
+            if self.is_sealed:
+                run = self.run
+                if run is not None:
+                    return Snapshot(run, self.evaluate() if self.feedbacks else None)
+            else:
+                self._judge_waiting()
+                with closing(Lanes.of(self.store, self.manifest)) as lanes:
+                    lanes.refresh()
+                    if lanes.records.n_done:
+                        run = run_of(self.store, self.manifest, lanes.records)
+                        return Snapshot(run, self._evaluated(run, lanes) if self.feedbacks else None)
+        raise SpecError("nothing was recorded yet")
+
+    def evaluate(self) -> Evaluation:
+        """The evaluation of what is recorded by the feedbacks; made where it is not there yet.
+
+        Raises:
+            SpecError: there are no feedbacks, or no records.
+        """
+        if not self.feedbacks:
+            raise SpecError("the recording has no feedbacks; evaluate its run by some: Evaluator().evaluate(run, …)")
+        with self._closing:
+            if self.is_sealed:
+                made = self.evaluation or self._later
+                if made is None and (run := self.run) is not None:
+                    policy = self._policy or POLICY
+                    made = self._later = Evaluator(self.store, policy).evaluate(run, self.feedbacks, name=self.name)
+            else:
+                made = self.snapshot().evaluation
+        if made is None:
+            raise SpecError("nothing was recorded")
+        return made
+
+    def standing(self) -> Standing:
+        """How far it is, while it is open."""
+        return standing(self.store, self.id)
+
+    # Keeping
+
+    def _keep(self, trace: Trace, error: BaseException | None, about: About) -> None:
+        root = trace.root
+        duration = (root.start_ns if root.end_ns is None else root.end_ns) - root.start_ns
+        outcome = Outcome(_storable(root.output), error, 1, root.start_ns, duration)
+        given = ids.encode(_storable(root.input))
+        body, _ = line_of(0, ids.digest_of_text(given), None, outcome, trace, False)
+        tags = None if about.tags is None else list(about.tags)
+        told = orjson.dumps([Fragment(given), about.name, tags, Fragment(ids.encode(about.metadata))])
+        with self._lock:
+            if self._ended:
+                return self._tell("a call ended after the recording had; it was not recorded")
+            slot = self._slot()
+            line = b"[%d%b,%b]\n" % (slot, body[2:-2], told)
+            self._lanes.records.write(line)
+        self._dirty.set()
+        if self._beside is not None:
+            self._beside.give(slot, line)
+        elif self.mode == "with_app" and self._judges:
+            unit = unit_of(line)
+            for judge in self._judges.values():
+                judge.judge(unit)
+        return None
+
+    def _slot(self) -> int:
+        if self._next == self._block_end:
+            self._claim()
+        slot, self._next = self._next, self._next + 1
+        return slot
+
+    def _claim(self) -> None:
+        """Takes the next block of slots that nobody has used."""
+        leases = self._lanes.records.leases
+        self._give_block()
+        while (claim := leases.claim(_MOST_BLOCKS)) is not None:
+            self._block, takers = claim
+            self._next, self._block_end = self._block * SHARD_SLOTS, (self._block + 1) * SHARD_SLOTS
+            if not takers:
+                return
+            self._give_block()  # of one that died, who may have used some of it
+        raise SpecError("the recording is full, or it was closed by another process")
+
+    def _give_block(self) -> None:
+        if self._block is not None:
+            self._lanes.records.leases.finish(self._block)
+            self._block = None
+        self._next = self._block_end = 0
+
+    def _start(self) -> None:
+        """What each process has of its own."""
+        self._lock = threading.Lock()
+        self._dirty = threading.Event()
+        self._over = threading.Event()
+        self._ended = False
+        self._block, self._next, self._block_end = None, 0, 0
+        self._lanes = Lanes.of(self.store, self.manifest)
+        policy = self._policy or POLICY
+        self._judges = judges(self.feedbacks, self._lanes, policy, self.manifest)
+        beside = self.mode == "with_app_thread" and self._judges
+        self._beside = Beside(self._lanes, self._judges, policy) if beside else None
+        threading.Thread(
+            target=_synced, args=(self._lanes, self._dirty, self._over), name="recording", daemon=True
+        ).start()
+
+    def _forked(self) -> None:
+        """In a fork: what the process that opened it has is not touched."""
+        self._inherited = self._lanes, self._beside
+        ended = self._ended
+        self._start()
+        self._closing = threading.RLock()
+        self._ended = ended
+
+    def _stop(self) -> None:
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+        if self._beside is not None:
+            self._beside.drain()
+        self._over.set()
+        self._dirty.set()
+        with suppress(Exception):  # a disk that is full tells so when the rest is written
+            self._give_block()
+            self._lanes.sync()
+        self._lanes.close()
+        _living.discard(self)
+
+    def _close(self) -> None:
+        with self._closing:
+            if self.is_sealed:
+                return
+            if self.mode == "deferred":
+                self._judge_missing()
+            sealed(
+                self.store,
+                self.id,
+                self.feedbacks,
+                evaluated=self.mode != "none",
+                policy=self._policy or POLICY,
+            )
+
+    def _judge_waiting(self) -> None:
+        if self._beside is not None:
+            self._beside.wait()
+        elif self.mode == "deferred":
+            self._judge_missing()
+
+    def _judge_missing(self) -> None:
+        policy = self._policy or POLICY
+        Worker(self.store, self.id, self.feedbacks, policy, self._attempts, follow=False).perform()
+
+    def _evaluated(self, run: Run, lanes: Lanes) -> Evaluation:
+        return evaluation_of(self.store, self.manifest, run, self.feedbacks, lanes, self._policy or POLICY)
+
+    def _tell(self, message: str) -> None:
+        with suppress(Warning):  # where warnings are errors, they are still none of the app's business
+            warnings.warn(message, NotRecorded, stacklevel=2)
+
+
+def _synced(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> None:
+    """Makes what was written survive the death of the machine, every now and then, so that no call waits for a disk."""
+    while dirty.wait() and not over.wait(_SYNC_SECONDS):
+        dirty.clear()
+        with suppress(OSError):
+            lanes.sync()
+
+
+def named(feedbacks: Mapping[str, Scorer] | Iterable[Scorer]) -> dict[str, Scorer]:
+    """Feedbacks by name; of several with one name, the second is called `name 2`.
+
+    Raises:
+        SpecError: something else is given.
+    """
+    if isinstance(feedbacks, Mapping):
+        given = [*feedbacks.items()]
+    else:
+        given = [(str(getattr(each, "name", getattr(each, "kind", ""))), each) for each in feedbacks]
+    made: dict[str, Scorer] = {}
+    for name, scorer in given:
+        if not isinstance(scorer, Scorer):
+            raise SpecError(f"a feedback is {with_article(type(scorer).__name__)}; give a Feedback or another scorer")
+        called, n = check_name(name), 1
+        while called in made:
+            n += 1
+            called = f"{name} {n}"
+        made[called] = scorer
+    return made
+
+
+def _called(app: Mapping[str, Any]) -> str:
+    name, version = app.get("name") or "app", app.get("version")
+    return f"{name}/{version}" if version else str(name)
+
+
+def _check_keys(metadata: Mapping[Any, Any]) -> None:
+    for key in metadata:
+        if not isinstance(key, str) or not key or key in OWN_COLUMNS or (key.startswith("_") and key.endswith("_")):
+            own = ", ".join(OWN_COLUMNS)
+            raise SpecError(f"metadata cannot be called {key!r}: give text other than {own} and _names_ like this")
+    try:
+        ids.encode(dict(metadata))
+    except DataError as error:
+        raise SpecError(f"metadata: {error}") from None
+
+
+def _storable(value: Any) -> Any:
+    """A value that can be written: what is no data is told by its type."""
+    if type(value) is str and value.isascii():
+        return value
+    try:
+        ids.encode(value)
+    except Exception:  # encoding runs code of the value's own
+        return {"$unstorable": type(value).__qualname__}
+    return value
+
+
+_living: set[Recording] = set()
+
+
+def _end_all() -> None:
+    """At the end of the interpreter: what was given to be judged is judged, and who looks sees that it has ended."""
+    for recording in list(_living):
+        recording._stop()
+
+
+def _fork_all() -> None:
+    for recording in list(_living):
+        recording._forked()
+
+
+atexit.register(_end_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_fork_all)

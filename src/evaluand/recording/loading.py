@@ -1,0 +1,108 @@
+"""Feedbacks in other processes: in which form they are stored, and how they are made again of it.
+
+What is imported by a name that stands in a store is code that the store chooses. So only first-party modules are,
+evaluand's providers and common aggregates, and whatever else the one who works has allowed; and a feedback that is made
+again must be the one that was recorded, by its identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from evaluand.errors import SpecError, TaskError
+from evaluand.feedback import Feedback
+from evaluand.fingerprint import Identity
+from evaluand.fingerprint.homes import is_first_party
+from evaluand.scorer import Score, Scorer
+from evaluand.store import Manifest
+
+
+def stored_form(name: str, scorer: Scorer, *, required: bool) -> Any:
+    """A feedback as a recording keeps it; None where it has no such form.
+
+    Raises:
+        SpecError: it has none, and has to.
+    """
+    try:
+        if isinstance(scorer, Feedback):
+            return scorer.to_json()
+    except SpecError as error:
+        if required:
+            raise SpecError(f"feedback {name!r} cannot be deferred: {error}") from None
+        return None
+    if required:
+        raise SpecError(f"feedback {name!r} cannot be deferred: it is no Feedback, and cannot be stored")
+    return None
+
+
+def all_loaded(manifest: Manifest, *, allow: Sequence[str] = ()) -> dict[str, Scorer]:
+    """The feedbacks of a recording by name; see `loaded`."""
+    return {name: loaded(manifest, name, allow=allow) for name in manifest["spec"]["feedbacks"]}
+
+
+def loaded(manifest: Manifest, name: str, *, allow: Sequence[str] = ()) -> Scorer:
+    """A feedback of a recording, made again of what the manifest says.
+
+    Args:
+        manifest: of the recording.
+        name: of the feedback.
+        allow: modules and packages that may be imported beside first-party ones.
+
+    Raises:
+        SpecError: it cannot be imported, may not be, or is not what it was.
+    """
+    form = manifest["provenance"]["forms"].get(name)
+    if form is None:
+        raise SpecError(f"feedback {name!r} cannot be imported: it did not stand at the top of a module")
+    own = [module for module in sorted(_modules(form)) if _is_own(module)]
+    try:
+        feedback = Feedback.from_json(form, modules=[*own, *allow])
+    except SpecError as error:
+        raise SpecError(f"feedback {name!r} cannot be imported: {error}") from None
+    if feedback.identify().spec != manifest["spec"]["feedbacks"][name]:
+        raise SpecError(f"feedback {name!r} is not what it was when the recording was opened: its code has changed")
+    return feedback
+
+
+class Absent(Scorer):
+    """In place of a feedback that cannot be had: it has its identity, and fails on what it has not judged before."""
+
+    kind = "absent"
+
+    def __init__(self, manifest: Manifest, name: str, why: str) -> None:
+        self._spec, self._why = manifest["spec"]["feedbacks"][name], why
+        self._columns = manifest["provenance"]["columns"][name]
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return self._columns  # type: ignore[no-any-return]
+
+    def identify(self) -> Identity:
+        return Identity(self._spec)
+
+    def score(self, output: Any, expected: Any) -> Score:
+        raise TaskError(f"was not judged before its app ended, and {self._why}")
+
+
+def _modules(form: Any) -> set[str]:
+    """The modules that code is named of in a stored form."""
+    if isinstance(form, list):
+        return set().union(*map(_modules, form))
+    if not isinstance(form, Mapping):
+        return set()
+    named = {form.get(key) for key in ("function", "class")}
+    return {name.partition(":")[0] for name in named if isinstance(name, str)}.union(*map(_modules, form.values()))
+
+
+def _is_own(module: str) -> bool:
+    """Whether a module is first-party code, as far as can be told without importing anything."""
+    try:
+        found = find_spec(module.partition(".")[0])
+    except (ImportError, ValueError):
+        return False
+    if found is None:
+        return False
+    places = [found.origin] if found.origin and found.has_location else [*(found.submodule_search_locations or ())]
+    return bool(places) and all(is_first_party(place) for place in places)

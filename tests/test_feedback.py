@@ -1,0 +1,817 @@
+"""Feedback functions: what they are bound to, what they say, and what becomes of it in stored runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import statistics
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from evaluand import Dataset, Evaluation, Evaluator, Policy, Run, Runner
+from evaluand.aggregation import Aggregator, Measure
+from evaluand.cli import main
+from evaluand.comparison import compare
+from evaluand.errors import Doubt, Skipped, SpecError, TaskError, TransientError
+from evaluand.feedback import Feedback, may_see_times, mean
+from evaluand.feedback.stored import reference_of
+from evaluand.metrics.mean import Mean
+from evaluand.provider import Judgement, Provider
+from evaluand.scorer import Score
+from evaluand.selector import Selector
+from evaluand.store import MemoryStore
+from evaluand.trace import span
+
+RETS = "__record__.app.retriever.search.rets[:]"
+SOURCE = {
+    "__record__": {
+        "main_input": "Who wrote Emma?",
+        "main_output": "Jane Austen",
+        "app": {"retriever": {"search": [{"rets": ["Emma is by Jane Austen", "Emma Stone"]}]}, "none": [{"rets": []}]},
+    },
+    "__app__": {"app_id": "rag", "app": {"model": "m"}},
+    "__example__": {"expected": "Austen", "metadata": {"topic": "books"}},
+}
+
+
+def length(text: str) -> float:
+    return float(len(text))
+
+
+def pair(a: str, b: str = "-") -> float:
+    return float(len(a) * 100 + len(b))
+
+
+def three(a: Any, b: Any, c: Any) -> float:
+    return 1.0
+
+
+def by_name(a: Any, *, b: Any) -> float:
+    return 2.0
+
+
+def open_ended(a: Any, *args: Any, **more: Any) -> float:
+    return float(len(more))
+
+
+def nothing() -> float:
+    return 1.0
+
+
+def by_place(a: Any, b: Any = 0, /) -> float:
+    return float(len(a) - len(b))
+
+
+def no_stone(text: str) -> float:
+    if "Stone" in text:
+        raise ValueError("no stones")
+    return 1.0
+
+
+def worst(values: list[float]) -> float:
+    return min(values)
+
+
+class Weighed:
+    def __init__(self, weight: float, unit: str = "") -> None:
+        self.weight, self.unit = weight, unit
+
+    def weigh(self, text: str) -> float:
+        return self.weight * len(text)
+
+
+@dataclass(frozen=True)
+class Measured(Provider):
+    size: int = 1
+
+    def fits(self, text: str) -> Judgement:
+        return Judgement(float(len(text) <= self.size), {"reason": f"{len(text)} letters"})
+
+
+def value(feedback: Feedback, **given: Any) -> Any:
+    return feedback.evaluate(SOURCE, **given).value
+
+
+# ---------------------------------------------------------------- binding
+
+
+def test_selectors_without_a_name_are_bound_in_order() -> None:
+    one = Feedback(pair).on("__record__.main_input", "__record__.main_output")
+    assert one == Feedback(pair).on("__record__.main_input").on("__record__.main_output")
+    assert one == Feedback(pair).on(b="__record__.main_output", a="__record__.main_input")
+    assert one == Feedback(pair).on("__record__.main_input", b="__record__.main_output") == Feedback(pair).on_default()
+    assert one == Feedback(pair).on(b="__record__.main_output").on_input() == Feedback(pair).on_input_output()
+    assert value(one) == 1511.0
+
+
+def test_one_definition_has_one_identity_however_it_was_written() -> None:
+    one = Feedback(pair).on("__record__.main_input", "__record__.main_output")
+    other = Feedback(pair).on(b=Selector("__record__.main_output")).on(a="__record__['main_input']")
+    assert one.identify() == Feedback(pair).on(b="__record__.main_output", a="__record__.main_input").identify()
+    assert one.identify() != other.identify()  # a key in brackets goes through no lists
+
+
+def test_two_selections_of_one_function_are_two_definitions() -> None:
+    assert Feedback(length).on_input().identify() != Feedback(length).on_output().identify()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        Feedback(length).on_input().aggregate(worst),
+        Feedback(length).on_input().aggregate(combinations="zip"),
+        Feedback(length, if_missing="ignore").on_input(),
+        Feedback(length, if_exists="__app__").on_input(),
+        Feedback(length, on_error="leave_out").on_input(),
+        Feedback(length, version="1").on_input(),
+        Feedback(len).on_input(),
+    ],
+)
+def test_whatever_changes_what_is_said_changes_the_identity(changed: Feedback) -> None:
+    assert changed.identify().spec != Feedback(length).on_input().identify().spec
+
+
+def test_names_and_directions_change_no_identity() -> None:
+    named = Feedback(length, name="n", higher_is_better=False).on_input()
+    assert named.identify() == Feedback(length).on_input().identify()
+
+
+def test_a_feedback_is_not_changed_by_what_is_made_of_it() -> None:
+    first = Feedback(pair).on_input()
+    second = first.on_output().aggregate(worst)
+    assert list(first.selectors) == ["a"]
+    assert first.aggregator is mean
+    assert list(second.selectors) == ["a", "b"]
+    with pytest.raises(AttributeError):
+        first.name = "x"  # type: ignore[misc]
+
+
+def test_the_next_argument_is_that_behind_those_bound_by_name() -> None:
+    assert list(Feedback(pair).on_output("b").on_input().selectors) == ["a", "b"]
+
+
+def test_arguments_bound_again_are_bound_anew() -> None:
+    assert value(Feedback(length).on_input().on_output("text")) == 11.0
+
+
+@pytest.mark.parametrize(
+    ("bound", "told"),
+    [
+        (lambda: Feedback(length).on_input("txt"), "length has no argument 'txt' (did you mean 'text'?); it has text"),
+        (lambda: Feedback(length).on(txt="__app__"), "length has no argument 'txt'"),
+        (lambda: Feedback(length).on_input().on_output(), "length has no argument left: it has text, bound already"),
+        (lambda: Feedback(nothing).on_input(), "nothing has no argument left: it has none"),
+        (lambda: Feedback(open_ended).on_input().on_output(), "further ones are bound by name"),
+        (lambda: Feedback(three).on_default(), "three has more than two arguments"),
+        (lambda: Feedback(open_ended).on_default(), "open_ended has more than two arguments"),
+        (lambda: Feedback(length).on("__record__["), "is no path"),
+        (lambda: Feedback(length).on(3), "the integer 3 is no selector"),  # type: ignore[arg-type]
+        (lambda: Feedback(length, if_exists="a["), "feedback 'length': if_exists: 'a[' is no path"),
+        (lambda: Feedback(length).aggregate(), "give aggregate(…) a function, or combinations"),
+        (lambda: Feedback(length, aggregate="max"), "aggregate is the text 'max'"),  # type: ignore[arg-type]
+        (lambda: Feedback(length, combinations="zap"), "(did you mean 'zip'?)"),
+        (lambda: Feedback(length, if_missing="skip"), "give one of error, warn, ignore"),
+        (lambda: Feedback(length, on_error="ignore"), "give one of fail, leave_out"),
+        (lambda: Feedback("length"), "a feedback needs a function, not the text 'length'"),  # type: ignore[arg-type]
+        (lambda: Feedback(None), "a feedback needs a function, not null"),  # type: ignore[arg-type]
+        (lambda: Feedback(dict), "dict does not tell its arguments"),
+    ],
+)
+def test_what_cannot_be_bound_is_told_at_once(bound: Any, told: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        bound()
+    assert told in str(raised.value)
+
+
+@pytest.mark.parametrize("ask", [Feedback.check, Feedback.identify, lambda f: f.evaluate(SOURCE)])
+def test_an_argument_that_is_not_bound_is_told_before_anything_is_called(ask: Any) -> None:
+    with pytest.raises(SpecError, match="feedback 'three': three needs b, which is not bound"):
+        ask(Feedback(three).on_input().on(c="__app__"))
+
+
+def test_arguments_taken_by_position_only_have_no_gaps() -> None:
+    assert value(Feedback(by_place).on_input_output()) == 4.0
+    with pytest.raises(SpecError, match="needs a, which is not bound"):
+        Feedback(by_place).on_output("b").check()
+
+
+def test_arguments_with_defaults_need_not_be_bound() -> None:
+    assert value(Feedback(pair).on_input()) == 1501.0
+
+
+def test_arguments_by_name_only_and_further_ones_are_bound_by_name() -> None:
+    assert value(Feedback(by_name).on_default()) == 2.0
+    assert value(Feedback(open_ended).on_input().on(z="__app__", y="__app__")) == 2.0
+
+
+@pytest.mark.parametrize(("function", "bound"), [(nothing, []), (length, ["main_output"])])
+def test_by_default_the_one_argument_is_the_output(function: Any, bound: list[str]) -> None:
+    selectors = Feedback(function).on_default().selectors
+    assert [str(selector) for selector in selectors.values()] == [f"__record__.{part}" for part in bound]
+
+
+def test_given_values_stand_in_for_selections() -> None:
+    assert value(Feedback(length).on_input(), text="four") == 4.0
+    assert value(Feedback(length), text="four") == 4.0
+
+
+# ---------------------------------------------------------------- combinations and aggregates
+
+
+def test_a_selection_of_several_values_is_a_call_for_each() -> None:
+    result = Feedback(length).on(RETS).evaluate(SOURCE)
+    assert [(call["args"], call["ret"]) for call in result.calls] == [
+        ({"text": "Emma is by Jane Austen"}, 22.0),
+        ({"text": "Emma Stone"}, 10.0),
+    ]
+    assert result.value == 16.0
+
+
+def test_collected_values_are_one() -> None:
+    assert value(Feedback(len).on(f"{RETS}.collect()")) == 2.0
+
+
+def test_every_combination_is_called_and_with_zip_each_with_each() -> None:
+    both = Feedback(pair).on(RETS, RETS)
+    assert [call["ret"] for call in both.evaluate(SOURCE).calls] == [2222.0, 2210.0, 1022.0, 1010.0]
+    zipped = both.aggregate(combinations="zip")
+    assert [call["ret"] for call in zipped.evaluate(SOURCE).calls] == [2222.0, 1010.0]
+
+
+def test_zip_tells_of_values_that_are_left_over() -> None:
+    result = Feedback(pair, combinations="zip").on(RETS).on_output().evaluate(SOURCE)
+    assert result.value == 2211.0
+    assert result.note == "zip combines to the end of the shortest: there are 2 of a, 1 of b"
+
+
+@pytest.mark.parametrize(("aggregate", "said"), [(max, 22), (len, 2), (np.min, 10), (statistics.median, 16)])
+def test_an_aggregate_is_given_what_all_calls_said(aggregate: Any, said: float) -> None:
+    assert value(Feedback(length).on(RETS).aggregate(aggregate)) == said
+
+
+def test_lists_of_numbers_count_with_their_means() -> None:
+    assert value(Feedback(lambda text: [0, len(text) / 11]).on_output()) == 0.5
+
+
+def test_numbers_under_keys_are_aggregated_key_by_key() -> None:
+    score = Feedback(lambda text: {"n": len(text), "one": True}).on(RETS).score(SOURCE)
+    assert (score.status, score.value, score.data) == ("scored", None, {"n": 16.0, "one": 1.0})
+
+
+def test_numbers_of_any_kind_are_numbers() -> None:
+    for said in (3, 3.0, np.float32(3), np.int64(3), np.array(3.0), True):
+        assert value(Feedback(lambda said=said: said)) == pytest.approx(float(said))
+
+
+def test_the_reason_of_the_one_call_explains_the_score() -> None:
+    score = Feedback(lambda text: (0.5, {"reason": "half", "at": [1]})).on_output().score(SOURCE)
+    assert (score.value, score.explanation) == (0.5, "half")
+    assert score.columns["calls"][0]["meta"] == {"reason": "half", "at": [1]}
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (None, "returned null"),
+        ("0.5", "returned the text '0.5'"),
+        ((0.5, "why"), "a tuple is a value and a dictionary of metadata"),
+        ((0.5, {}, {}), "a tuple is a value and a dictionary of metadata"),
+        ([], "returned an empty list or object"),
+        ({}, "returned an empty list or object"),
+        ({"x": "1"}, "returned the text '1' under 'x'"),
+        ([0.5, None], "returned null at place 1"),
+        (10**400, "returned a very long integer"),
+    ],
+)
+def test_what_is_no_number_fails_the_call(said: Any, told: str) -> None:
+    result = Feedback(lambda text: said).on_output().evaluate(SOURCE)
+    assert result.status == "failed"
+    assert told in str(result.reason)
+    assert len(result.calls) == 1
+
+
+def test_an_aggregate_that_fails_or_gives_no_number_keeps_the_calls() -> None:
+    for aggregate, told in ((lambda values: values[9], "the aggregate failed: IndexError"), (str, "gave the text")):
+        score = Feedback(length).on(RETS).aggregate(aggregate).score(SOURCE)
+        assert score.status == "failed"
+        assert told in score.reason
+        assert len(score.columns["calls"]) == 2
+
+
+def test_calls_that_say_different_things_have_no_aggregate() -> None:
+    result = Feedback(lambda text: {"n": 1.0} if "Stone" in text else 1.0).on(RETS).evaluate(SOURCE)
+    assert (result.status, len(result.calls)) == ("failed", 2)
+
+
+@pytest.mark.parametrize("said", [math.nan, math.inf])
+def test_a_value_that_is_not_finite_is_no_score(said: float) -> None:
+    score = Feedback(lambda text: said).on_output().score(SOURCE)
+    assert (score.status, score.reason) == ("abstained", f"the value is {said}")
+
+
+# ---------------------------------------------------------------- what is missing, and what fails
+
+
+def test_a_selector_that_leads_nowhere_fails_and_tells_how_far_it_goes() -> None:
+    score = Feedback(length).on("__record__.app.retriver.search").score(SOURCE)
+    assert score.status == "failed"
+    assert score.reason == (
+        "text: __record__.app.retriver.search: __record__.app has no 'retriver' (did you mean 'retriever'?)"
+    )
+
+
+def test_a_selector_that_leads_nowhere_may_skip_with_or_without_a_warning() -> None:
+    assert Feedback(length, if_missing="ignore").on("__record__.x").score(SOURCE).status == "skipped"
+    with pytest.warns(Doubt, match="feedback 'length' is skipped: text: __record__.x"):
+        assert Feedback(length, if_missing="warn").on("__record__.x").score(SOURCE).status == "skipped"
+
+
+@pytest.mark.parametrize("combinations", ["product", "zip"])
+def test_a_selection_without_values_is_skipped_with_a_reason(combinations: str) -> None:
+    score = Feedback(pair, combinations=combinations).on_input().on("__record__.app.none.rets[:]").score(SOURCE)
+    assert score == Score(status="skipped", reason="b: __record__.app.none.rets[:] selects no values")
+
+
+def test_rows_without_what_is_to_exist_are_skipped() -> None:
+    assert Feedback(length, if_exists="__record__.app.x").on_output().score(SOURCE).reason == (
+        "__record__.app.x is not there"
+    )
+    assert Feedback(length, if_exists="__record__.app").on_output().score(SOURCE).value == 11.0
+
+
+def test_a_failing_call_leaves_the_others_told() -> None:
+    score = Feedback(no_stone).on(RETS).score(SOURCE)
+    assert (score.status, score.reason) == ("failed", "1 of 2 calls failed: ValueError: no stones")
+    assert [(call["ret"], call["error"]) for call in score.columns["calls"]] == [
+        (1.0, None),
+        (None, "ValueError: no stones"),
+    ]
+
+
+def test_failing_calls_may_be_left_out() -> None:
+    score = Feedback(no_stone, on_error="leave_out").on(RETS).score(SOURCE)
+    assert (score.value, score.explanation) == (1.0, "left out: 1 of 2 calls failed: ValueError: no stones")
+    assert Feedback(no_stone, on_error="leave_out").on("__record__.app.retriever.search[0].rets[1]").score(
+        SOURCE
+    ).status == ("failed")
+
+
+def test_skipped_calls_are_left_out_and_where_all_are_so_is_the_row() -> None:
+    def unless_stone(text: str) -> float:
+        if "Stone" in text:
+            raise Skipped("a stone")
+        return 0.5
+
+    score = Feedback(unless_stone).on(RETS).score(SOURCE)
+    assert (score.value, score.explanation) == (0.5, "1 of 2 calls were skipped: Skipped: a stone")
+    every = Feedback(unless_stone).on("__record__.app.retriever.search[0].rets[1]").score(SOURCE)
+    assert (every.status, every.reason) == ("skipped", "Skipped: a stone")
+
+
+def test_calls_without_a_value_are_left_out_and_where_all_are_there_is_no_score() -> None:
+    feedback = Feedback(lambda text: Judgement.undefined("too short") if len(text) < 15 else Judgement(0.5, {}))
+    assert feedback.on(RETS).score(SOURCE).explanation == "1 of 2 calls have no value: too short"
+    score = feedback.on_output().score(SOURCE)
+    assert (score.status, score.reason) == ("abstained", "too short")
+
+
+def test_an_error_that_stops_everything_does() -> None:
+    def locked(text: str) -> float:
+        raise TaskError("no key", stops=True)
+
+    with pytest.raises(TaskError, match="no key"):
+        Feedback(locked).on_output().score(SOURCE)
+
+
+def test_implementations_change_nothing_of_what_others_are_given() -> None:
+    def spoil(contexts: list[str], text: str) -> float:
+        contexts.append(text)
+        return float(len(contexts))
+
+    result = Feedback(spoil).on(f"{RETS}.collect()", RETS).evaluate(SOURCE)
+    assert [call["ret"] for call in result.calls] == [3.0, 3.0]
+    assert len(result.calls[0]["args"]["contexts"]) == 2
+
+
+def test_arguments_that_are_no_data_are_told_by_their_type() -> None:
+    score = Feedback(lambda a: 1.0).on("x").score({"x": object()})
+    assert score.columns["calls"][0]["args"] == {"a": {"unstorable": "object"}}
+
+
+def test_an_async_implementation_is_awaited() -> None:
+    async def later(text: str) -> float:
+        await asyncio.sleep(0)
+        return no_stone(text)
+
+    feedback = Feedback(later, on_error="leave_out").on(RETS)
+    assert feedback.is_async
+    score = asyncio.run(feedback.score(SOURCE))
+    assert (score.value, score.explanation) == (1.0, "left out: 1 of 2 calls failed: ValueError: no stones")
+    assert asyncio.run(feedback.evaluate_async(SOURCE)).value == 1.0
+    with pytest.raises(SpecError, match="await evaluate_async"):
+        feedback.evaluate(SOURCE)
+
+
+# ---------------------------------------------------------------- stored
+
+
+@pytest.mark.parametrize(
+    "feedback",
+    [
+        Feedback(pair, name="n", higher_is_better=False, if_exists="__app__").on_input_output().aggregate(worst),
+        Feedback(Weighed(0.5).weigh, if_missing="warn", on_error="leave_out").on_output().aggregate(np.max),
+        Feedback(len, version="2").on("__record__.app['a key'].'b.c'[1:][-1]").aggregate(statistics.median, "zip"),
+    ],
+)
+def test_what_is_stored_is_the_same_when_it_is_read(feedback: Feedback) -> None:
+    stored = json.loads(json.dumps(feedback.to_json()))
+    again = Feedback.from_json(stored)
+    assert again.to_json() == stored
+    assert again.identify() == feedback.identify()
+    assert (again.name, again.higher_is_better) == (feedback.name, feedback.higher_is_better)
+
+
+def test_objects_are_stored_by_what_they_were_made_with() -> None:
+    stored = Feedback(Weighed(0.5).weigh).on_output().to_json()["implementation"]
+    assert stored == {"class": f"{__name__}:Weighed", "parameters": {"weight": 0.5}, "method": "weigh"}
+
+
+class Keyed:
+    def __init__(self, api_key: str) -> None:
+        self.api_key = api_key
+
+    def ask(self, text: str) -> float:
+        return 1.0
+
+
+class Forgetful:
+    def __init__(self, size: int) -> None:
+        self.length = size
+
+    def ask(self, text: str) -> float:
+        return 1.0
+
+
+class Holding(Weighed):
+    def __init__(self, weight: Any) -> None:
+        self.weight = weight
+
+
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        (lambda text: 1.0, "implementation: a lambda cannot be stored"),
+        (Keyed("secret").ask, "cannot be stored with its api_key"),
+        (Forgetful(1).ask, "keeps no attribute 'size'"),
+        (Holding(object()).weigh, "is an object, which cannot be stored"),
+        (json.loads, "call json.loads from a function of your own"),
+    ],
+)
+def test_what_cannot_be_imported_again_is_refused_when_it_is_stored(code: Any, told: str) -> None:
+    with pytest.raises(SpecError) as raised:
+        Feedback(code).on_output().to_json()
+    assert told in str(raised.value)
+    assert "secret" not in str(raised.value)
+
+
+def test_an_aggregate_that_cannot_be_imported_is_refused_too() -> None:
+    with pytest.raises(SpecError, match="aggregate: a lambda"):
+        Feedback(length).on_output().aggregate(lambda values: 1.0).to_json()
+
+
+@pytest.mark.parametrize(
+    ("reference", "told"),
+    [
+        ({"function": "os:system"}, "only modules of your own"),
+        ({"function": "builtins:eval"}, "only modules of your own"),
+        ({"function": "numpy:os.system"}, "is not there|no function or class of numpy"),
+        ({"function": "evaluand.files:os.remove"}, "may not be imported"),
+        ({"function": "evaluand.feedback:inspect.getsource"}, "no function or class of evaluand.feedback"),
+        ({"function": "not_imported_yet:x"}, "import not_imported_yet before"),
+        ({"function": "__main__:x"}, "may not be imported"),
+        ({"function": "numpy:nan"}, "no function or class"),
+        ({"function": "no code"}, "write it as module:name"),
+        ({"class": f"{__name__}:length"}, "is no class"),
+        ({"class": f"{__name__}:Weighed", "parameters": {"wait": 1}}, "cannot be made"),
+        ({"class": f"{__name__}:Weighed", "parameters": {"weight": 1}, "method": "__init__"}, "has no method"),
+        ("numpy:max", "names no code"),
+    ],
+)
+def test_code_is_only_read_from_where_it_may_be(reference: Any, told: str) -> None:
+    stored = Feedback(length).on_output().to_json() | {"implementation": reference}
+    with pytest.raises(SpecError, match=told):
+        Feedback.from_json(stored)
+
+
+def test_modules_that_are_allowed_are_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "judging_apart.py").write_text("def short(text):\n    return float(len(text) < 20)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    stored = Feedback(length).on_output().to_json() | {"implementation": {"function": "judging_apart:short"}}
+    stored["selectors"] = {"text": "__record__.main_output"}
+    with pytest.raises(SpecError, match="may not be imported"):
+        Feedback.from_json(stored, modules=["judging"])
+    assert value(Feedback.from_json(stored, modules=["judging_apart"])) == 1.0
+    del sys.modules["judging_apart"]
+
+
+def test_data_that_are_no_feedback_are_refused() -> None:
+    with pytest.raises(SpecError, match="these data are no feedback"):
+        Feedback.from_json({"kind": "feedback"})
+
+
+# ---------------------------------------------------------------- providers
+
+
+def test_a_method_of_a_provider_is_identified_and_stored_by_the_provider() -> None:
+    feedback = Feedback(Measured(2).fits).on_output()
+    assert feedback.identify().spec["implementation"] == Measured(2).identify("fits").spec
+    assert feedback.identify() != Feedback(Measured(3).fits).on_output().identify()
+    assert reference_of(feedback.implementation) == {
+        "class": f"{__name__}:Measured",
+        "parameters": {"size": 2},
+        "method": "fits",
+    }
+    assert Feedback.from_json(feedback.to_json()).identify() == feedback.identify()
+
+
+# ---------------------------------------------------------------- stored runs
+
+
+def answer(question: str) -> str:
+    for k in (1, 2):
+        with span("retriever.search", input={"query": question, "k": k}) as search:
+            search.output = [f"{question} {n}" for n in range(k)]
+    return question.upper()
+
+
+DATA = Dataset.from_rows(
+    [{"input": "a", "expected": "A", "g": "x"}, {"input": "bb", "expected": "B", "g": "y"}, {"input": "ccc", "g": "y"}],
+    attributes=["g"],
+)
+ON_CONTEXTS = Feedback(pair).on_input().on(RETS)
+
+
+def evaluated(run: Run, **options: Any) -> Evaluation:
+    scorers = {"contexts": ON_CONTEXTS, "expected": Feedback(length, if_missing="ignore").on("__example__.expected")}
+    return Evaluator(**options).evaluate(run, scorers, fresh=True)
+
+
+def test_a_stored_run_of_any_task_is_graded_by_what_was_traced() -> None:
+    evaluation = evaluated(Runner().run(answer, DATA))
+    table = evaluation.table("contexts").to_pylist()
+    assert [row["value"] for row in table] == [103.0, 204.0, 305.0]
+    assert json.loads(table[0]["calls"])[1] == {
+        "args": {"a": "a", "b": "a 0"},
+        "ret": 103.0,
+        "meta": {},
+        "error": None,
+    }
+    assert [row["status"] for row in evaluation.table("expected").to_pylist()] == ["scored", "scored", "failed"]
+
+
+def test_the_same_comes_out_whoever_makes_the_calls() -> None:
+    run = Runner().run(answer, DATA)
+    policies = (Policy(), Policy(concurrency=1), Policy(processes=True, concurrency=2))
+    digests = {evaluated(run, policy=policy).digest for policy in policies}
+    assert len(digests) == 1
+
+
+def test_the_record_of_a_row_has_its_app_example_and_times() -> None:
+    run = Runner().run(answer, DATA, replications=2)
+    parts = {
+        "k": Feedback(lambda k: k).on("__record__.app.retriever.search[1].args.k"),
+        "latency": Feedback(lambda s: s).on("__record__.perf.latency"),
+        "id": Feedback(lambda id: float(id in ("2", "2/1"))).on("__record__.record_id"),
+        "group": Feedback(lambda g: float(g == "y")).on("__example__.attributes.g"),
+        "last": Feedback(lambda last: float(last.isupper())).on("__record__.calls[-1].rets"),
+    }
+    evaluation = Evaluator().evaluate(run, parts)
+    said = {name: evaluation.table(name)["value"].to_pylist() for name in parts}
+    assert said["k"] == [2.0] * 6
+    assert all(0 <= seconds < 10 for seconds in said["latency"])
+    assert said["id"] == [0, 0, 0, 0, 1, 1]
+    assert said["group"] == [0, 0, 1, 1, 1, 1]
+    assert said["last"] == [1.0] * 6
+
+
+def test_a_row_is_not_graded_again_where_nothing_it_could_see_is_another() -> None:
+    store = MemoryStore()
+    first = Runner(store).run(answer, DATA)
+    Evaluator().evaluate(first, {"contexts": ON_CONTEXTS})
+    again = Runner(store).run(answer, DATA, fresh=True)
+    receipt = Evaluator().evaluate(again, {"contexts": ON_CONTEXTS}).receipt
+    assert receipt is not None
+    assert (receipt.called, receipt.reused) == (0, 3)
+
+
+def test_runs_that_answered_the_same_in_other_ways_are_graded_apart() -> None:
+    store = MemoryStore()
+    found = [["one"], ["one", "three"]]
+
+    def searching(question: str) -> str:
+        with span("retriever.search") as search:
+            search.output = found[0]
+        return "answer"
+
+    feedback = Feedback(length).on(RETS)
+    runs = []
+    for contexts in found:
+        found[0] = contexts
+        runs.append(Runner(store).run(searching, Dataset.from_rows([{"input": "q"}]), fresh=True))
+    assert runs[0].digest == runs[1].digest
+    values = [Evaluator().evaluate(run, {"n": feedback}).table("n")["value"].to_pylist() for run in runs]
+    assert values == [[3.0], [4.0]]
+
+
+def test_times_are_seen_only_where_a_selector_can_reach_them() -> None:
+    store = MemoryStore()
+    timed = Feedback(lambda calls: float(len(calls))).on("__record__.calls[:].collect()")
+    plain = Feedback(lambda rets: 1.0).on("__record__.calls[:].rets.collect()")
+    assert (timed.sees_times, plain.sees_times) == (True, False)
+    for attempt in range(2):
+        run = Runner(store).run(answer, DATA, fresh=True)
+        receipt = Evaluator().evaluate(run, {"timed": timed, "plain": plain}).receipt
+        assert receipt is not None
+        assert receipt.reused == (3 if attempt else 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "reaches"),
+    [
+        ("__record__.main_input", False),
+        ("__record__.main_output.perf", False),
+        ("__record__.cost.n_tokens", False),
+        ("__record__", True),
+        ("__record__.ts", True),
+        ("__record__.perf.latency", True),
+        ("__record__.record_id", True),
+        ("__record__.calls[-1].args.perf", False),
+        ("__record__.calls[-1].perf", True),
+        ("__record__.calls", True),
+        ("__record__.app.a.b", True),
+        ("__record__.app.a.b.rets[:]", False),
+        ("__record__.app.a[0].b[:].args.x", False),
+        ("__record__.app.args", True),
+        ("__record__['app','perf']", True),
+        ("$.__record__..rets", True),
+        ("__example__.expected", False),
+        ("__example__.id", True),
+        ("__example__", True),
+        ("__app__.app.model", False),
+        ("$", True),
+        ("extra", True),
+    ],
+)
+def test_which_selectors_can_reach_times(text: str, reaches: bool) -> None:
+    assert may_see_times(Selector(text)) == reaches
+
+
+def test_what_may_pass_is_tried_again_and_what_stays_keeps_the_calls() -> None:
+    asked: list[str] = []
+
+    def busy(text: str) -> float:
+        asked.append(text)
+        if len(asked) < 3 or text == "CCC":
+            raise TransientError("busy")
+        return 1.0
+
+    run = Runner().run(answer, DATA)
+    policy = Policy(retries=2, backoff=0, concurrency=1)
+    evaluation = Evaluator(policy=policy).evaluate(run, {"busy": Feedback(busy, version="1").on_output()})
+    rows = evaluation.table("busy").to_pylist()
+    assert [row["status"] for row in rows] == ["scored", "scored", "failed"]
+    assert rows[2]["reason"] == "scorer: TransientError: busy"
+    assert json.loads(rows[2]["calls"])[0]["args"] == {"text": "CCC"}
+    assert asked == ["A", "A", "A", "BB", "CCC", "CCC", "CCC"]
+
+
+def test_a_function_may_ask_for_the_source_itself() -> None:
+    def searches(source: Any) -> int:
+        return len(source["__record__"]["app"]["retriever"]["search"])
+
+    evaluation = Evaluator().evaluate(Runner().run(answer, DATA), {"n": searches})
+    assert evaluation.table("n")["value"].to_pylist() == [2.0, 2.0, 2.0]
+
+
+def test_scores_of_feedbacks_are_summarised_by_groups() -> None:
+    evaluation = evaluated(Runner().run(answer, DATA))
+    rows = Aggregator().aggregate([evaluation], [Measure("contexts", Mean(), (("g",),))]).table().to_pylist()
+    assert {dict(row["by"]).get("g"): row["value"] for row in rows} == {None: 204.0, "x": 103.0, "y": 254.5}
+
+
+def test_two_apps_are_compared_by_feedbacks() -> None:
+    store = MemoryStore()
+
+    def silent(question: str) -> str:
+        with span("retriever.search") as search:
+            search.output = [""]
+        return question
+
+    evaluations = [
+        Evaluator().evaluate(Runner(store).run(task, DATA), {"contexts": ON_CONTEXTS}) for task in (answer, silent)
+    ]
+    [row] = compare(*evaluations, metrics="mean").pairs
+    assert row["difference"] == pytest.approx(200.0 - 204.0)
+
+
+# ---------------------------------------------------------------- experiments
+
+CODE = """
+from evaluand.trace import span
+
+def one(question):
+    with span("search", input=question) as found:
+        found.output = [question * 3, ""]
+    return question
+
+def two(question):
+    with span("search", input=question) as found:
+        found.output = [question]
+    return question
+
+def share(context, question="-"):
+    return context.count(question) / 3, {"reason": "counted"}
+
+def worst(values):
+    return min(values)
+"""
+
+FILE = """
+name: searching
+dataset: {path: rows.jsonl, input: q, attributes: [site]}
+tasks:
+  one: {function: "code_of_it.py:one"}
+  two: {function: "code_of_it.py:two"}
+scorers:
+  contexts:
+    kind: feedback
+    implementation: code_of_it.py:share
+    on: {context: "__record__.app.search.rets[:]", question: __record__.main_input}
+    aggregate: AGGREGATE
+  short: {kind: feedback, implementation: "builtins:len", on: output}
+metrics:
+  - {kind: mean, scorer: contexts, range: [0, 1], by: site, disparities: difference}
+  - {kind: mean, scorer: short}
+tradeoffs:
+  - {name: found for all, objectives: [mean(contexts), mean(contexts) difference by site]}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "code_of_it.py").write_text(CODE)
+    rows = [{"q": "ab"[i % 2], "site": "xy"[i // 2]} for i in range(4)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def ran(folder: Path, text: str) -> dict[str, Any]:
+    (folder / "experiment.yaml").write_text(text)
+    runner = CliRunner(env={"COLUMNS": "160"})
+    for arguments in (["run", "experiment.yaml", "--report"], ["show", "searching", "--json"]):
+        result = runner.invoke(main, [*arguments, "--store", "store"])
+        assert result.exit_code == 0, result.output
+    told: dict[str, Any] = json.loads(result.stdout)
+    return told
+
+
+@pytest.mark.parametrize(("aggregate", "one"), [("mean", 0.5), ("code_of_it.py:worst", 0.0), ("max", 1.0)])
+def test_an_experiment_grades_by_feedbacks_and_trades_them_off(folder: Path, aggregate: str, one: float) -> None:
+    [trade] = ran(folder, FILE.replace("AGGREGATE", aggregate))["tradeoffs"]
+    points = {point["model"]: point["values"]["mean(contexts)"]["value"] for point in trade["points"]}
+    assert points == {"one": one, "two": pytest.approx(1 / 3)}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (FILE.replace("context: ", "contex: ").replace("AGGREGATE", "mean"), "share has no argument 'contex'"),
+        (FILE.replace("AGGREGATE", "best"), "aggregate is the text 'best'; give one of mean, min, max, median, sum"),
+        (FILE.replace("AGGREGATE", "mean").replace("on: output", "on: outputs"), "(did you mean 'output'?)"),
+        (FILE.replace("AGGREGATE", "mean").replace("py:share", "py:shares"), "has no 'shares' (did you mean 'share'?)"),
+        (FILE.replace("AGGREGATE", "mean").replace("on: output", 'on: {obj: "a["}'), "is no path"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_before_anything_is_called(folder: Path, text: str, told: str) -> None:
+    (folder / "experiment.yaml").write_text(text)
+    result = CliRunner().invoke(main, ["run", "experiment.yaml", "--store", "store"])
+    assert result.exit_code == 1
+    assert told in " ".join(result.output.split())
+    assert not (folder / "store" / "runs").exists()
+
+
+def test_outputs_seen_through_a_view_are_none_that_a_feedback_selects_from(folder: Path) -> None:
+    view = FILE.replace("AGGREGATE", "mean").replace(
+        "on: output}", "on: output, view: [{kind: Rename, configuration: {a: b}}]}"
+    )
+    (folder / "experiment.yaml").write_text(view)
+    result = CliRunner().invoke(main, ["run", "experiment.yaml", "--store", "store"])
+    assert "selects from what was recorded" in " ".join(result.output.split())

@@ -1,0 +1,475 @@
+"""Whoever judges a record, and whenever: the results are the same, each is there once, and no app is harmed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import orjson
+import pytest
+from click.testing import CliRunner
+from feedback_functions import feedbacks, length, noted, use
+
+from evaluand import DirectoryStore, Evaluator, MemoryStore
+from evaluand.cli import main
+from evaluand.engine import Policy
+from evaluand.errors import EngineError, SpecError, TransientError
+from evaluand.feedback import Feedback
+from evaluand.recording import KIND, MODES, Recording, found, standing, work
+from evaluand.recording.judging import QUEUE
+from evaluand.recording.working import _Crew
+from evaluand.store import Store
+from evaluand.work import Tally
+
+APP = {"name": "rag", "version": "2", "app_id": "rag:2"}
+HERE = Path(__file__).parent
+PATIENCE = 60.0
+
+
+@pytest.fixture(params=["memory", "directory"])
+def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
+    return MemoryStore() if request.param == "memory" else DirectoryStore(tmp_path / "store")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> DirectoryStore:
+    return DirectoryStore(tmp_path / "store")
+
+
+@pytest.fixture
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "notes"
+    path.touch()
+    monkeypatch.setenv("NOTES", str(path))
+    return path
+
+
+def noted_lines(notes: Path) -> list[tuple[int, str]]:
+    return [(int(pid), text) for pid, _, text in (line.partition(" ") for line in notes.read_text().splitlines())]
+
+
+def eventually(what: object) -> None:
+    until = time.monotonic() + PATIENCE
+    while not what():  # type: ignore[operator]
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+# One digest
+
+
+def test_all_modes_and_a_later_evaluation_give_one_digest(tmp_path: Path) -> None:
+    digests = set()
+    for mode in MODES:
+        for at, store in enumerate((MemoryStore(), DirectoryStore(tmp_path / mode))):
+            with Recording.open(store, APP, feedbacks(), mode=mode) as recording:
+                for number in range(12):
+                    use(recording, f"q{number}")
+            recording.close()
+            evaluation = recording.evaluate()
+            assert evaluation.counts["same"] == {"scored": 11, "failed": 1}, (mode, at)
+            digests.add(evaluation.digest)
+            run = recording.run
+            assert run is not None
+            named = {each.name: each for each in feedbacks()}
+            digests.add(Evaluator(store).evaluate(run, named, fresh=True).digest)
+    assert len(digests) == 1
+
+
+def test_all_modes_keep_what_each_call_of_a_feedback_said(store: Store) -> None:
+    kept = []
+    for mode in MODES:
+        with Recording.open(store, APP, feedbacks(), mode=mode) as recording:
+            use(recording, "q")
+        recording.close()
+        kept.append(recording.evaluate().table("context").drop(["digest"]).to_pylist())
+    assert kept == [kept[0]] * len(MODES)
+    assert [call["args"] for call in orjson.loads(kept[0][0]["calls"])] == [{"text": "q one"}, {"text": "q and two"}]
+
+
+def test_a_mode_of_an_enum_is_taken(store: Store) -> None:
+    class Mode:
+        value = "with_app"
+
+    recording = Recording.open(store, APP, mode=Mode())  # type: ignore[arg-type]
+    assert recording.close().mode == "with_app"
+
+
+def test_in_mode_none_nobody_is_asked_until_somebody_asks(store: Store, notes: Path) -> None:
+    with Recording.open(store, APP, [Feedback(noted).on_output()], mode="none") as recording:
+        use(recording, "q")
+    assert recording.evaluation is None
+    assert noted_lines(notes) == []
+    assert recording.evaluate().counts == {"noted": {"scored": 1}}
+    assert recording.evaluate().digest == recording.evaluate().digest
+    assert [text for _, text in noted_lines(notes)] == ["Q"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_nothing_is_judged_twice(store: Store, notes: Path, mode: str) -> None:
+    with Recording.open(store, APP, [Feedback(noted).on_output()], mode=mode) as recording:
+        for number in range(20):
+            use(recording, f"q{number}")
+            if number == 10 and mode != "none":
+                recording.snapshot()
+    recording.close()
+    recording.evaluate()
+    assert Counter(text for _, text in noted_lines(notes)) == {f"Q{number}": 1 for number in range(20)}
+
+
+# With the app
+
+
+def test_with_app_a_record_is_judged_when_its_call_returns(store: Store, notes: Path) -> None:
+    with Recording.open(store, APP, [Feedback(noted).on_output()], mode="with_app") as recording:
+        for number in range(3):
+            use(recording, f"q{number}")
+            assert [text for _, text in noted_lines(notes)] == [f"Q{n}" for n in range(number + 1)]
+
+
+@pytest.mark.parametrize("mode", ["with_app", "with_app_thread"])
+@pytest.mark.parametrize("error", [ValueError("no"), SystemExit(3), TransientError("later")])
+def test_no_error_of_a_feedback_reaches_the_app(store: Store, mode: str, error: BaseException) -> None:
+    def fails(text: str) -> float:
+        raise error
+
+    policy = Policy(concurrency=1, retries=1, backoff=0.0)
+    recording = Recording.open(store, APP, [Feedback(fails).on_output()], mode=mode, policy=policy)
+    use(recording, "q0")
+    use(recording, "q1")
+    with pytest.warns(UserWarning, match="failed on"):
+        recording.end()
+    evaluation = recording.evaluation
+    assert evaluation is not None
+    assert evaluation.counts == {"fails": {"failed": 2}}
+    assert type(error).__name__ in evaluation.table("fails")["reason"].to_pylist()[0]
+
+
+@pytest.mark.parametrize("mode", ["with_app", "with_app_thread", "deferred"])
+def test_what_passes_is_tried_again_as_the_policy_says(store: Store, mode: str) -> None:
+    asked = Counter[str]()
+
+    def shy(text: str) -> float:
+        asked[text] += 1
+        if asked[text] < 3:
+            raise TransientError("not now")
+        return 1.0
+
+    policy = Policy(concurrency=2, retries=2, backoff=0.0)
+    given = Feedback(shy).on_output()
+    if mode == "deferred":
+        with pytest.raises(SpecError, match="cannot be deferred"):
+            Recording.open(store, APP, [given], mode=mode, policy=policy)
+        return
+    with Recording.open(store, APP, [given], mode=mode, policy=policy) as recording:
+        for number in range(4):
+            use(recording, f"q{number}")
+    assert recording.evaluation is not None
+    assert recording.evaluation.counts == {"shy": {"scored": 4}}
+    assert set(asked.values()) == {3}
+
+
+def test_what_a_feedback_calls_of_the_app_is_not_recorded(store: Store) -> None:
+    inner: list[Recording] = []
+
+    def asks_the_app(text: str) -> float:
+        use(inner[0], f"not {text}")
+        return 1.0
+
+    async def asks_it_async(text: str) -> float:
+        use(inner[0], f"not {text} either")
+        return 1.0
+
+    given = [Feedback(asks_the_app).on_output(), Feedback(asks_it_async).on_output()]
+    for mode in ("with_app", "with_app_thread"):
+        with Recording.open(store, APP, given, mode=mode) as recording:
+            inner[:] = [recording]
+            use(recording, "q")
+        assert recording.run is not None
+        assert recording.run.counts == {"completed": 1}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_an_async_app_is_recorded_and_judged(store: Store, mode: str) -> None:
+    async def main() -> None:
+        async def one(number: int) -> None:
+            await asyncio.sleep(0)
+            use(recording, f"q{number}")
+
+        await asyncio.gather(*(one(number) for number in range(10)))
+
+    with Recording.open(store, APP, feedbacks(), mode=mode) as recording:
+        asyncio.run(main())
+    recording.close()
+    assert recording.evaluate().counts["slowly"] == {"scored": 10}
+
+
+# Beside the app
+
+
+def test_a_feedback_that_hangs_holds_up_neither_the_app_nor_the_other_feedbacks(store: Store) -> None:
+    free = threading.Event()
+
+    def hangs(text: str) -> float:
+        if text == "Q0":
+            free.wait(PATIENCE)
+        return 1.0
+
+    given = [Feedback(hangs).on_output(), Feedback(length).on_output()]
+    policy = Policy(concurrency=2, timeout=0.5)
+    with Recording.open(store, APP, given, policy=policy) as recording:
+        for number in range(100):
+            use(recording, f"q{number}")
+    free.set()
+    assert recording.evaluation is not None
+    assert recording.evaluation.counts == {"hangs": {"failed": 1, "scored": 99}, "length": {"scored": 100}}
+    assert "took longer than 0.5 s" in recording.evaluation.table("hangs")["reason"].to_pylist()[0]
+
+
+def test_more_records_than_the_queue_holds_are_all_judged(store: Store) -> None:
+    free = threading.Event()
+
+    def waits(text: str) -> float:
+        free.wait(PATIENCE)
+        return 1.0
+
+    policy = Policy(concurrency=1)
+    with Recording.open(store, APP, [Feedback(waits).on_output()], policy=policy) as recording:
+        for number in range(QUEUE + 300):
+            use(recording, f"q{number}")
+        assert recording._beside is not None
+        assert len(recording._beside._queue) <= QUEUE
+        free.set()
+    assert recording.evaluation is not None
+    assert recording.evaluation.counts == {"waits": {"scored": QUEUE + 300}}
+
+
+# Deferred
+
+
+def deferred(store: Store, n: int, *given: Feedback, attempts: int = 3) -> Recording:
+    with Recording.open(store, APP, given or feedbacks(), mode="deferred", attempts=attempts) as recording:
+        for number in range(n):
+            use(recording, f"q{number}")
+    return recording
+
+
+def local(text: str) -> float:
+    return 1.0
+
+
+local.__module__ = "__main__"
+
+
+@pytest.mark.parametrize(
+    ("feedback", "told"),
+    [
+        (Feedback(lambda text: 1.0, name="short").on_output(), "feedback 'short' cannot be deferred: .*lambda"),
+        (Feedback(length).on_output().aggregate(lambda said: 1.0), "aggregate.*lambda"),
+        (Feedback(local).on_output(), "stands in the script that is run"),
+    ],
+)
+def test_what_cannot_be_imported_is_refused_for_deferred_alone(store: Store, feedback: Feedback, told: str) -> None:
+    with pytest.raises(SpecError, match=told):
+        Recording.open(store, APP, [feedback], mode="deferred")
+    assert store.ids(KIND) == []
+    for mode in MODES[:-1]:
+        with Recording.open(store, APP, [feedback], mode=mode) as recording:
+            use(recording, "q")
+        assert recording.evaluate().counts == {feedback.name: {"scored": 1}}
+
+
+def test_a_deferred_recording_stays_open_until_it_is_judged(folder: DirectoryStore) -> None:
+    recording = deferred(folder, 5)
+    made = standing(folder, recording.id)
+    assert (made.records, made.recording, made.waiting, made.working) == (5, False, 20, 0)
+    assert not recording.is_sealed
+    done = work(folder, recording.id)
+    assert done.is_sealed
+    assert done.evaluation is not None
+    assert done.evaluation.counts["same"] == {"scored": 4, "failed": 1}
+    assert work(folder, "rag/2").id == recording.id
+
+
+def test_workers_go_on_while_the_app_records(folder: DirectoryStore) -> None:
+    recording = Recording.open(folder, APP, feedbacks(), mode="deferred")
+    worker = threading.Thread(target=lambda: work(DirectoryStore(folder.root), recording.id, follow=True))
+    worker.start()
+    for number in range(30):
+        use(recording, f"q{number}")
+    eventually(lambda: standing(folder, recording.id).waiting == 0)
+    assert not recording.is_sealed
+    for number in range(30, 40):
+        use(recording, f"q{number}")
+    recording.end()
+    worker.join(PATIENCE)
+    assert recording.is_sealed
+    assert recording.evaluation is not None
+    assert recording.evaluation.counts["answer"] == {"scored": 40}
+
+
+def test_without_follow_a_worker_does_what_there_is_and_leaves_it_open(folder: DirectoryStore) -> None:
+    recording = Recording.open(folder, APP, feedbacks(), mode="deferred")
+    use(recording, "q")
+    assert not work(folder, recording.id).is_sealed
+    assert standing(folder, recording.id).waiting == 0
+    recording.close()
+
+
+def test_a_thousand_results_by_four_workers_of_which_one_is_killed(folder: DirectoryStore, notes: Path) -> None:
+    recording = deferred(folder, 1000, Feedback(noted).on_output())
+    code = (
+        f"import sys; sys.path.insert(0, {str(HERE)!r});"
+        "from evaluand.recording import work; from evaluand.stores.directory import DirectoryStore;"
+        f"work(DirectoryStore({str(folder.root)!r}), {recording.id!r})"
+    )
+    workers = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
+    eventually(lambda: len({pid for pid, _ in noted_lines(notes)}) == 4)
+    os.kill(workers[0].pid, signal.SIGKILL)
+    for worker in workers:
+        worker.wait(PATIENCE)
+    assert [worker.returncode for worker in workers] == [-signal.SIGKILL, 0, 0, 0]
+    assert recording.is_sealed
+    assert recording.evaluation is not None
+    assert recording.evaluation.counts == {"noted": {"scored": 1000}}
+    asked = Counter(text for _, text in noted_lines(notes))
+    twice = [text for text, n in asked.items() if n > 1]
+    assert len(asked) == 1000
+    assert len(twice) <= 1
+    assert all(asked[text] == 2 for text in twice)
+
+
+def test_a_crew_replaces_a_worker_that_is_killed(folder: DirectoryStore, notes: Path) -> None:
+    recording = deferred(folder, 400, Feedback(noted).on_output())
+
+    def kill_one() -> None:
+        eventually(lambda: len(noted_lines(notes)) > 20)
+        os.kill(noted_lines(notes)[0][0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    done = work(folder, recording.id, workers=2)
+    killer.join()
+    assert done.evaluation is not None
+    assert done.evaluation.counts == {"noted": {"scored": 400}}
+    assert len(noted_lines(notes)) <= 401
+
+
+def deadly(text: str) -> float:
+    noted(text)
+    if text == "Q1":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 1.0
+
+
+def test_a_record_that_kills_its_workers_is_given_up(folder: DirectoryStore, notes: Path) -> None:
+    recording = deferred(folder, 3, Feedback(deadly).on_output(), attempts=2)
+    done = work(folder, recording.id, workers=1)
+    assert done.evaluation is not None
+    table = done.evaluation.table("deadly")
+    assert table["status"].to_pylist() == ["scored", "failed", "scored"]
+    assert "died, 2 times" in table["reason"].to_pylist()[1]
+    assert Counter(text for _, text in noted_lines(notes)) == {"Q0": 1, "Q1": 2, "Q2": 1}
+
+
+def stopped(text: str) -> float:
+    os._exit(5)
+
+
+def test_workers_that_end_without_having_done_anything_are_not_started_for_ever(folder: DirectoryStore) -> None:
+    recording = deferred(folder, 1, Feedback(stopped).on_output(), attempts=6)
+    crew = _Crew(folder, recording.id, recording.feedbacks, Policy(concurrency=1), 6, False, 1, Tally())
+    crew.patience = 3
+    with pytest.raises(EngineError, match=r"again and again.*exit status 5"):
+        crew.perform()
+
+
+def test_code_that_is_not_first_party_is_not_imported_for_a_stranger(folder: DirectoryStore) -> None:
+    recording = deferred(folder, 1)
+    path = folder.root / KIND / recording.id / "open.json"
+    manifest = orjson.loads(path.read_bytes())
+    for named in ("shutil:rmtree", "click:echo", "evaluand.files:replaced"):
+        manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
+        path.write_bytes(orjson.dumps(manifest))
+        with pytest.raises(SpecError, match="may not be imported"):
+            work(folder, recording.id)
+
+
+def test_a_feedback_that_has_changed_does_not_work_for_the_one_that_was(folder: DirectoryStore) -> None:
+    recording = deferred(folder, 1)
+    path = folder.root / KIND / recording.id / "open.json"
+    manifest = orjson.loads(path.read_bytes())
+    manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": "feedback_functions:noted"}
+    path.write_bytes(orjson.dumps(manifest))
+    with pytest.raises(SpecError, match="'answer' is not what it was"):
+        work(folder, recording.id)
+    with pytest.raises(SpecError, match="'answer' is not what it was"):
+        work(folder, recording.id, feedbacks=recording.feedbacks | {"answer": Feedback(noted).on_output()})
+    with pytest.raises(SpecError, match="not among those given"):
+        work(folder, recording.id, feedbacks={})
+    assert work(folder, recording.id, feedbacks=recording.feedbacks).is_sealed
+
+
+def test_a_recording_that_its_app_judges_has_no_workers(folder: DirectoryStore) -> None:
+    recording = Recording.open(folder, APP, feedbacks(), mode="with_app")
+    with pytest.raises(SpecError, match="judged by its own app"):
+        work(folder, recording.id)
+    recording.close()
+    store = MemoryStore()
+    in_memory = deferred(store, 1)
+    with pytest.raises(SpecError, match="in memory"):
+        work(store, in_memory.id, workers=1)
+    in_memory.close()
+
+
+# The command line
+
+
+MODULE = """
+def length(text):
+    return len(text)
+"""
+
+
+def test_the_commands_work_and_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "judges.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import judges  # type: ignore[import-not-found]
+
+    store = DirectoryStore()
+    recording = Recording.open(store, APP, [Feedback(judges.length).on_output()], mode="deferred")
+    for number in range(7):
+        use(recording, f"q{number}")
+
+    def called(*arguments: str) -> str:
+        result = CliRunner().invoke(main, arguments, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return str(result.stdout)
+
+    told = called("feedback", "status", "rag/2")
+    assert "7 records, its app still records" in told
+    assert "length: 7 waiting" in told
+    assert orjson.loads(called("feedback", "status", "rag/2", "--json"))["feedbacks"] == {"length": {"waiting": 7}}
+    assert "length: 7 scored" in called("feedback", "work", "rag/2")
+    assert "recordings" in called("list")
+    shown = called("show", recording.id[:12])
+    assert "7 of 7 judged by length" in shown
+    recording.end()
+    assert "to close it: evaluand feedback work" in called("feedback", "status", "rag/2")
+    told = called("feedback", "work", recording.id[:8], "--workers", "2")
+    assert "7 records, closed" in told
+    assert recording.is_sealed
+    assert found(store, "rag/2") == recording.id
+    assert "7 scored" in called("show", recording.id[:12])
+    assert "0 with faults" in called("verify")
+    assert "7 completed" in called("list", "recordings")
+    assert orjson.loads(called("show", recording.id[:12], "--json"))["kind"] == KIND
+    assert recording.id not in called("gc", "--dry-run", "--unreferenced")

@@ -1,0 +1,297 @@
+"""Apps made with LangChain, recorded through its callbacks; models and retrievers are local ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+pytest.importorskip("langchain_core", reason="needs evaluand[langchain]")
+pytest.importorskip("langchain_classic", reason="needs evaluand[langchain]")
+
+from langchain_classic.chains import ConversationalRetrievalChain, RetrievalQA
+from langchain_core.documents import Document
+from langchain_core.language_models.fake import FakeListLLM
+from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_core.output_parsers import StrOutputParser
+from langchain_core.prompts import ChatPromptTemplate
+from langchain_core.retrievers import BaseRetriever
+from langchain_core.runnables import Runnable, RunnableLambda, RunnablePassthrough
+from langchain_core.tools import tool
+from langchain_core.vectorstores import InMemoryVectorStore
+
+from evaluand.app import App
+from evaluand.apps.langchain import LangChainApp
+from evaluand.errors import SpecError
+from evaluand.instrument import instrument
+from evaluand.record import Record
+from evaluand.selector import Selector
+
+
+class Fixed(BaseRetriever):
+    k: int = 2
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        if query == "fail":
+            raise OSError("no index")
+        return [Document(page_content=f"{query} {n}", metadata={"n": n}) for n in range(self.k)]
+
+
+def joined(documents: list[Document]) -> str:
+    return "\n".join(document.page_content for document in documents)
+
+
+def rag() -> Runnable[Any, str]:
+    prompt = ChatPromptTemplate.from_template("{context} {question}")
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    model = FakeMessagesListChatModel(responses=[AIMessage("an answer", usage_metadata=usage)])
+    return {"context": Fixed() | joined, "question": RunnablePassthrough()} | prompt | model | StrOutputParser()
+
+
+def names(record: Record) -> list[str]:
+    return [".".join(filter(None, call["stack"][-1].values())) for call in record["calls"]]
+
+
+RUNS = [
+    "first.steps__.context.first._get_relevant_documents",
+    "first.steps__.context.last.invoke",
+    "first.steps__.context.invoke",
+    "first.steps__.question.invoke",
+    "first.invoke",
+    "middle[0].invoke",
+    "middle[1].invoke",
+    "last.invoke",
+    "invoke",
+]
+
+
+def test_runs_stand_where_their_components_stand() -> None:
+    chain = rag()
+    with LangChainApp(chain, name="rag") as recording:
+        assert chain.invoke("hi") == "an answer"
+    record = recording.get()
+    assert sorted(names(record)) == sorted(RUNS)
+    assert names(record)[-1] == "invoke"
+    assert (record["main_input"], record["main_output"]) == ("hi", "an answer")
+    assert record["app"]["middle"][0]["invoke"][0]["args"]["input"]["question"] == "hi"
+    assert record["calls"][-1]["args"] == {"input": "hi"}
+
+
+def test_the_cost_is_what_the_model_tells() -> None:
+    chain = rag()
+    with LangChainApp(chain) as recording:
+        chain.invoke("hi")
+    cost = recording.get()["cost"]
+    assert (cost["n_requests"], cost["n_prompt_tokens"], cost["n_completion_tokens"]) == (1, 5, 2)
+
+
+def test_nothing_is_recorded_outside_the_block() -> None:
+    chain = rag()
+    app = LangChainApp(chain)
+    chain.invoke("before")
+    with app as recording:
+        pass
+    chain.invoke("after")
+    assert len(recording.records) == 0
+
+
+def test_the_context_is_selected() -> None:
+    chain = rag()
+    app = LangChainApp(chain)
+    with app as recording:
+        chain.invoke("hi")
+    selector = app.select_context()
+    assert selector.find({"__record__": recording.get()}) == ["hi 0", "hi 1"]
+
+
+def test_the_context_of_none_or_several_retrievers_is_refused() -> None:
+    with pytest.raises(SpecError, match=r"retrievers of .*: none"):
+        LangChainApp(RunnableLambda(str.upper)).select_context()
+    with pytest.raises(SpecError, match=r"first.steps__.a, first.steps__.b"):
+        LangChainApp({"a": Fixed(), "b": Fixed()} | RunnableLambda(str)).select_context()
+
+
+def test_async_runs_are_recorded() -> None:
+    chain = rag()
+
+    async def ask() -> list[str]:
+        return await asyncio.gather(*(chain.ainvoke(str(n)) for n in range(5)))
+
+    with LangChainApp(chain) as recording:
+        asyncio.run(ask())
+    assert sorted(record["main_input"] for record in recording.records) == list("01234")
+    assert all(sorted(names(record)) == sorted(RUNS) for record in recording.records)
+
+
+def test_a_stream_is_one_record_of_all_it_gave() -> None:
+    prompt = ChatPromptTemplate.from_template("{q}")
+    chain = {"q": RunnablePassthrough()} | prompt | GenericFakeChatModel(messages=iter([AIMessage("to be read")]))
+    with LangChainApp(chain | StrOutputParser()) as recording:
+        parts = list(recording.app.target.stream("hi"))
+    assert len(parts) > 1
+    record = recording.get()
+    assert (record["main_input"], record["main_output"]) == ("hi", "to be read")
+    assert record["calls"][-1]["args"] == {"input": "hi"}
+
+
+def test_a_stream_that_is_not_read_to_its_end_is_recorded() -> None:
+    def letters(parts: Iterator[str]) -> Iterator[str]:
+        for part in parts:
+            yield from part
+
+    chain = RunnableLambda(letters)
+    with LangChainApp(chain) as recording:
+        given = chain.stream("abc")
+        next(given)
+        given.close()
+    assert recording.get()["main_output"] in ("a", None)
+
+
+def test_a_batch_is_a_record_for_each() -> None:
+    chain = rag()
+    with LangChainApp(chain) as recording:
+        chain.batch(["a", "b", "c"])
+    assert sorted(record["main_input"] for record in recording.records) == ["a", "b", "c"]
+
+
+def test_an_error_is_recorded_where_it_arose() -> None:
+    chain = rag()
+    with LangChainApp(chain) as recording, pytest.raises(OSError, match="no index"):
+        chain.invoke("fail")
+    record = recording.get()
+    assert record["main_error"] == {"type": "OSError", "message": "no index"}
+    failed = [name for name, call in zip(names(record), record["calls"], strict=True) if call["error"]]
+    assert "first.steps__.context.first._get_relevant_documents" in failed
+
+
+def test_chains_of_the_older_sort_are_recorded_by_their_fields() -> None:
+    qa = ConversationalRetrievalChain.from_llm(FakeListLLM(responses=["answer"] * 3), Fixed())
+    app = LangChainApp(qa)
+    with app as recording:
+        qa.invoke({"question": "hi", "chat_history": []})
+    record = recording.get()
+    assert (record["main_input"], record["main_output"]) == ("hi", "answer")
+    selector = Selector("__record__.app.combine_docs_chain._call[:].args.inputs.input_documents[:].page_content")
+    assert selector.find({"__record__": record}) == ["hi 0", "hi 1"]
+    assert app.select_context().find({"__record__": record}) == ["hi 0", "hi 1"]
+    assert record["calls"][-1]["rets"] == {"answer": "answer"}
+
+
+def test_retrieval_over_an_index_is_recorded() -> None:
+    class Letters:
+        def embed_documents(self, texts: list[str]) -> list[list[float]]:
+            return [[text.count(letter) + 0.1 for letter in "aeiou"] for text in texts]
+
+        def embed_query(self, text: str) -> list[float]:
+            return self.embed_documents([text])[0]
+
+    index = InMemoryVectorStore(Letters())  # type: ignore[arg-type]
+    index.add_texts(["aaa", "eee", "iii"])
+    qa = RetrievalQA.from_llm(FakeListLLM(responses=["a"] * 3), retriever=index.as_retriever(search_kwargs={"k": 1}))
+    with LangChainApp(qa) as recording:
+        qa.invoke("ee")
+    assert recording.app.select_context().find({"__record__": recording.get()}) == ["eee"]
+
+
+def test_instrumented_code_within_a_chain_belongs_to_the_record() -> None:
+    @instrument
+    def clean(text: str) -> str:
+        return text.strip()
+
+    class Words:
+        @instrument
+        def count(self, text: str) -> int:
+            return len(clean(text).split())
+
+    words = Words()
+    chain = RunnableLambda(clean) | RunnableLambda(words.count)
+    with LangChainApp(chain) as recording:
+        assert chain.invoke(" a b ") == 2
+    record = recording.get()
+    assert names(record) == ["clean", "first.invoke", "clean", "Words.count", "last.invoke", "invoke"]
+    clean_, count = record["calls"][2:4]
+    assert [step["method"] for step in clean_["stack"]] == ["invoke", "invoke", "count", "clean"]
+    assert (count["args"], count["rets"]) == ({"text": "a b"}, 2)
+
+
+class Assistant:
+    """First-party code around a chain."""
+
+    def __init__(self) -> None:
+        self.chain = rag()
+
+    def answer(self, question: str) -> str:
+        return self.chain.invoke(question.strip())
+
+
+def test_a_chain_within_an_object_of_ones_own_belongs_to_its_record() -> None:
+    assistant = Assistant()
+    app = LangChainApp(assistant, name="assistant")
+    with app as recording:
+        assistant.answer(" hi ")
+    record = recording.get()
+    assert (record["main_input"], record["main_output"]) == (" hi ", "an answer")
+    assert names(record)[-2:] == ["chain.invoke", "answer"]
+    assert app.select_context().find({"__record__": record}) == ["hi 0", "hi 1"]
+
+
+def test_an_app_that_knows_nothing_of_langchain_records_its_own_methods() -> None:
+    assistant = Assistant()
+    with App(assistant) as recording:
+        assistant.answer("hi")
+    assert names(recording.get()) == ["answer"]
+
+
+def test_tools_are_recorded() -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        """Adds."""
+        return a + b
+
+    chain = RunnableLambda(lambda _: {"a": 1, "b": 2}) | add
+    with LangChainApp(chain) as recording:
+        assert chain.invoke("go") == 3
+    call = recording.get()["app"]["last"]["invoke"][0]
+    assert (call["kind"], call["args"], call["rets"]) == ("tool", {"input": {"a": 1, "b": 2}}, 3)
+
+
+def test_two_chains_record_each_their_own() -> None:
+    one, two = rag(), rag()
+    with LangChainApp(one) as of_one, LangChainApp(two) as of_two:
+        one.invoke("1")
+        two.invoke("2")
+    assert ([r["main_input"] for r in of_one.records], [r["main_input"] for r in of_two.records]) == (["1"], ["2"])
+
+
+def test_the_record_of_an_outer_chain_holds_the_runs_of_an_inner_one() -> None:
+    inner = rag()
+    outer = {"x": inner} | RunnableLambda(lambda found: found["x"].upper())
+    with LangChainApp(outer) as of_outer, LangChainApp(inner) as of_inner:
+        outer.invoke("hi")
+    assert (of_outer.get()["main_output"], of_inner.get()["main_output"]) == ("AN ANSWER", "an answer")
+    assert set(names(of_outer.get())) >= {f"first.steps__.x.{run}" for run in RUNS}
+    assert sorted(names(of_inner.get())) == sorted(RUNS)
+    assert of_inner.get()["main_input"] == "hi"
+
+
+def test_threads_that_are_carried_are_recorded() -> None:
+    chain = rag()
+    with LangChainApp(chain) as recording, ThreadPoolExecutor(4) as pool:
+        list(pool.map(recording.carried(chain.invoke), ["a", "b", "c"]))
+    assert sorted(record["main_input"] for record in recording.records) == ["a", "b", "c"]
+
+
+def test_steps_that_ended_are_forgotten() -> None:
+    from evaluand.apps.langchain import _HANDLER
+
+    chain = rag()
+    with LangChainApp(chain):
+        chain.invoke("a")
+        with pytest.raises(OSError, match="no index"):
+            chain.invoke("fail")
+        list(chain.stream("b"))
+    assert _HANDLER.steps == {}
