@@ -62,6 +62,13 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         RecordAppCall as RecordAppCall,
         RecordAppCallMethod as RecordAppCallMethod,
     )
+    from evaluand.interop.trulens.providers import (
+        GroundTruthAgreement as GroundTruthAgreement,
+        HuggingFace as HuggingFace,
+        Huggingface as Huggingface,
+        HuggingfaceLocal as HuggingfaceLocal,
+        Provider as Provider,
+    )
 
 _PLACES = {
     "evaluand.interop.trulens.apps": (
@@ -110,6 +117,13 @@ _PLACES = {
         "Select",
         "all_objects",
         "all_queries",
+    ),
+    "evaluand.interop.trulens.providers": (
+        "GroundTruthAgreement",
+        "HuggingFace",
+        "Huggingface",
+        "HuggingfaceLocal",
+        "Provider",
     ),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
