@@ -15,15 +15,18 @@ A section is a function of this file that yields names and pieces of work, for o
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import platform
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from time import process_time
 from typing import Any
 
+import judges
 from children import clean_environment, environment, run, say
 from meter import speed
 
@@ -88,8 +91,117 @@ def selectors(who: str) -> Iterator[Work]:
     yield "9-step Lens to text", lambda: str(lens)
 
 
-SECTIONS: dict[str, Callable[[str], Iterator[Work]]] = {"selectors": selectors}
-TARGETS = {"9-step Selector.select": 2e-6, "9-step Lens called": 2e-6}
+# Runs
+
+
+def length(text: str) -> float:
+    return float(len(text))
+
+
+def both(a: str, b: str) -> float:
+    return float(len(a) + len(b))
+
+
+def runs(who: str) -> Iterator[Work]:
+    """A feedback that makes one call, and one of every combination of thirty values with thirty."""
+    if who == OURS:
+        from evaluand.feedback import Feedback as Native
+        from evaluand.interop.trulens import Feedback, Lens, Select
+
+        native = Native(length).on_input()
+        yield "one call, evaluate", lambda: native.evaluate(SOURCE)
+        yield "one call, score", lambda: native.score(SOURCE)
+    else:
+        from trulens.core import Feedback, Select
+        from trulens.core.utils.serial import Lens
+    texts = {"thirty": [f"text {n}" for n in range(30)]}
+    with redirect_stdout(io.StringIO()):  # where trulens tells what it has bound
+        one = Feedback(length).on_input()
+        many = Feedback(both).on(a=Lens().thirty[:]).on(b=Lens().thirty[:])
+        of_record = Feedback(length).on(Select.RecordCalls.combine_docs_chain._call.rets)
+    assert len(many.run(source_data=texts).calls) == 900
+    yield "one call, run", lambda: one.run(source_data=SOURCE)
+    yield "one call of a call, run", lambda: of_record.run(source_data=SOURCE)
+    yield "900 combinations, run", lambda: many.run(source_data=texts)
+
+
+# Records
+
+
+def records(who: str) -> Iterator[Work]:
+    """An app that calls two of its methods, recorded in a folder: one `with` block for each call, as is usual."""
+    if who == OURS:
+        from evaluand.app import App
+        from evaluand.feedback import Feedback
+        from evaluand.instrument import instrument
+        from evaluand.stores.directory import DirectoryStore
+
+        def recorded(app: Any, feedbacks: list[Any], mode: str) -> Any:
+            store = DirectoryStore(tempfile.mkdtemp(prefix="evaluand-bench-"))
+            return App(app, name="bench", version="1", feedbacks=feedbacks, mode=mode, store=store)
+
+        found = "__record__.app.retrieve[:].rets[:]"
+    else:
+        from trulens.apps.app import TruApp, instrument
+        from trulens.core import Feedback, Select, TruSession
+
+        database = f"sqlite:///{tempfile.mkdtemp(prefix='trulens-bench-')}/bench.sqlite"
+        with redirect_stdout(io.StringIO()):
+            TruSession(database_url=database)
+
+        def recorded(app: Any, feedbacks: list[Any], mode: str) -> Any:
+            with redirect_stdout(io.StringIO()):
+                return TruApp(app, app_name="bench", app_version="1", feedbacks=feedbacks, feedback_mode=mode)
+
+        found = Select.RecordCalls.retrieve.rets[:]
+
+    class Rag:
+        @instrument
+        def retrieve(self, question: str) -> list[str]:
+            return [f"{question} one", f"{question} two"]
+
+        @instrument
+        def generate(self, question: str, contexts: list[str]) -> str:
+            return question.upper()
+
+        @instrument
+        def query(self, question: str) -> str:
+            return self.generate(question, self.retrieve(question))
+
+    with redirect_stdout(io.StringIO()):
+        three = [
+            Feedback(judges.length, name="answer").on_output(),
+            Feedback(judges.same).on_input_output(),
+            Feedback(judges.length, name="contexts").on(found),
+        ]
+    rag = Rag()
+    yield "app alone", lambda: rag.query("Who wrote Emma?")
+    for name, feedbacks, mode in (
+        ("record, mode none", [], "none"),
+        ("record, 3 deferred", three, "deferred"),
+        ("record, 3 with app", three, "with_app"),
+    ):
+        used = Rag()
+        app = recorded(used, feedbacks, mode)
+
+        def once(app: Any = app, used: Any = used) -> None:
+            with app:
+                used.query("Who wrote Emma?")
+
+        yield name, once
+
+
+SECTIONS: dict[str, Callable[[str], Iterator[Work]]] = {"selectors": selectors, "runs": runs, "records": records}
+TARGETS = {
+    "9-step Selector.select": 2e-6,
+    "9-step Lens called": 2e-6,
+    "one call, evaluate": 20e-6,
+    "one call, run": 20e-6,
+    "900 combinations, run": 5e-3,
+    "record, mode none": 150e-6,
+    "record, 3 deferred": 150e-6,
+    "record, 3 with app": 500e-6,
+}
 
 
 # Measuring

@@ -25,8 +25,8 @@ from test_pace import fullest
 
 from evaluand.errors import EngineError, SpecError, TaskError, TransientError
 from evaluand.exchange import Exchange
+from evaluand.feedback.stored import reference_of, referred
 from evaluand.fingerprint import fingerprint
-from evaluand.pace import Pace
 from evaluand.provider import (
     Judgement,
     Provider,
@@ -37,6 +37,7 @@ from evaluand.provider import (
     sent,
     spending,
 )
+from evaluand.providers.local import Local
 from evaluand.replies import Replies
 
 TRIES = 4
@@ -372,14 +373,14 @@ def test_a_provider_of_ones_own_without_requests_is_known_by_its_code() -> None:
     assert Mine().identify("long").spec != Other().identify("long").spec
 
 
-def test_a_provider_can_be_made_again_of_its_arguments() -> None:
-    echo = Echo(model="echo", version="1", rate=Pace(5, 1), cache=Path("replies.db"), asked=Counter())
-    told = {name: value for name, value in echo.arguments.items() if name != "asked"}
-    assert told == {"model": "echo", "version": "1", "rate": "5/s", "cache": "replies.db"}
-    again = Echo(**told)
-    assert again.identify("say").spec == echo.identify("say").spec
-    with pytest.raises(SpecError, match="Echo cannot be stored"):
-        _ = fresh().arguments  # a cache of its own is no data
+def test_a_provider_of_plain_data_can_be_stored_and_made_again() -> None:
+    stored = reference_of(Local(k=3).recall_at_k)
+    assert stored["parameters"] == {"k": 3}
+    again = referred(stored)
+    assert again(["a"], ["a"]).value == 1.0
+    assert again.__self__ == Local(k=3)
+    with pytest.raises(SpecError, match="RemoteProvider: cache is a Replies, which cannot be stored"):
+        reference_of(RemoteProvider(cache=Replies()).identify)
 
 
 def test_rates_written_alike_are_one_rate() -> None:

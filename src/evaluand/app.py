@@ -114,7 +114,7 @@ class App:
             name: what it is called.
             options: `version`, `feedbacks`, … as of an app.
         """
-        return _VirtualApp(structure or {}, name=name, **options)
+        return LoggedApp(structure or {}, name=name, **options)
 
     def refresh(self) -> None:
         """Looks for the components anew, after the app was given others."""
@@ -235,7 +235,9 @@ class App:
         return _Structure(self.components).of(self.target)
 
 
-class _VirtualApp(App):
+class LoggedApp(App):
+    """An app that is known by its logs alone; see `App.virtual`."""
+
     def __init__(self, structure: Mapping[str, Any], **options: Any) -> None:
         self._told = Likeness(hide=True).of(structure)
         super().__init__(self, **options)
@@ -399,7 +401,9 @@ def _about(record_id: str | None = None, tags: str | None = None, meta: Any = No
     Raises:
         SpecError: metadata cannot be called so.
     """
-    metadata = meta if isinstance(meta, Mapping) else {} if meta is None else {"meta": meta}
+    if meta is None:
+        return stored.About(record_id, tags or None)
+    metadata = meta if isinstance(meta, Mapping) else {"meta": meta}
     stored.check_metadata(metadata)
     return stored.About(record_id, tags or None, metadata)
 

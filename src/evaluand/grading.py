@@ -43,13 +43,17 @@ class Traced(NamedTuple):
 
 @dataclass(slots=True)
 class Unit:
-    """One row of a run to be graded; `rest` are those that follow it in a batch, `traced` is there where it is read."""
+    """One row of a run to be graded; `rest` are those that follow it in a batch, `traced` is there where it is read.
+
+    `record` is there where several scorers are asked about one response, so that it is read once.
+    """
 
     slot: int
     example: Example
     response: Response
     digest: bytes
     traced: Traced | None = None
+    record: Record | None = None
     attempts: int = 0
     pieces: Sequence[_Piece] = ()
     rest: Sequence[Unit] = ()
@@ -98,12 +102,17 @@ class Source(dict[str, Any]):
         return self
 
 
+def seen_of(example: Example) -> dict[str, Any]:
+    """What a source tells of an example; what it has not is not there."""
+    told = {"id": example.id, "input": _known(example.input), "metadata": _known(example.metadata)}
+    told["attributes"] = _known(example.attributes)
+    optional = {"expected": _known(example.expected), "weight": example.weight}
+    return told | {name: value for name, value in optional.items() if value is not None}
+
+
 def _known(value: Any) -> Any:
     """What is known of an example: a column that is null there, since only others have it, is not."""
     return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
-
-
-_EXAMPLE = ("id", "input", "expected", "metadata", "attributes", "weight")
 
 
 def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Record:
@@ -242,7 +251,7 @@ class Grader:
         policy: what is tried again.
         targets: of the dataset, for a scorer that is asked about each.
         app: what is known of the app that was called, for a scorer that sees it.
-        name: of the task, for one that sees records.
+        name: what the whole call is called, where its trace does not say.
     """
 
     def __init__(
@@ -392,9 +401,9 @@ class Grader:
     def _source(self, unit: Unit, piece: _Piece) -> Source:
         """All there is of a row; nothing of the spans is read before it is asked for."""
         return Source(
-            __record__=record_of(unit, piece.output, self.app, self.name),
+            __record__=unit.record or record_of(unit, piece.output, self.app, self.name),
             __app__=self.app,
-            __example__={name: _known(getattr(unit.example, name)) for name in _EXAMPLE},
+            __example__=seen_of(unit.example),
         )
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:

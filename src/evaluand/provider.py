@@ -77,9 +77,8 @@ class Judgement(NamedTuple):
         return str(self.meta["reason"])
 
 
-@dataclass(frozen=True)
 class Provider:
-    """What judges. Subclasses are frozen dataclasses whose fields are their parameters; their methods are the judges.
+    """What judges: its methods do. Its parameters are its fields, where it is a dataclass, or else its attributes.
 
     Attributes:
         kind: the registered name.
@@ -109,24 +108,6 @@ class Provider:
         """What it is, as far as its judgements are concerned."""
         parameters = {name: value for name, value in _fields(self).items() if name not in self.unidentified}
         return {"kind": self.kind or _place(type(self)), "behaviour": self.behaviour, "parameters": parameters}
-
-    @property
-    def arguments(self) -> Mapping[str, Any]:
-        """What it can be made of again, as plain data: its fields, but for those left as they are by default.
-
-        Raises:
-            SpecError: a field is no plain data.
-        """
-        made: dict[str, Any] = {}
-        for each in dataclasses.fields(self):
-            value = getattr(self, each.name)
-            if each.init and (each.default is dataclasses.MISSING or value != each.default):
-                made[each.name] = _plain(value)
-        try:
-            ids.encode(made)
-        except DataError as error:
-            raise SpecError(f"{_place(type(self))} cannot be stored: {error}") from None
-        return made
 
     def identify(self, method: str) -> Identity:
         """The identity of one of its methods: by kind where that is ours, else by the fingerprint of its code."""
@@ -456,11 +437,9 @@ class _Asked:
 
 
 def _fields(provider: Provider) -> dict[str, Any]:
+    if not dataclasses.is_dataclass(provider):
+        return dict(vars(provider))
     return {each.name: getattr(provider, each.name) for each in dataclasses.fields(provider)}
-
-
-def _plain(value: Any) -> Any:
-    return str(value) if isinstance(value, Pace | PathLike) else value
 
 
 def _place(kind: type) -> str:

@@ -22,7 +22,7 @@ Nothing is read of the rows before it is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, Self
@@ -206,15 +206,8 @@ class Record(Mapping[str, Any]):
         return {**first, **call.get("arguments", {})}
 
     def _app(self) -> dict[str, Any]:
-        placed: dict[tuple[str | int, ...], list[dict[str, Any]]] = {}
-        for number, call in zip(_by_end(self._spans), self["calls"], strict=True):
-            placed.setdefault(self._steps[number], []).append(call)
-        return _laid_out(placed)
-
-    @property
-    def _steps(self) -> dict[int, tuple[str | int, ...]]:
-        """Where each span belongs in the app, by its number."""
-        return {row[0]: _place(row[2])[1] for row in self._spans}
+        names = {row[0]: row[2] for row in self._spans}
+        return layout(zip((names[number] for number in _by_end(self._spans)), self["calls"], strict=True))
 
     def _cost(self) -> dict[str, Any]:
         spans = self._spans
@@ -295,7 +288,13 @@ def _perf(started: int | None, start: int, duration: int | None) -> dict[str, An
 
 
 def _time(microseconds: int) -> str:
-    return (_EPOCH + timedelta(microseconds=microseconds)).isoformat(timespec="microseconds")
+    seconds, rest = divmod(microseconds, 10**6)
+    return f"{_second(seconds)}.{rest:06}+00:00"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _error(status: str, events: Sequence[tuple[str, Any]]) -> dict[str, Any] | None:
@@ -374,7 +373,16 @@ class _Component(dict[str | int, Any]):
     """A component in the making: its methods and components, by name or place."""
 
 
-def _laid_out(placed: Mapping[tuple[str | int, ...], list[dict[str, Any]]]) -> dict[str, Any]:
+def layout(calls: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Calls where they belong in an app, lists of them by method, given their names.
+
+    Example:
+        >>> layout([("retriever.search", 1), ("query", 2), ("retriever.search", 3)])
+        {'retriever': {'search': [1, 3]}, 'query': [2]}
+    """
+    placed: dict[tuple[str | int, ...], list[Any]] = {}
+    for name, call in calls:
+        placed.setdefault(_place(name)[1], []).append(call)
     app = _Component()
     for (*path, method), calls in sorted(placed.items(), key=lambda item: -len(item[0])):  # components before calls
         there = app

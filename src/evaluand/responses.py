@@ -142,7 +142,7 @@ def _usage(trace: Trace | None) -> dict[str, Any] | None:
     """What a call used: what the attribute `usage` of its span tells, else the tokens of its spans of models."""
     if trace is None:
         return None
-    told = trace.root.attributes.get("usage") if trace.root.has_attributes else None
+    told = trace.root.attribute("usage")
     if told is None:
         told = _used_by_models(trace)
     if not isinstance(told, dict):

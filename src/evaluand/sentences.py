@@ -63,7 +63,7 @@ def _goes_on(text: str, start: int, mark: re.Match[str], end: int) -> bool:
         return False
     if text[after : after + 1].strip():
         return True  # within a number, a name of a file, an address
-    follows = _NEXT.search(text, after, end)
+    follows = _NEXT.search(text, after, min(end, after + _LONGEST_WORD))
     if follows and follows[0].islower():
         return True
     if mark[0] != ".":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any
 
@@ -35,6 +35,7 @@ class Agreement(Provider):
 
     kind = "agreement"
 
+    _: KW_ONLY
     k: int | None = None
 
     def __post_init__(self) -> None:
@@ -103,7 +104,7 @@ def _scored(name: str, response: Any, expected: Any, largest: float = 1.0) -> Ju
     scored = _scorer(name).score(response, expected)
     if scored.value is None:
         return Judgement.undefined(str(scored.reason))
-    value = scored.value / largest
+    value = min(scored.value / largest, 1.0)  # sums of logarithms come to a little more
     return Judgement(value, {"reason": f"{name} {value:.2f} beside {_shown(expected)}"})
 
 

@@ -112,13 +112,14 @@ def _nearest(texts: Sequence[str], among: Sequence[str]) -> list[tuple[int, floa
     there = directions(among)
     found: list[tuple[int, float]] = []
     for start in range(0, len(texts), _AT_ONCE):
-        cosines = np.clip(directions(texts[start : start + _AT_ONCE]) @ there.T, 0.0, 1.0)
+        cosines = np.clip(directions(texts[start : start + _AT_ONCE]) @ there.T, 0.0, 1.0).round(_DIGITS)
         places = cosines.argmax(axis=1)
         found += [(int(place), float(row[place])) for place, row in zip(places, cosines, strict=True)]
     return found
 
 
 _AT_ONCE: Final = 256
+_DIGITS: Final = 6  # the last of the others depend on how many texts are multiplied at once, and on the machine
 
 
 def _supported(

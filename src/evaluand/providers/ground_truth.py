@@ -25,16 +25,16 @@ class GroundTruth(Provider):
     Where examples have what is expected of them, `Agreement` needs no table: select `__example__.expected`.
 
     Args:
-        truths: what is expected of each question: rows with `query` and any of `expected_response` (a text, or several
-            of which any will do), `expected_chunks` (what is to be retrieved: a list of texts, of objects with `text`
-            and `expected_score`, or an object text → relevance) and `expected_score`; a frame of such rows; or a
-            function that gives the expected response to a question.
+        ground_truth: what is expected of each question: rows with `query` and any of `expected_response` (or
+            `response`: a text, or several of which any will do), `expected_chunks` (what is to be retrieved: a list of
+            texts, of objects with `text` and `expected_score`, or an object text → relevance) and `expected_score`; a
+            frame of such rows; or a function that gives the expected response to a question.
         measure: how `agreement_measure` compares: `similarity` (of meaning, the extra `embeddings`), `rouge`, `bleu`
             (the extra `text`) or `exact_match`.
         k: how many places of a ranking are looked at; all if not given.
 
     Raises:
-        SpecError: the truths are no such rows, a question has two, there is no such measure, or k is no such number.
+        SpecError: they are no such rows, a question has two, there is no such measure, or k is no such number.
 
     Example:
         >>> known = [{"query": "Who wrote Emma?", "expected_response": "Jane Austen"}]
@@ -47,19 +47,21 @@ class GroundTruth(Provider):
 
     kind = "ground_truth"
 
-    truths: Truths
+    ground_truth: Truths
     measure: Measure = "similarity"
     k: int | None = None
 
     def __post_init__(self) -> None:
         if self.measure not in get_args(Measure):
             raise SpecError(f"measure is {self.measure!r}; give one of {', '.join(get_args(Measure))}")
-        if hasattr(self.truths, "to_dict"):  # a frame
-            object.__setattr__(self, "truths", self.truths.to_dict("records"))
+        if hasattr(self.ground_truth, "to_dict"):  # a frame
+            rows = self.ground_truth.to_dict("records")
+            rows = [{name: value for name, value in row.items() if value == value} for row in rows]  # NaN: not given
+            object.__setattr__(self, "ground_truth", rows)
         _ = self._agreement, self._rows
 
     def identify(self, method: str) -> Identity:
-        if not callable(self.truths):
+        if not callable(self.ground_truth):
             return super().identify(method)
         return code_identity("provider", self, f"{self.kind}.{method}", method=method)
 
@@ -122,37 +124,31 @@ class GroundTruth(Provider):
     @cached_property
     def _rows(self) -> Mapping[str, list[Mapping[str, Any]]]:
         """The rows of each question."""
-        if callable(self.truths):
+        if callable(self.ground_truth):
             return {}
         rows: dict[str, list[Mapping[str, Any]]] = {}
-        for number, row in enumerate(_listed(self.truths)):
+        for number, row in enumerate(_listed(self.ground_truth)):
             query = row.get("query") if isinstance(row, Mapping) else None
             if not isinstance(query, str):
-                what = (
-                    kind_of(row)
-                    if not isinstance(row, Mapping)
-                    else f"without a query; it has {', '.join(map(str, row))}"
-                )
-                raise SpecError(f"row {number} of the truths is {what}; give objects with query and expected_response")
+                what = f"{kind_of(row)} without a query"
+                raise SpecError(f"row {number} of the ground truth is {what}; give query and expected_response")
             rows.setdefault(query, []).append(row)
         for query, several in rows.items():
-            told = [encode(row.get(name)) for row in several for name in _ONCE if row.get(name) is not None]
-            if len(set(told)) > 1 and not all("expected_score" in row for row in several):
-                raise SpecError(
-                    f"the truths have {quoted(query)} {len(several)} times; give several expected texts as a list"
-                )
+            if any(len({encode(row.get(name)) for row in several}) > 1 for name in _ONCE) and not _graded(several):
+                told = f"the ground truth has {quoted(query)} {len(several)} times"
+                raise SpecError(f"{told}; give several expected texts as a list")
         return rows
 
     def _row(self, query: str, response: str | None = None) -> Mapping[str, Any] | None:
         rows = self._rows.get(text_of("query", query), [])
-        exact = (row for row in rows if response is not None and row.get("expected_response") == response)
+        exact = (row for row in rows if response is not None and _response(row) == response)
         return next(exact, rows[0] if rows else None)
 
     def _expected(self, prompt: str) -> Any:
-        if callable(self.truths):
-            return self.truths(prompt)
+        if callable(self.ground_truth):
+            return self.ground_truth(prompt)
         row = self._row(prompt)
-        return None if row is None else row.get("expected_response")
+        return None if row is None else _response(row)
 
     def _beside(self, prompt: str, response: str, compare: Callable[[str, Any], Judgement]) -> Judgement:
         expected = self._expected(prompt)
@@ -167,13 +163,22 @@ class GroundTruth(Provider):
         return compare(retrieved, _relevance(row["expected_chunks"]))
 
 
-_ONCE: Final = ("expected_response", "expected_chunks")
+_ONCE: Final = ("expected_response", "response", "expected_chunks")
 
 
-def _listed(truths: Any) -> Sequence[Any]:
-    if isinstance(truths, list | tuple):
-        return truths
-    raise SpecError(f"truths is {kind_of(truths)}; give rows with query and expected_response, or a function")
+def _graded(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether they are several responses to one question, each with its score."""
+    return all("expected_score" in row for row in rows)
+
+
+def _response(row: Mapping[str, Any]) -> Any:
+    return row.get("expected_response", row.get("response"))
+
+
+def _listed(rows: Any) -> Sequence[Any]:
+    if isinstance(rows, list | tuple):
+        return rows
+    raise SpecError(f"ground_truth is {kind_of(rows)}; give rows with query and expected_response, or a function")
 
 
 def _relevance(chunks: Any) -> Any:

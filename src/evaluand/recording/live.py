@@ -22,7 +22,7 @@ from evaluand import ids
 from evaluand.engine import InlineEngine, Outcome, Policy
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.grading import Unit, record_of
+from evaluand.grading import Unit
 from evaluand.journal import SHARD_SLOTS
 from evaluand.provenance import provenance
 from evaluand.record import Record, facts_of
@@ -37,6 +37,8 @@ from evaluand.recording.stored import (
     Standing,
     evaluation_of,
     name_in,
+    read,
+    record_in,
     run_of,
     sealed,
     standing,
@@ -301,7 +303,8 @@ class Recording(Recorded):
         output = facts["output"]
         outcome = Outcome(None if output is None else Fragment(_text(output)), error, 1, started, duration)
         body, _ = line_of(0, ids.digest_of_text(given), None, outcome, trace, False)
-        told = orjson.dumps([Fragment(given), about.name, about.tags, Fragment(ids.encode(about.metadata))])
+        metadata = Fragment(ids.encode(about.metadata) if about.metadata else b"{}")
+        told = orjson.dumps([Fragment(given), about.name, about.tags, metadata])
         with self._lock:
             if self._ended:
                 self._tell("a call ended after the recording had; it was not recorded")
@@ -312,9 +315,9 @@ class Recording(Recorded):
         self._dirty.set()
         if self._beside is not None:
             self._beside.give(slot, line)
-        elif self.mode == "with_app" and self._judges:
-            unit = unit_of(line)
-            for judge in self._judges.values():
+        elif self._judges_here:
+            unit = read(line, self.manifest["spec"]["app"])
+            for judge in self._judges_here:
                 judge.judge(unit)
         return slot
 
@@ -351,9 +354,10 @@ class Recording(Recorded):
         self._block, self._next, self._block_end = None, 0, 0
         self._lanes = Lanes.of(self.store, self.manifest)
         policy = self._policy or POLICY
-        self._judges = judges(self.feedbacks, self._lanes, policy, self.manifest)
-        beside = self.mode == "with_app_thread" and self._judges
-        self._beside = Beside(self._lanes, self._judges, policy) if beside else None
+        asked = judges(self.feedbacks, self._lanes, policy, self.manifest)
+        self._judges_here = [*asked.values()] if self.mode == "with_app" else []
+        beside = asked and self.mode == "with_app_thread"
+        self._beside = Beside(self._lanes, asked, policy, self.manifest) if beside else None
         if isinstance(self.store, MemoryStore):
             return
         threading.Thread(
@@ -400,10 +404,7 @@ class Recording(Recorded):
 
     def record(self, number: int) -> Record:
         """A record by its number, as feedbacks see it."""
-        unit = self._unit(number)
-        answers = unit.response.responses
-        app = self.manifest["spec"]["app"]
-        return record_of(unit, answers[0] if answers else None, app, name_in(app))
+        return record_in(self._unit(number), self.manifest["spec"]["app"])
 
     def _unit(self, number: int) -> Unit:
         with self._reading:

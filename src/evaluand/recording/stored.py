@@ -20,9 +20,10 @@ from evaluand.dataset import Dataset, Example
 from evaluand.engine import Engine, LocalEngine, Policy
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.grading import Traced, Unit, traced_of
+from evaluand.grading import Traced, Unit, record_of, traced_of
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
+from evaluand.record import Record
 from evaluand.responses import response_of, seal
 from evaluand.rows import INDEX
 from evaluand.run import Run
@@ -111,6 +112,19 @@ def unit_of(line: bytes) -> Unit:
         response.digest,
         Traced(orjson.dumps(record[11] or []), record[8], record[9]),
     )
+
+
+def read(line: bytes, app: Mapping[str, Any]) -> Unit:
+    """A record with what is read of it for all feedbacks."""
+    unit = unit_of(line)
+    unit.record = record_in(unit, app)
+    return unit
+
+
+def record_in(unit: Unit, app: Mapping[str, Any]) -> Record:
+    """A record as selectors see it."""
+    answers = unit.response.responses
+    return record_of(unit, answers[0] if answers else None, app, name_in(app))
 
 
 def units_of(run: Run | None) -> dict[int, Unit]:

@@ -166,6 +166,10 @@ class Span(Tracer):
         """Whether there are any; without copying them."""
         return bool(self._attributes)
 
+    def attribute(self, name: str) -> Any:
+        """One of them, or None; without copying the others."""
+        return value_of(self._attributes.get(name))
+
     @property
     def events(self) -> list[Event]:
         """What was logged, in order."""

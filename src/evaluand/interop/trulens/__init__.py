@@ -37,8 +37,61 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         all_objects as all_objects,
         all_queries as all_queries,
     )
+    from evaluand.interop.trulens.apps import (
+        App as App,
+        AppDefinition as AppDefinition,
+        TruApp as TruApp,
+        TruBasicApp as TruBasicApp,
+        TruCustomApp as TruCustomApp,
+        TruVirtual as TruVirtual,
+        VirtualApp as VirtualApp,
+        VirtualRecord as VirtualRecord,
+        instrument as instrument,
+    )
+    from evaluand.interop.trulens.langchain import (
+        TruChain as TruChain,
+    )
+    from evaluand.interop.trulens.llama_index import (
+        TruLlama as TruLlama,
+    )
+    from evaluand.interop.trulens.records import (
+        Cost as Cost,
+        Method as Method,
+        Perf as Perf,
+        Record as Record,
+        RecordAppCall as RecordAppCall,
+        RecordAppCallMethod as RecordAppCallMethod,
+    )
+    from evaluand.interop.trulens.providers import (
+        GroundTruthAgreement as GroundTruthAgreement,
+        HuggingFace as HuggingFace,
+        Huggingface as Huggingface,
+        HuggingfaceLocal as HuggingfaceLocal,
+        Provider as Provider,
+    )
 
 _PLACES = {
+    "evaluand.interop.trulens.apps": (
+        "App",
+        "AppDefinition",
+        "TruApp",
+        "TruBasicApp",
+        "TruCustomApp",
+        "TruVirtual",
+        "VirtualApp",
+        "VirtualRecord",
+        "instrument",
+    ),
+    "evaluand.interop.trulens.langchain": ("TruChain",),
+    "evaluand.interop.trulens.llama_index": ("TruLlama",),
+    "evaluand.interop.trulens.records": (
+        "Cost",
+        "Method",
+        "Perf",
+        "Record",
+        "RecordAppCall",
+        "RecordAppCallMethod",
+    ),
     "evaluand.interop.trulens.feedback": (
         "Feedback",
         "FeedbackCall",
@@ -64,6 +117,13 @@ _PLACES = {
         "Select",
         "all_objects",
         "all_queries",
+    ),
+    "evaluand.interop.trulens.providers": (
+        "GroundTruthAgreement",
+        "HuggingFace",
+        "Huggingface",
+        "HuggingfaceLocal",
+        "Provider",
     ),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}

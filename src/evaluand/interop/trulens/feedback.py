@@ -11,7 +11,7 @@ import enum
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,6 +22,8 @@ from evaluand.errors import Doubt, Skipped, SpecError
 from evaluand.feedback import APP, RECORD, Aggregator, Missing, Result, mean
 from evaluand.feedback import Feedback as Native
 from evaluand.interop.trulens.lens import Lens
+from evaluand.interop.trulens.records import Cost
+from evaluand.provider import Spending, spending
 from evaluand.scorer import described
 from evaluand.selector import Selector
 
@@ -101,8 +103,10 @@ class FeedbackResult:
         last_ts: when it was made.
     """
 
-    def __init__(self, feedback: Feedback, result: Result, record_id: str, beside: Mapping[str, Any]) -> None:
-        self._feedback, self._result, self._beside = feedback, result, beside
+    def __init__(
+        self, feedback: Feedback, result: Result, record_id: str, beside: Mapping[str, Any], spent: Spending
+    ) -> None:
+        self._feedback, self._result, self._beside, self._spent = feedback, result, beside, spent
         self.status = _STATUSES[result.status]
         self.name = feedback.name
         several = isinstance(result.value, dict)
@@ -136,9 +140,19 @@ class FeedbackResult:
         return f"feedback_result_hash_{ids.digest(told).hex()}"
 
     @property
-    def cost(self) -> Any:
-        """What the calls used, as their metadata tell."""
-        return _cost(self._result.calls)
+    def cost(self) -> Cost:
+        """What the providers that were asked have cost."""
+        spent = self._spent
+        usage = spent.usage or {}
+        return Cost(
+            n_requests=spent.n_requests,
+            n_successful_requests=spent.n_requests - spent.n_failed,
+            n_tokens=spent.input_tokens + spent.output_tokens,
+            n_prompt_tokens=spent.input_tokens,
+            n_completion_tokens=spent.output_tokens,
+            cost=usage.get("cost") or 0.0,
+            cost_currency=usage.get("currency") or "USD",
+        )
 
     def model_dump(self) -> dict[str, Any]:
         """All of it as JSON-like data."""
@@ -253,12 +267,13 @@ class Feedback(Native):
         """
         source = _source(app, record, source_data)
         given = {name: kwargs.pop(name) for name in [*kwargs] if self.accepts.open or name in self.accepts.names}
-        result = self.evaluate(source, **given)
+        with spending() as spent:
+            result = self.evaluate(source, **given)
         if isinstance(result.error, Missing) and not result.calls:
             raise result.error
         about = source.get(RECORD)
         record_id = about.get("record_id") if isinstance(about, Mapping) else None
-        return FeedbackResult(self, result, str(record_id or "no record"), kwargs)
+        return FeedbackResult(self, result, str(record_id or "no record"), kwargs, spent)
 
     def extract_selection(
         self,
@@ -333,11 +348,6 @@ def _source(app: Any, record: Any, source_data: Mapping[str, Any] | None) -> dic
         laid_out = getattr(record, "layout_calls_as_app", None)
         source[RECORD] = laid_out() if callable(laid_out) else record
     if app is not None:
-        source[APP] = app
+        told = getattr(app, "json", None)  # of an app that is wrapped, what it is made of
+        source[APP] = told if isinstance(told, Mapping) else app
     return source
-
-
-def _cost(calls: Sequence[Mapping[str, Any]]) -> Any:
-    from evaluand.interop.trulens.records import Cost
-
-    return Cost()

@@ -1,0 +1,37 @@
+"""`TruChain`, over `evaluand.apps.langchain`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evaluand.apps.langchain import RETRIEVE, LangChainApp, LangChainRecording
+from evaluand.interop.trulens import apps
+from evaluand.interop.trulens.lens import Lens
+from evaluand.selector import Selector
+
+
+class Recording(apps.Recording, LangChainRecording):
+    """What is recorded of a chain."""
+
+
+class TruChain(apps.App, LangChainApp):
+    """A chain of LangChain, recorded through its callbacks."""
+
+    def record(self, *, tags: str | None = None, meta: Any = None) -> Recording:
+        return Recording(self, self.tags if tags is None else tags, meta)
+
+    @staticmethod
+    def select_context(app: Any = None) -> Lens | Selector:  # type: ignore[override]
+        """The selector of the texts that the app's retriever found.
+
+        Args:
+            app: the chain, or its wrapper; without it, the texts of all retrievers of whatever app it is.
+
+        Raises:
+            SpecError: the app has no retriever, or several.
+        """
+        if app is None:
+            return Selector(f"$.__record__.app..['{RETRIEVE}'][*].rets[*].page_content")
+        native = app if isinstance(app, LangChainApp) else LangChainApp(app)
+        lens: Lens = Lens.of_string(str(LangChainApp.select_context(native)))
+        return lens
