@@ -74,6 +74,9 @@ if TYPE_CHECKING:
     from evaluand.metrics.top_k import TopK
     from evaluand.metrics.v_measure import VMeasure
     from evaluand.pace import Pace
+    from evaluand.provider import Judgement, Provider, RemoteProvider, Reply, asks, spending
+    from evaluand.providers.ground_truth import GroundTruth
+    from evaluand.providers.local import Local
     from evaluand.retriever import EmbeddingIndex, Passage, Retriever, WordIndex
     from evaluand.roles import Roles
     from evaluand.run import Run, Runner
@@ -174,6 +177,9 @@ _PLACES = {
     "stores.directory": ("DirectoryStore",),
     "tasks.program": ("ProgramTask",),
     "task": ("Alternatives", "Task", "task"),
+    "provider": ("Judgement", "Provider", "RemoteProvider", "Reply", "asks", "spending"),
+    "providers.ground_truth": ("GroundTruth",),
+    "providers.local": ("Local",),
     "retriever": ("EmbeddingIndex", "Passage", "Retriever", "WordIndex"),
     "tasks.chat": ("ChatModel",),
     "tasks.chunk": ("Chunk",),
@@ -237,6 +243,7 @@ __all__ = [
     "FalseNegativeRate",
     "FalsePositiveRate",
     "FileTracer",
+    "GroundTruth",
     "HammingLoss",
     "HitsAtK",
     "Homogeneity",
@@ -244,8 +251,10 @@ __all__ = [
     "Instruct",
     "Instruction",
     "Jaccard",
+    "Judgement",
     "KOfN",
     "Kendall",
+    "Local",
     "LocalEngine",
     "LocalServiceTask",
     "LogLoss",
@@ -275,11 +284,14 @@ __all__ = [
     "PrecisionAtK",
     "PrecisionAtTopK",
     "ProgramTask",
+    "Provider",
     "Quantile",
     "QuestionAnswering",
     "RSquared",
     "Recall",
     "RecallAtK",
+    "RemoteProvider",
+    "Reply",
     "Retriever",
     "RetrieverQuestionAnswering",
     "RocAuc",
@@ -310,11 +322,13 @@ __all__ = [
     "VMeasure",
     "WordIndex",
     "__version__",
+    "asks",
     "compare",
     "evaluate",
     "read_spans",
     "scorer",
     "span",
+    "spending",
     "task",
 ]
 
