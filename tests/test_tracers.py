@@ -419,9 +419,11 @@ def test_a_file_tells_what_memory_tells(tmp_path: Path) -> None:
     tracer = CompositeTracer([memory, file])
     Several().run(2, tracer)
     fail(tracer)
-    with tracer.span("ask", kind="llm", model="small") as ask:
+    with tracer.span("ask", kind="llm", input=["Who?"], model="small") as ask:
         ask.set(output_tokens=3)
+        ask.output = {"text": "Jane"}
     assert exported(file) == exported(memory)
+    assert shape(file.traces())[2:] == [("ask", "llm", "ok", ["Who?"], {"text": "Jane"}, [])]
     assert file.traces().entries[2].attributes == {"model": "small", "output_tokens": 3}
     assert file.traces().entries[2].kind == "llm"
     chosen = file.traces(str(memory.entries[1].context.trace_id))
@@ -567,7 +569,9 @@ def test_a_composite_may_hold_an_open_span() -> None:
         with tracer.span("ask", kind="llm", model="m") as ask:
             ask.log("chunk", 1)
             ask.set(output_tokens=3)
+            ask.output = "Jane"
         fail(tracer)
+    assert trace.spans[1].output == "Jane"
     assert [(s.name, s.kind, s.parent, s.status) for s in trace.spans[1:]] == [
         ("ask", "llm", 0, "ok"),
         ("Answer", "task", 0, "error"),
