@@ -13,7 +13,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
@@ -21,6 +21,10 @@ from weakref import WeakSet
 
 import orjson
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import NoOpTracer as Nowhere
 from pydantic import BaseModel
 from rich.console import Console
 
@@ -34,7 +38,15 @@ from evaluand.tracers.in_memory import InMemorySpan, InMemoryTaskSpan, InMemoryT
 from evaluand.tracers.no_op import NoOpTracer
 from evaluand.tracers.open_telemetry import OpenTelemetryTracer
 from evaluand.tracers.spans import read_spans, traces_of
-from evaluand.viewing import Context, ErrorValue, ExportedSpan, LogEntry, SpanStatus, TaskSpanAttributes
+from evaluand.viewing import (
+    Context,
+    ErrorValue,
+    ExportedSpan,
+    ExportedSpanList,
+    LogEntry,
+    SpanStatus,
+    TaskSpanAttributes,
+)
 
 VECTOR = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "pharia" / "trace.json"
 SECOND = [datetime(2024, 1, 1, 0, 0, second, tzinfo=UTC) for second in range(5)]
@@ -201,13 +213,51 @@ def test_what_is_not_data_is_replaced_and_fails_nobody() -> None:
     with tracer.task_span("task", threading.Lock()) as task_span:
         task_span.log("client", object())
         task_span.log("number", 2**70)
-        task_span.log("none", float("nan"))
+        task_span.log("none", [float("nan"), float("inf"), -float("inf"), None, date(2024, 1, 2)])
         task_span.log("half", "\ud800")
         task_span.log("keys", {1: {2: 3}})
     (told,) = exported(tracer)
     assert told["attributes"]["input"] == {"$unstorable": "lock"}
     bodies = [event["body"] for event in told["events"]]
-    assert bodies == [{"$unstorable": "object"}, 2**70, None, "?", {"1": {"2": 3}}]
+    numbers = ["NaN", "Infinity", "-Infinity", None, "2024-01-02"]
+    assert bodies == [{"$unstorable": "object"}, 2**70, numbers, "?", {"1": {"2": 3}}]
+
+
+def test_an_exported_span_has_all_that_the_span_holds() -> None:
+    tracer = InMemoryTracer()
+    with tracer.task_span("answer", "Who?") as task_span:
+        task_span.set(user="ann", input="mine")
+        with task_span.span("ask", kind="llm", input=["Who?"], model="small") as ask:
+            ask.set(output_tokens=2, type="chat", client=threading.Lock(), score=float("nan"))
+            ask.output = {"text": "Jane"}
+    told = [each["attributes"] for each in exported(tracer)]
+    assert told == [
+        {
+            "type": "SPAN",
+            "kind": "llm",
+            "input": ["Who?"],
+            "output": {"text": "Jane"},
+            "model": "small",
+            "output_tokens": 2,
+            "attributes.type": "chat",
+            "client": {"$unstorable": "lock"},
+            "score": "NaN",
+        },
+        {"type": "TASK_SPAN", "input": "Who?", "output": None, "user": "ann", "attributes.input": "mine"},
+    ]
+    read = ExportedSpanList.model_validate(exported(tracer))
+    assert [json.loads(each.attributes.model_dump_json()) for each in read.root] == told
+
+
+def test_numbers_that_are_none_are_told_by_their_names(tmp_path: Path) -> None:
+    file, memory, spans = FileTracer(tmp_path / "trace.jsonl"), InMemoryTracer(), io.StringIO()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=spans)))
+    with CompositeTracer([file, memory, OpenTelemetryTracer(provider.get_tracer("test"))]).span("step") as step:
+        step.log("scores", {"a": [float("nan"), None]})
+    assert file.traces().entries[0].events[0].body == {"a": ["NaN", None]}
+    assert '"NaN",' in "".join(drawn(memory))
+    assert json.loads(spans.getvalue())["events"][0]["attributes"] == {"value": '{"a":["NaN",null]}'}
 
 
 def test_an_open_span_is_told_as_open_and_is_not_exported() -> None:
@@ -221,8 +271,6 @@ def test_an_open_span_is_told_as_open_and_is_not_exported() -> None:
 
 
 def told_nobody() -> Tracer:
-    from opentelemetry.trace import NoOpTracer as Nowhere
-
     return OpenTelemetryTracer(Nowhere())
 
 
@@ -374,8 +422,6 @@ class _Interrupting(Watcher):
 
 
 def test_an_exception_stays_what_it_was_where_another_thread_logs_meanwhile(tmp_path: Path) -> None:
-    from opentelemetry.sdk.trace import TracerProvider
-
     class First(InMemoryTracer):
         @property
         def watchers(self) -> Any:
@@ -787,7 +833,6 @@ class Receiver:
 
     def provider(self) -> Any:
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.trace import TracerProvider
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
         provider = TracerProvider()
@@ -926,8 +971,6 @@ def test_spans_of_instrumented_libraries_stand_below_the_entered_span(receiver: 
 
 
 def test_its_tracer_forgets_what_is_closed() -> None:
-    from opentelemetry.sdk.trace import TracerProvider
-
     tracer = OpenTelemetryTracer(TracerProvider().get_tracer("test"))
     with tracer.span("root") as root:
         for _ in range(5):
@@ -938,8 +981,6 @@ def test_its_tracer_forgets_what_is_closed() -> None:
 
 
 def test_its_tracer_keeps_no_spans() -> None:
-    from opentelemetry.trace import NoOpTracer as Nowhere
-
     tracer = OpenTelemetryTracer(Nowhere())
     Answer().run(Question(q=1), tracer)
     with pytest.raises(SpecError, match="OpenTelemetryTracer keeps no spans"):
@@ -1042,10 +1083,6 @@ def test_spans_of_openinference_become_a_native_trace() -> None:
 
 
 def test_spans_as_the_sdk_prints_them_become_a_native_trace(tmp_path: Path) -> None:
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-    from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-
     provider, spans, memory = TracerProvider(), InMemorySpanExporter(), InMemoryTracer()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     tracer = CompositeTracer([memory, OpenTelemetryTracer(provider.get_tracer("test"))])

@@ -1,9 +1,9 @@
 """Traces in a file, one line per step, which a trace whose process died leaves readable.
 
 The lines are those of the Pharia SDKs: `{"trace_id", "entry_type", "entry"}` with the types StartTask, StartSpan,
-PlainEntry, EndSpan and EndTask. What these have no place for stands in the entry under names of ours, which their readers
-pass over: `kind` and `attributes`, and `input` and `output` of spans that are no task's. Several processes may write into
-one file: a line is appended in one step.
+PlainEntry, EndSpan and EndTask. What these have no place for stands in the entry under names of ours, which their
+readers pass over: `kind` and `attributes`, and `input` and `output` of spans that are no task's. Several processes may
+write into one file: a line is appended in one step.
 """
 
 from __future__ import annotations
