@@ -1132,11 +1132,47 @@ def test_traces_stand_in_the_order_in_which_they_begin() -> None:
         ([told("x", "zz")], "span 'x': not a span"),
         ([3], "spans: not a span"),
         ([told("a", "01", "02"), told("b", "02", "01")], "the spans 'a', 'b' are one another's parents"),
+        ([{"entry_type": "StartTask"}], r"open its file with FileTracer\(path\)\.traces\(\)"),
     ],
 )
 def test_what_is_no_span_is_refused(spans: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         traces_of(spans)
+
+
+def test_good_traces_are_read_beside_what_is_none() -> None:
+    other = {"traceId": "0b" * 16}
+    spans = [told("good", "01"), told("x", "02", "03") | other, told("y", "03", "02") | other]
+    with pytest.warns(Doubt, match="^spans: the spans 'x', 'y' are one another's parents; left out$"):
+        assert [trace.root.name for trace in traces_of(spans)] == ["good"]
+    with pytest.warns(Doubt, match=r"span 'z': not a span: .*; left out \(and 1 more such faults\)$"):
+        assert [trace.root.name for trace in traces_of([{"name": "z"}, *spans])] == ["good"]
+
+
+def test_an_end_before_the_start_is_told_in_words() -> None:
+    (trace,) = traces_of([told("a", "01", start=8_000_000) | {"endTimeUnixNano": "1000000"}])
+    assert str(trace) == "a ended 7 ms before it began"
+
+
+def test_spans_as_the_console_shows_them_become_a_native_trace(tmp_path: Path) -> None:
+    printed, memory = io.StringIO(), InMemoryTracer()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(ConsoleSpanExporter(out=printed)))
+    tracer = CompositeTracer([memory, OpenTelemetryTracer(provider.get_tracer("test"))])
+    with tracer.task_span("answer", "Who?") as task_span, task_span.span("ask", score=float("nan")):
+        pass
+    path = tmp_path / "console.jsonl"
+    path.write_text(printed.getvalue())
+    (trace,) = read_spans(path)
+    assert [(s.name, s.kind, s.parent) for s in trace.spans] == [("answer", "task", None), ("ask", "span", 0)]
+    assert {s.id for s in trace.spans} == {s.id for s in memory.entries[0]._trace.spans}
+    path.write_text(printed.getvalue()[:-20])
+    lines = printed.getvalue()[:-20].count("\n") + 1
+    with pytest.raises(DataError, match=rf"console.jsonl:{lines}: not JSON"):
+        read_spans(path)
+    path.write_text("{}\n" + "[" * 10**6)
+    with pytest.raises(DataError, match=r"console.jsonl:2: not JSON: nested too deeply"):
+        read_spans(path)
 
 
 def test_a_file_without_spans_is_refused_with_its_place(tmp_path: Path) -> None:
