@@ -379,7 +379,8 @@ def test_work_that_outlives_the_call_finds_no_current_span() -> None:
         go.set()
         return await task
 
-    assert asyncio.run(main()) == (None, UNTRACED)
+    current, opened = asyncio.run(main())
+    assert (current, opened.context) == (None, UNTRACED.context)
     assert len(trace.spans) == 1
 
 
@@ -431,20 +432,32 @@ def test_a_plain_thread_has_no_current_span() -> None:
 
 
 def test_library_code_may_trace_where_nobody_does() -> None:
-    with span("step", kind="llm", input=Hostile(), a=1) as step:
+    given = Hostile()
+    with span("step", kind="llm", input=given, a=1) as step:
         step.log("x", 1)
         step.set(b=2)
         step.output = 3
         step.record_output(4)
-        step.status = "error"
         assert current_span() is None
         with step.span("child") as child:
-            assert child is UNTRACED
-        step.close()
-        step.log("after", 1)
-    with pytest.raises(ValueError, match="passes"), span("step"):
+            pass
+    with pytest.raises(ValueError, match="passes"), span("fails") as fails:
         raise ValueError("passes")
-    assert (step.input, step.output, step.attributes, step.events, step.status) == (None, None, {}, [], "unset")
+    assert (step.name, step.kind, step.input, step.output) == ("step", "llm", given, 4)
+    assert (step.attributes, step.events) == ({"a": 1, "b": 2}, [])
+    assert (step.status, child.status, fails.status) == ("ok", "ok", "error")
+    assert list(step.export_for_viewing()) == []
+
+
+def test_what_untraced_spans_are_opened_from_keeps_nothing() -> None:
+    UNTRACED.set(a=1)
+    UNTRACED.output = 2
+    UNTRACED.status = "error"
+    with UNTRACED:
+        UNTRACED.log("x", 1)
+    UNTRACED.close()
+    UNTRACED.log("x", 1)
+    assert (UNTRACED.attributes, UNTRACED.output, UNTRACED.status, UNTRACED.events) == ({}, None, "unset", [])
 
 
 # --- rows ---

@@ -11,7 +11,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence, Set
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from enum import Enum, StrEnum
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
@@ -19,7 +19,7 @@ from uuid import UUID
 
 import orjson
 from orjson import Fragment
-from pydantic import BaseModel, PlainSerializer, RootModel
+from pydantic import BaseModel, ConfigDict, PlainSerializer, RootModel
 from rich.json import JSON
 from rich.panel import Panel
 from rich.text import Text
@@ -33,16 +33,17 @@ def utc_now() -> datetime:
 
 
 def json_text(value: Any) -> bytes:
-    """A value as plain JSON, for readers that know no other: sets are lists, numbers that are none null.
+    """A value as plain JSON, for readers that know no other: sets are lists, NaN and infinities their names as text.
 
     Never fails: what is not data stands as `{"$unstorable":"<type>"}`.
 
     Example:
         >>> json_text({"a": (1, float("nan"))}), json_text(object())
-        (b'{"a":[1,null]}', b'{"$unstorable":"object"}')
+        (b'{"a":[1,"NaN"]}', b'{"$unstorable":"object"}')
     """
     try:
-        return orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+        text = orjson.dumps(value, default=_plain, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+        return text if b"null" not in text else orjson.dumps(_spelled(value, 0))  # it may be NaN, too
     except Exception:  # integers beyond 64 bits, keys other than text, lone surrogates, code of the value's own
         return json.dumps(_spelled(value, 0), ensure_ascii=False).encode("utf-8", "replace")
 
@@ -90,14 +91,25 @@ class Event(BaseModel):
 
 
 class SpanAttributes(BaseModel):
-    """What is known of a span."""
+    """What is known of a span: the attributes it was given and, where it has them, `kind`, `input` and `output`.
 
+    An attribute that is called as one of these, or `type`, has `attributes.` before its name.
+
+    Example:
+        >>> SpanAttributes(kind="llm", model="small").model_dump_json()
+        '{"type":"SPAN","kind":"llm","model":"small"}'
+    """
+
+    __pydantic_extra__: dict[str, PydanticSerializable]
+    model_config = ConfigDict(extra="allow")
     type: Literal[SpanType.SPAN] = SpanType.SPAN
 
 
 class TaskSpanAttributes(BaseModel):
-    """What is known of the span of a task call."""
+    """What is known of the span of a task call: what it was called with, what it gave, and its attributes."""
 
+    __pydantic_extra__: dict[str, PydanticSerializable]
+    model_config = ConfigDict(extra="allow")
     type: Literal[SpanType.TASK_SPAN] = SpanType.TASK_SPAN
     input: PydanticSerializable
     output: PydanticSerializable
@@ -134,20 +146,27 @@ class LogEntry(BaseModel):
 
 def exported(span: Any) -> ExportedSpan:
     """The form of a closed `evaluand.trace.Span`."""
-    is_task = span.kind == "task"
     return ExportedSpan(
         context=span.context,
         name=span.name,
         parent_id=span.parent_id,
         start_time=at(span.start_ns),
         end_time=at(span.end_ns),
-        attributes=TaskSpanAttributes(input=span.input, output=span.output) if is_task else SpanAttributes(),
+        attributes=_attributes(span),
         events=[
             Event(name="log", message=message, body=body, timestamp=at(time))
             for message, time, body in map(told, span.events)
         ],
         status=span.status_code,
     )
+
+
+def _attributes(span: Any) -> SpanAttributes | TaskSpanAttributes:
+    given = {f"attributes.{key}" if key in _TAKEN else key: value for key, value in span.attributes.items()}
+    if span.kind == "task":
+        return TaskSpanAttributes(**given, input=span.input, output=span.output)
+    own = {"kind": None if span.kind == "span" else span.kind, "input": span.input, "output": span.output}
+    return SpanAttributes(**{key: value for key, value in own.items() if value is not None}, **given)
 
 
 def told(event: Any) -> tuple[str, int, Any]:
@@ -177,6 +196,7 @@ def one_line(text: str) -> str:
     return text if text.isprintable() else repr(text)[1:-1]
 
 
+_TAKEN = frozenset(("type", "kind", "input", "output"))
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _DEEPEST = 200
 
@@ -216,8 +236,10 @@ def _spelled(value: Any, depth: int) -> Any:
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Fragment | datetime | UUID):
+        return (
+            value if math.isfinite(value) else "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        )
+    if isinstance(value, Fragment | date | time | UUID):
         return json.loads(orjson.dumps(value))
     if isinstance(value, Mapping):
         return {str(key): _spelled(item, depth + 1) for key, item in value.items()}

@@ -42,7 +42,7 @@ from evaluand.trace.rows import ROW_FIELDS
 from evaluand.trace.spans import STATUSES, Event, Span, TaskSpan, current_span, switch
 from evaluand.trace.tracer import OpenSpanError, RootTracer, Tracer
 from evaluand.trace.traces import Trace
-from evaluand.trace.untraced import UNTRACED, Untraced, span
+from evaluand.trace.untraced import UNTRACED, Untraced, UntracedSpan, span
 from evaluand.trace.values import nanoseconds, stack_trace
 from evaluand.trace.watcher import Watcher
 
@@ -58,6 +58,7 @@ __all__ = [
     "Trace",
     "Tracer",
     "Untraced",
+    "UntracedSpan",
     "Watcher",
     "current_span",
     "nanoseconds",

@@ -49,7 +49,8 @@ class Span(Tracer):
         name: what the step is called.
         kind: `task`, `span`, `llm`, `retriever`, `tool`, …
         start_ns: when it was opened, in nanoseconds since 1970.
-        end_ns: when it was closed; None while it is open. Closing a span leaves open children open.
+        end_ns: when it was closed; None while it is open. Closing a span leaves open children open, and no further
+            ones can be opened below it.
 
     Example:
         >>> from evaluand import Trace
@@ -208,6 +209,8 @@ class Span(Tracer):
         input: Any = None,
         **attributes: Any,
     ) -> Span:
+        if self.end_ns is not None:
+            self._require_open(f"open {name!r} below")
         return self._trace.open(self, name, timestamp, kind, input, attributes)
 
     def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
@@ -264,7 +267,7 @@ class Span(Tracer):
 
     def __enter__(self) -> Self:
         if self._entered or self.end_ns is not None:
-            raise SpecError(f"span {self.name!r} was entered before; open a child with .span(…) and enter that")
+            self._refuse_entry()
         self._entered = True
         self._outer = _current.get()
         _current.set(self)
@@ -281,14 +284,17 @@ class Span(Tracer):
         for watcher in self._trace._watchers:
             watcher.left(self)
         if self.end_ns is None:
-            if error is not None:
-                self._fail(error)
-            elif self._status == 0:
-                self._status = 1
-            self._close(None)
+            self._leave(error)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.number} {label(self)}>"
+
+    def _leave(self, error: BaseException | None) -> None:
+        if error is not None:
+            self._fail(error)
+        elif self._status == 0:
+            self._status = 1
+        self._close(None)
 
     def _close(self, timestamp: datetime | None) -> None:
         trace = self._trace
@@ -299,6 +305,9 @@ class Span(Tracer):
     def _require_open(self, what: str) -> None:
         if self.end_ns is not None:
             raise SpecError(f"cannot {what} the span {self.name!r}: it is closed; do so inside its `with` block")
+
+    def _refuse_entry(self) -> None:
+        raise SpecError(f"span {self.name!r} was entered before; open a child with .span(…) and enter that")
 
     def _fail(self, error: BaseException) -> None:
         if isinstance(error, GeneratorExit):  # that is: dropped by its reader, neither done nor wrong

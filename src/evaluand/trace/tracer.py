@@ -39,6 +39,9 @@ class Tracer(ABC):
             kind: what sort of step it is: `span`, `task`, `llm`, `retriever`, `tool`, or a word of your own.
             input: what the step works on.
             attributes: anything else known beforehand.
+
+        Raises:
+            SpecError: the tracer is a span that is closed.
         """
 
     def task_span(self, task_name: str, input: Any, timestamp: datetime | None = None) -> TaskSpan:

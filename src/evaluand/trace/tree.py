@@ -29,7 +29,7 @@ def tree(spans: Iterable[Span], root: Span) -> str:
 
 def label(span: Span) -> str:
     kind = "" if span.kind in ("span", "task") else f" ({span.kind})"
-    time = "open" if span.end_ns is None else _duration(span.end_ns - span.start_ns)
+    time = "open" if span.end_ns is None else _lasted(span.end_ns - span.start_ns)
     return _on_one_line(f"{span.name}{kind} {time}{_failure(span)}")
 
 
@@ -46,6 +46,10 @@ def _failure(span: Span) -> str:
 
 def _on_one_line(text: str) -> str:
     return text if text.isprintable() else repr(text)[1:-1]  # names come from anywhere: no control codes
+
+
+def _lasted(ns: int) -> str:
+    return _duration(ns) if ns >= 0 else f"ended {_duration(-ns)} before it began"  # times come from anywhere, too
 
 
 def _duration(ns: int) -> str:

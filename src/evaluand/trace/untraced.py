@@ -1,4 +1,4 @@
-"""A span for calls that nobody traces, and spans for code that is not handed a tracer."""
+"""Spans of calls that nobody traces, and spans for code that is not handed a tracer."""
 
 from __future__ import annotations
 
@@ -11,31 +11,72 @@ from evaluand.trace.spans import Span, TaskSpan, current_span
 from evaluand.trace.traces import Trace
 
 if TYPE_CHECKING:
-    from evaluand.viewing import ExportedSpan
+    from evaluand.viewing import Context, ExportedSpan
 
 
-class Untraced(TaskSpan):
-    """A span that keeps nothing; for calls nobody traces."""
+class UntracedSpan(TaskSpan):
+    """A span of a call that nobody traces: whoever holds it reads what it was given, and nobody else does.
+
+    So a task that returns the output of its span returns the same with every tracer.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        trace: Trace,
+        above: Span | None,
+        name: str,
+        kind: str,
+        input: Any,
+        attributes: dict[str, Any],
+        timestamp: datetime | None = None,
+    ) -> None:
+        self._trace, self._above = trace, above
+        self.name, self.kind, self.number = name, kind, 0
+        self._input, self._attributes, self._events = input, attributes, []
+        self.start_ns = self._status = 0
+        self.parent = self.end_ns = self._id = self._output = None
+        self._entered = False
+
+    @property
+    def context(self) -> Context:
+        """The ids of what it was opened from; it has none of its own."""
+        return super().context if self._above is None else self._above.context
+
+    def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
+        if self.end_ns is not None:
+            self._require_open(f"log {message!r} on")
+
+    def export_for_viewing(self) -> Sequence[ExportedSpan]:
+        return ()
+
+    def __enter__(self) -> Self:
+        if self._entered or self.end_ns is not None:
+            self._refuse_entry()
+        self._entered = True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self.end_ns is None:
+            self._leave(error)
+
+    def _close(self, timestamp: datetime | None) -> None:
+        self.end_ns = 0
+
+    def _kept(self, value: Any, where: str, name: str = "") -> Any:
+        return value
+
+
+class Untraced(UntracedSpan):
+    """What untraced spans are opened from. All share it, so it keeps nothing and is never closed."""
 
     __slots__ = ()
 
     def __init__(self) -> None:
-        super().__init__(Trace(), None, "untraced", "task", None, {})
-
-    def span(
-        self,
-        name: str = "",
-        /,
-        timestamp: datetime | None = None,
-        *,
-        kind: str = "span",
-        input: Any = None,
-        **attributes: Any,
-    ) -> Untraced:
-        return self
-
-    def log(self, message: str, value: Any, timestamp: datetime | None = None) -> None:
-        pass
+        super().__init__(Trace(kinds=(UntracedSpan, UntracedSpan), kept=False), None, "untraced", "task", None, {})
 
     def set(self, /, **attributes: Any) -> None:
         pass
@@ -56,9 +97,6 @@ class Untraced(TaskSpan):
 
     close = end
 
-    def export_for_viewing(self) -> Sequence[ExportedSpan]:
-        return ()
-
     def __enter__(self) -> Self:
         return self
 
@@ -72,17 +110,15 @@ UNTRACED: Final = Untraced()
 
 
 def span(name: str, /, *, kind: str = "span", input: Any = None, **attributes: Any) -> Span:
-    """Opens a span below the current one; one that keeps nothing where no call is being traced.
+    """Opens a span below the current one; one that nobody keeps where no call is being traced.
 
     For code that is not handed a tracer. A plain thread has no current span: use the `span` method of one there.
 
     Example:
         >>> with span("embed", model="small") as s:
         ...     s.log("tokens", 7)
-        >>> s is UNTRACED
-        True
+        ...     s.output = [0.5, 0.1]
+        >>> s.output, list(s.export_for_viewing())
+        ([0.5, 0.1], [])
     """
-    current = current_span()
-    if current is None:
-        return UNTRACED
-    return current.span(name, kind=kind, input=input, **attributes)
+    return (current_span() or UNTRACED).span(name, kind=kind, input=input, **attributes)

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakKeyDictionary
 
 from evaluand.errors import SpecError
-from evaluand.trace import Span, TaskSpan, Tracer, Untraced, Watcher, stack_trace
+from evaluand.trace import Span, TaskSpan, Tracer, UntracedSpan, Watcher, stack_trace
 from evaluand.tracers.recording import RecordingTracer
 from evaluand.viewing import ErrorValue, ExportedSpan, SpanStatus, at
 
@@ -66,7 +66,7 @@ def _single(tracers: Iterable[Tracer]) -> Iterator[Tracer]:
 def _watchers(tracer: Tracer) -> Sequence[Watcher]:
     if isinstance(tracer, RecordingTracer):
         return tracer.watchers
-    return () if isinstance(tracer, Untraced) else (_Forwarding(tracer),)
+    return () if isinstance(tracer, UntracedSpan) else (_Forwarding(tracer),)
 
 
 class _Forwarding(Watcher):
@@ -112,7 +112,8 @@ class _Forwarding(Watcher):
 
     def closed(self, span: Span) -> None:
         told = self._spans[span]
-        if span.kind == "task" and span.status != "error":
+        is_answer = span.kind == "task" and span.status != "error"  # other spans of the user's own have no output
+        if is_answer or (isinstance(told, Span) and span.output is not None):
             told.record_output(span.output)
         if span.status == "error":
             told.status_code = SpanStatus.ERROR

@@ -1,7 +1,9 @@
 """Traces in a file, one line per step, which a trace whose process died leaves readable.
 
 The lines are those of the Pharia SDKs: `{"trace_id", "entry_type", "entry"}` with the types StartTask, StartSpan,
-PlainEntry, EndSpan and EndTask. Several processes may write into one file: a line is appended in one step.
+PlainEntry, EndSpan and EndTask. What these have no place for stands in the entry under names of ours, which their
+readers pass over: `kind` and `attributes`, and `input` and `output` of spans that are no task's. Several processes may
+write into one file: a line is appended in one step.
 """
 
 from __future__ import annotations
@@ -123,9 +125,9 @@ class _Lines(Watcher):
     def opened(self, span: Span) -> None:
         entry = {"uuid": span.id, "parent": span.parent_id or span.id, "name": span.name, "start": at(span.start_ns)}
         is_task = span.kind == "task"
-        if is_task:
+        if is_task or span._input is not None:
             entry["input"] = _written(span._input)
-        elif span.kind != "span":
+        if span.kind not in ("span", "task"):
             entry["kind"] = span.kind
         _put_attributes(entry, span)
         self._append(span, "StartTask" if is_task else "StartSpan", entry | {"trace_id": span._trace.id}, opens=1)
@@ -145,7 +147,7 @@ class _Lines(Watcher):
     def closed(self, span: Span) -> None:
         entry = {"uuid": span.id, "end": at(span.end_ns or 0)}
         is_task = span.kind == "task"
-        if is_task:
+        if is_task or span._output is not None:
             entry["output"] = _written(span._output)
         entry["status_code"] = "ERROR" if span.status == "error" else "OK"
         _put_attributes(entry, span)
@@ -206,7 +208,6 @@ def _written(value: Any) -> Any:
 
 
 def _put_attributes(entry: dict[str, Any], span: Span) -> None:
-    """What the Pharia SDKs have no place for; their readers pass over it."""
     if span.has_attributes:
         entry["attributes"] = Fragment(json_text(span.attributes))
 

@@ -7,13 +7,13 @@ from evaluand.viewing import Context
 
 
 class NoOpTracer(Untraced):
-    """Keeps nothing; for calls that nobody traces.
+    """Keeps nothing; for calls that nobody traces. A span can still be asked what it was given.
 
     Example:
         >>> with NoOpTracer().task_span("answer", "q") as task_span:
-        ...     task_span.log("hits", 3)
-        >>> list(task_span.export_for_viewing())
-        []
+        ...     task_span.record_output("Jane Austen")
+        >>> task_span.output, list(task_span.export_for_viewing())
+        ('Jane Austen', [])
     """
 
     __slots__ = ("_told",)

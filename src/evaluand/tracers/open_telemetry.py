@@ -137,18 +137,5 @@ class _Mirror(Watcher):
             attach(entered[0])  # not by token: see Span.__exit__
 
     def _context(self, above: Span | None) -> Context | None:
-        """Where a span below another is to be opened; of one that is closed, ids and flags are enough."""
-        from opentelemetry.trace import NonRecordingSpan, SpanContext, get_current_span, set_span_in_context
-
-        if above is None:
-            return None
-        found = self._contexts.get(above.number)
-        if found is not None:
-            return found
-        root = self._contexts[0]
-        ids = get_current_span(root).get_span_context()
-        if not ids.is_valid or above._id is None:
-            return root
-        span_id = above._id.int & (2**64 - 1)
-        flags, state = ids.trace_flags, ids.trace_state
-        return set_span_in_context(NonRecordingSpan(SpanContext(ids.trace_id, span_id, False, flags, state)))
+        """Where a span below another is to be opened; below the root where another thread has closed it meanwhile."""
+        return None if above is None else self._contexts.get(above.number, self._contexts[0])

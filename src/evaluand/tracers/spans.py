@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import base64
 import heapq
+import json
 import os
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,7 +21,7 @@ from uuid import UUID
 
 import orjson
 
-from evaluand.errors import DataError, Fault
+from evaluand.errors import DataError, Doubt, Fault
 from evaluand.trace import STATUSES, Span, TaskSpan, Trace, nanoseconds
 from evaluand.tracers import conventions
 
@@ -28,7 +30,9 @@ GATHERED = "trace"
 
 
 def read_spans(path: str | os.PathLike[str], *, stack_traces: bool = False) -> list[Trace]:
-    """The traces in a file: one JSON document, or one per line.
+    """The traces in a file: JSON documents, one after another, with or without line breaks in them.
+
+    What is no span, and a trace whose spans do not fit together, is left out with a warning (`Doubt`).
 
     Raises:
         DataError: it cannot be read, or holds no spans of a known form; names the place.
@@ -38,11 +42,7 @@ def read_spans(path: str | os.PathLike[str], *, stack_traces: bool = False) -> l
         text = Path(path).read_bytes()
     except OSError as error:
         raise DataError(Fault(place, f"cannot be read: {error.strerror}")) from None
-    try:
-        documents = [orjson.loads(text)]
-    except orjson.JSONDecodeError:
-        documents = [_parsed(line, f"{place}:{n}") for n, line in enumerate(text.splitlines(), 1) if line.strip()]
-    return traces_of(documents, stack_traces=stack_traces, where=place)
+    return traces_of(_documents(text, place), stack_traces=stack_traces, where=place)
 
 
 def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: str = "spans") -> list[Trace]:
@@ -54,7 +54,8 @@ def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: st
         where: what the documents are called in messages.
 
     Raises:
-        DataError: something is not a span of a known form.
+        DataError: there is nothing but what is left out: what is not a span of a known form, and traces whose spans do
+            not fit together. Where there is more, a warning (`Doubt`) tells of these.
 
     Example:
         >>> span = {"traceId": "0a" * 16, "spanId": "0b" * 8, "name": "ask", "startTimeUnixNano": "1000",
@@ -63,14 +64,26 @@ def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: st
         ask (llm) open
     """
     by_trace: dict[int, dict[int, _Told]] = {}
+    faults: list[Fault] = []
     for document in documents:
         for span in _spans(document):
             try:
                 told = _told(span)
             except (KeyError, TypeError, ValueError, AttributeError) as error:
-                raise DataError(Fault(_place(where, span), f"not a span: {_fault(error)}")) from None
-            by_trace.setdefault(told.trace, {})[told.id] = told
-    traces = [_trace(trace_id, list(spans.values()), stack_traces, where) for trace_id, spans in by_trace.items()]
+                faults.append(Fault(_place(where, span), f"not a span: {_fault(error)}"))
+            else:
+                by_trace.setdefault(told.trace, {})[told.id] = told
+    traces: list[Trace] = []
+    for trace_id, spans in by_trace.items():
+        try:
+            traces.append(_trace(trace_id, list(spans.values()), stack_traces))
+        except _Circle as error:
+            faults.append(Fault(where, str(error)))
+    if faults and not traces:
+        raise DataError(faults[0])
+    if faults:
+        more = f" (and {len(faults) - 1} more such faults)" if len(faults) > 1 else ""
+        warnings.warn(f"{faults[0]}; left out{more}", Doubt, stacklevel=2)
     return sorted(traces, key=lambda trace: trace.root.start_ns)
 
 
@@ -90,11 +103,35 @@ class _Told:
     events: list[tuple[str, int, dict[str, Any]]] = field(default_factory=list)
 
 
-def _parsed(line: bytes, where: str) -> Any:
-    try:
-        return orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise DataError(Fault(where, f"not JSON: {error}")) from None
+class _Circle(Exception):
+    """Spans are one another's parents."""
+
+
+def _documents(text: bytes, where: str) -> list[Any]:
+    for parts in ([text], text.splitlines()):
+        try:
+            return [orjson.loads(part) for part in parts if part.strip()]
+        except orjson.JSONDecodeError:
+            pass
+    return _one_after_another(text.decode("utf-8", "replace").rstrip(), where)
+
+
+def _one_after_another(text: str, where: str) -> list[Any]:
+    """Documents of several lines, or with NaN, as OpenTelemetry's exporter for the console writes them."""
+    decoder, documents, place = json.JSONDecoder(), list[Any](), 0
+    while place < len(text):
+        if text[place].isspace():
+            place += 1
+            continue
+        try:
+            document, place = decoder.raw_decode(text, place)
+        except (json.JSONDecodeError, RecursionError) as error:
+            line = text.count("\n", 0, getattr(error, "pos", place)) + 1
+            raise DataError(
+                Fault(f"{where}:{line}", f"not JSON: {getattr(error, 'msg', 'nested too deeply')}")
+            ) from None
+        documents.append(document)
+    return documents
 
 
 def _place(where: str, span: Any) -> str:
@@ -119,6 +156,8 @@ def _spans(document: Any) -> Iterator[Any]:
 
 
 def _told(span: Mapping[str, Any]) -> _Told:
+    if "entry_type" in span:
+        raise ValueError("it is a line of a FileTracer; open its file with FileTracer(path).traces()")
     return _otlp(span) if "spanId" in span else _printed(span)
 
 
@@ -202,7 +241,7 @@ def _any_value(value: Mapping[str, Any]) -> Any:
     return None
 
 
-def _trace(trace_id: int, spans: list[_Told], stack_traces: bool, where: str) -> Trace:
+def _trace(trace_id: int, spans: list[_Told], stack_traces: bool) -> Trace:
     known = {told.id for told in spans}
     below: dict[int, list[_Told]] = {}
     for told in spans:
@@ -223,7 +262,7 @@ def _trace(trace_id: int, spans: list[_Told], stack_traces: bool, where: str) ->
             heapq.heappush(waiting, (child.start, child.id, child))
     if len(made) - (0 in made) < len(spans):
         names = ", ".join(repr(told.name) for told in spans if told.id not in made)
-        raise DataError(Fault(where, f"the spans {names} are one another's parents"))
+        raise _Circle(f"the spans {names} are one another's parents")
     return trace
 
 
