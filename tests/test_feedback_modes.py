@@ -69,7 +69,7 @@ def test_all_modes_and_a_later_evaluation_give_one_digest(tmp_path: Path) -> Non
     digests = set()
     for mode in MODES:
         for at, store in enumerate((MemoryStore(), DirectoryStore(tmp_path / mode))):
-            with Recording.open(store, APP, feedbacks(), mode=mode) as recording:
+            with Recording.begin(store, APP, feedbacks(), mode=mode) as recording:
                 for number in range(12):
                     use(recording, f"q{number}")
             recording.close()
@@ -86,7 +86,7 @@ def test_all_modes_and_a_later_evaluation_give_one_digest(tmp_path: Path) -> Non
 def test_all_modes_keep_what_each_call_of_a_feedback_said(store: Store) -> None:
     kept = []
     for mode in MODES:
-        with Recording.open(store, APP, feedbacks(), mode=mode) as recording:
+        with Recording.begin(store, APP, feedbacks(), mode=mode) as recording:
             use(recording, "q")
         recording.close()
         kept.append(recording.evaluate().table("context").drop(["digest"]).to_pylist())
@@ -98,12 +98,12 @@ def test_a_mode_of_an_enum_is_taken(store: Store) -> None:
     class Mode:
         value = "with_app"
 
-    recording = Recording.open(store, APP, mode=Mode())  # type: ignore[arg-type]
+    recording = Recording.begin(store, APP, mode=Mode())  # type: ignore[arg-type]
     assert recording.close().mode == "with_app"
 
 
 def test_in_mode_none_nobody_is_asked_until_somebody_asks(store: Store, notes: Path) -> None:
-    with Recording.open(store, APP, [Feedback(noted).on_output()], mode="none") as recording:
+    with Recording.begin(store, APP, [Feedback(noted).on_output()], mode="none") as recording:
         use(recording, "q")
     assert recording.evaluation is None
     assert noted_lines(notes) == []
@@ -114,7 +114,7 @@ def test_in_mode_none_nobody_is_asked_until_somebody_asks(store: Store, notes: P
 
 @pytest.mark.parametrize("mode", MODES)
 def test_nothing_is_judged_twice(store: Store, notes: Path, mode: str) -> None:
-    with Recording.open(store, APP, [Feedback(noted).on_output()], mode=mode) as recording:
+    with Recording.begin(store, APP, [Feedback(noted).on_output()], mode=mode) as recording:
         for number in range(20):
             use(recording, f"q{number}")
             if number == 10 and mode != "none":
@@ -128,7 +128,7 @@ def test_nothing_is_judged_twice(store: Store, notes: Path, mode: str) -> None:
 
 
 def test_with_app_a_record_is_judged_when_its_call_returns(store: Store, notes: Path) -> None:
-    with Recording.open(store, APP, [Feedback(noted).on_output()], mode="with_app") as recording:
+    with Recording.begin(store, APP, [Feedback(noted).on_output()], mode="with_app") as recording:
         for number in range(3):
             use(recording, f"q{number}")
             assert [text for _, text in noted_lines(notes)] == [f"Q{n}" for n in range(number + 1)]
@@ -141,7 +141,7 @@ def test_no_error_of_a_feedback_reaches_the_app(store: Store, mode: str, error: 
         raise error
 
     policy = Policy(concurrency=1, retries=1, backoff=0.0)
-    recording = Recording.open(store, APP, [Feedback(fails).on_output()], mode=mode, policy=policy)
+    recording = Recording.begin(store, APP, [Feedback(fails).on_output()], mode=mode, policy=policy)
     use(recording, "q0")
     use(recording, "q1")
     with pytest.warns(UserWarning, match="failed on"):
@@ -166,9 +166,9 @@ def test_what_passes_is_tried_again_as_the_policy_says(store: Store, mode: str) 
     given = Feedback(shy).on_output()
     if mode == "deferred":
         with pytest.raises(SpecError, match="cannot be deferred"):
-            Recording.open(store, APP, [given], mode=mode, policy=policy)
+            Recording.begin(store, APP, [given], mode=mode, policy=policy)
         return
-    with Recording.open(store, APP, [given], mode=mode, policy=policy) as recording:
+    with Recording.begin(store, APP, [given], mode=mode, policy=policy) as recording:
         for number in range(4):
             use(recording, f"q{number}")
     assert recording.evaluation is not None
@@ -189,7 +189,7 @@ def test_what_a_feedback_calls_of_the_app_is_not_recorded(store: Store) -> None:
 
     given = [Feedback(asks_the_app).on_output(), Feedback(asks_it_async).on_output()]
     for mode in ("with_app", "with_app_thread"):
-        with Recording.open(store, APP, given, mode=mode) as recording:
+        with Recording.begin(store, APP, given, mode=mode) as recording:
             inner[:] = [recording]
             use(recording, "q")
         assert recording.run is not None
@@ -205,7 +205,7 @@ def test_an_async_app_is_recorded_and_judged(store: Store, mode: str) -> None:
 
         await asyncio.gather(*(one(number) for number in range(10)))
 
-    with Recording.open(store, APP, feedbacks(), mode=mode) as recording:
+    with Recording.begin(store, APP, feedbacks(), mode=mode) as recording:
         asyncio.run(main())
     recording.close()
     assert recording.evaluate().counts["slowly"] == {"scored": 10}
@@ -224,7 +224,7 @@ def test_a_feedback_that_hangs_holds_up_neither_the_app_nor_the_other_feedbacks(
 
     given = [Feedback(hangs).on_output(), Feedback(length).on_output()]
     policy = Policy(concurrency=2, timeout=0.5)
-    with Recording.open(store, APP, given, policy=policy) as recording:
+    with Recording.begin(store, APP, given, policy=policy) as recording:
         for number in range(100):
             use(recording, f"q{number}")
     free.set()
@@ -241,7 +241,7 @@ def test_more_records_than_the_queue_holds_are_all_judged(store: Store) -> None:
         return 1.0
 
     policy = Policy(concurrency=1)
-    with Recording.open(store, APP, [Feedback(waits).on_output()], policy=policy) as recording:
+    with Recording.begin(store, APP, [Feedback(waits).on_output()], policy=policy) as recording:
         for number in range(QUEUE + 300):
             use(recording, f"q{number}")
         assert recording._beside is not None
@@ -255,7 +255,7 @@ def test_more_records_than_the_queue_holds_are_all_judged(store: Store) -> None:
 
 
 def deferred(store: Store, n: int, *given: Feedback, attempts: int = 3) -> Recording:
-    with Recording.open(store, APP, given or feedbacks(), mode="deferred", attempts=attempts) as recording:
+    with Recording.begin(store, APP, given or feedbacks(), mode="deferred", attempts=attempts) as recording:
         for number in range(n):
             use(recording, f"q{number}")
     return recording
@@ -278,10 +278,10 @@ local.__module__ = "__main__"
 )
 def test_what_cannot_be_imported_is_refused_for_deferred_alone(store: Store, feedback: Feedback, told: str) -> None:
     with pytest.raises(SpecError, match=told):
-        Recording.open(store, APP, [feedback], mode="deferred")
+        Recording.begin(store, APP, [feedback], mode="deferred")
     assert store.ids(KIND) == []
     for mode in MODES[:-1]:
-        with Recording.open(store, APP, [feedback], mode=mode) as recording:
+        with Recording.begin(store, APP, [feedback], mode=mode) as recording:
             use(recording, "q")
         assert recording.evaluate().counts == {feedback.name: {"scored": 1}}
 
@@ -299,7 +299,7 @@ def test_a_deferred_recording_stays_open_until_it_is_judged(folder: DirectorySto
 
 
 def test_workers_go_on_while_the_app_records(folder: DirectoryStore) -> None:
-    recording = Recording.open(folder, APP, feedbacks(), mode="deferred")
+    recording = Recording.begin(folder, APP, feedbacks(), mode="deferred")
     worker = threading.Thread(target=lambda: work(DirectoryStore(folder.root), recording.id, follow=True))
     worker.start()
     for number in range(30):
@@ -316,7 +316,7 @@ def test_workers_go_on_while_the_app_records(folder: DirectoryStore) -> None:
 
 
 def test_without_follow_a_worker_does_what_there_is_and_leaves_it_open(folder: DirectoryStore) -> None:
-    recording = Recording.open(folder, APP, feedbacks(), mode="deferred")
+    recording = Recording.begin(folder, APP, feedbacks(), mode="deferred")
     use(recording, "q")
     assert not work(folder, recording.id).is_sealed
     assert standing(folder, recording.id).waiting == 0
@@ -418,7 +418,7 @@ def test_a_feedback_that_has_changed_does_not_work_for_the_one_that_was(folder: 
 
 
 def test_a_recording_that_its_app_judges_has_no_workers(folder: DirectoryStore) -> None:
-    recording = Recording.open(folder, APP, feedbacks(), mode="with_app")
+    recording = Recording.begin(folder, APP, feedbacks(), mode="with_app")
     with pytest.raises(SpecError, match="judged by its own app"):
         work(folder, recording.id)
     recording.close()
@@ -445,7 +445,7 @@ def test_the_commands_work_and_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     import judges  # type: ignore[import-not-found]
 
     store = DirectoryStore()
-    recording = Recording.open(store, APP, [Feedback(judges.length).on_output()], mode="deferred")
+    recording = Recording.begin(store, APP, [Feedback(judges.length).on_output()], mode="deferred")
     for number in range(7):
         use(recording, f"q{number}")
 

@@ -202,7 +202,7 @@ class App:
             self._blocks.add(block)
             if self._kept is not None and not self._kept.has_ended and not around:
                 return self._kept
-            made = stored.Recording.open(
+            made = stored.Recording.begin(
                 MemoryStore() if self.store is None else self.store,
                 self.json,
                 self.feedbacks,

@@ -118,7 +118,7 @@ _about: ContextVar[About | None] = ContextVar("evaluand.about", default=None)
 
 
 class Recording(Recorded):
-    """A recording that is being made; `open` opens one. Leaving its `with` block ends it.
+    """A recording that is being made; `begin` begins one. Leaving its `with` block ends it.
 
     Whatever goes wrong when a call is kept is a `NotRecorded` warning and never the app's business. What feedbacks call
     of the app themselves is not recorded.
@@ -152,7 +152,7 @@ class Recording(Recorded):
         _forking.add(self)
 
     @classmethod
-    def open(
+    def begin(
         cls,
         store: Store,
         app: Mapping[str, Any],
@@ -458,7 +458,7 @@ def _synced(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> None
 
 
 def definitions(feedbacks: Mapping[str, Scorer] | Iterable[Scorer], mode: str) -> tuple[str, dict[str, Scorer]]:
-    """A mode and feedbacks as they are taken; see `Recording.open`.
+    """A mode and feedbacks as they are taken; see `Recording.begin`.
 
     Raises:
         SpecError: they cannot be so.

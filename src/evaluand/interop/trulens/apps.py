@@ -117,7 +117,7 @@ class Recording(native.Recording):
         record_id = self.kept.record(number)["record_id"]
         for name, rows in self._evaluated().items():
             feedback = self.app.feedbacks[name]
-            yield feedback, FeedbackResult(feedback, _result(rows[number]), record_id, {})  # type: ignore[arg-type]
+            yield feedback, FeedbackResult(feedback, _result(rows[number]), record_id, {}, Spending())  # type: ignore[arg-type]
 
     def _evaluated(self) -> dict[str, dict[int, dict[str, Any]]]:
         """The rows of each feedback by the numbers of the records, as many as there are."""
