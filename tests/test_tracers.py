@@ -147,7 +147,53 @@ def test_the_tree_is_that_of_the_vector() -> None:
     tracer = InMemoryTracer()
     at_set_times(tracer)
     expected = [line.rstrip() for line in vector("tree_rendering_width_60")]
-    assert drawn(tracer._rich_render_()) == drawn(tracer) == expected
+    assert drawn(tracer._rich_render_()) == expected
+    timed = {"└── Root": "└── Root 4 s", "    ├── step": "    ├── step 2 s"}
+    assert drawn(tracer) == [timed.get(line, line) for line in expected]
+
+
+def test_the_tree_shows_all_that_a_span_holds() -> None:
+    tracer = InMemoryTracer()
+    ask = tracer.span("ask", SECOND[0], kind="llm", input="Who?", model="small")
+    ask.set(output_tokens=2)
+    ask.output = "Jane"
+    ask.end(SECOND[1])
+    assert drawn(tracer, 40) == [
+        "Trace",
+        "└── ask (llm) 1 s",
+        "    ├── ╭─────────── Input ────────────╮",
+        '    │   │ "Who?"                       │',
+        "    │   ╰──────────────────────────────╯",
+        "    ├── ╭───────── Attributes ─────────╮",
+        "    │   │ {                            │",
+        '    │   │   "model": "small",          │',
+        '    │   │   "output_tokens": 2         │',
+        "    │   │ }                            │",
+        "    │   ╰──────────────────────────────╯",
+        "    └── ╭─────────── Output ───────────╮",
+        '        │ "Jane"                       │',
+        "        ╰──────────────────────────────╯",
+    ]
+
+
+def test_the_tree_of_a_failure_shows_the_error_and_nothing_empty() -> None:
+    tracer = InMemoryTracer()
+    fail(tracer)
+    text = "\n".join(drawn(tracer))
+    assert "error: ValueError: bad <b>" in text
+    assert '"message": "bad <b>"' in text
+    assert "stack_trace" not in text
+    assert "Output" not in text
+    asked = InMemoryTracer(stack_traces=True)
+    fail(asked)
+    assert '"stack_trace": "Traceback' in "\n".join(drawn(asked))
+
+
+def test_the_tree_shows_that_a_task_gave_nothing() -> None:
+    tracer = InMemoryTracer()
+    with tracer.task_span("answer", "Who?"):
+        pass
+    assert "null" in "".join(drawn(tracer))
 
 
 def test_a_file_of_the_vector_opens_with_its_ids_and_times(tmp_path: Path) -> None:
@@ -263,7 +309,7 @@ def test_numbers_that_are_none_are_told_by_their_names(tmp_path: Path) -> None:
 def test_an_open_span_is_told_as_open_and_is_not_exported() -> None:
     tracer = InMemoryTracer()
     opened = tracer.span("step")
-    assert drawn(tracer) == ["Trace", "└── step (open)"]
+    assert drawn(tracer) == ["Trace", "└── step open"]
     with pytest.raises(RuntimeError, match="the span 'step' is still open"):
         tracer.export_for_viewing()
     with pytest.raises(OpenSpanError):
@@ -533,7 +579,7 @@ def test_the_trace_of_a_process_that_was_killed_opens(tmp_path: Path) -> None:
             ],
         )
     ]
-    assert drawn(FileTracer(path).traces())[1] == "└── answer (open)"
+    assert drawn(FileTracer(path).traces())[1] == "└── answer open"
     with path.open("ab") as file:
         file.write(b'{"trace_id":"half a li')
     with FileTracer(path).span("after"):

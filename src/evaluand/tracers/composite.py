@@ -113,7 +113,7 @@ class _Forwarding(Watcher):
     def closed(self, span: Span) -> None:
         told = self._spans[span]
         is_answer = span.kind == "task" and span.status != "error"  # other spans of the user's own have no output
-        if is_answer or (isinstance(told, Span) and span.output is not None):
+        if is_answer or (span.output is not None and isinstance(told, Span)):
             told.record_output(span.output)
         if span.status == "error":
             told.status_code = SpanStatus.ERROR

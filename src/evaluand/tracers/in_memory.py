@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import io
 from abc import ABCMeta
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Self
 from uuid import uuid4
 
 from rich.console import Console
+from rich.panel import Panel
 from rich.text import Text
 from rich.tree import Tree
 
 from evaluand.trace import Event, Span, Trace, Watcher
+from evaluand.trace.tree import label
 from evaluand.tracers.recording import RecordedSpan, RecordedTaskSpan, RecordingTracer
-from evaluand.viewing import Context, ExportedSpan, LogEntry, at, one_line, panel, told
+from evaluand.viewing import Context, ErrorValue, ExportedSpan, LogEntry, at, one_line, panel, told
 
 HTML = '<pre style="white-space:pre;overflow-x:auto;line-height:normal">{code}</pre>'
 
@@ -52,16 +54,13 @@ class InMemoryTracer(RecordingTracer):
         return [exported for entry in self.entries for exported in entry.export_for_viewing()]
 
     def _rich_render_(self) -> Tree:
-        tree = Tree("Trace")
-        for entry in self.entries:
-            tree.add(entry._rich_render_())
-        return tree
+        return _trees(self.entries, _bare)
 
     def __rich__(self) -> Tree:
-        return self._rich_render_()
+        return _trees(self.entries, label)
 
     def _repr_html_(self) -> str:
-        return _html(self._rich_render_())
+        return _html(self.__rich__())
 
 
 class _Alone(ABCMeta):
@@ -127,13 +126,13 @@ class InMemorySpan(RecordedSpan, metaclass=_Alone):
         return None if self.end_ns is None else at(self.end_ns)
 
     def _rich_render_(self) -> Tree:
-        return _tree(self)
+        return _tree(self, _bare)
 
     def __rich__(self) -> Tree:
-        return self._rich_render_()
+        return _tree(self, label)
 
     def _repr_html_(self) -> str:
-        return _html(self._rich_render_())
+        return _html(self.__rich__())
 
 
 class InMemoryTaskSpan(InMemorySpan, RecordedTaskSpan):
@@ -186,33 +185,46 @@ def _log_entry(event: tuple[str, int, Any], trace_id: Any) -> LogEntry:
     return LogEntry(message=message, value=value, timestamp=at(time_ns), trace_id=trace_id)
 
 
-def _tree(top: InMemorySpan) -> Tree:
+def _trees(tops: Iterable[InMemorySpan], named: Callable[[Span], str]) -> Tree:
+    tree = Tree("Trace")
+    for top in tops:
+        tree.add(_tree(top, named))
+    return tree
+
+
+def _tree(top: InMemorySpan, named: Callable[[Span], str]) -> Tree:
     """What happened in a span, as branches; not recursive, since agents nest deeply."""
-    tree = _branch(top)
+    tree = Tree(Text(named(top)))
     waiting = [(top, tree)]
     while waiting:
         span, branch = waiting.pop()
-        if span.kind == "task":
+        is_task = span.kind == "task"
+        if is_task or span.input is not None:
             branch.add(panel("Input", span.input))
+        if span.has_attributes:
+            branch.add(panel("Attributes", span.attributes))
         for entry in span._entries:
             if isinstance(entry, InMemorySpan):
-                waiting.append((entry, _grown(branch, entry)))
+                below = Tree(Text(named(entry)))
+                branch.children.append(below)
+                waiting.append((entry, below))
             else:
-                message, _, value = told(Event(*entry))
-                branch.add(panel(message, value))
-        if span.kind == "task" and span.end_ns is not None:
+                branch.add(_panel(entry))
+        if span.output is not None or (is_task and span.status == "ok"):
             branch.add(panel("Output", span.output))
     return tree
 
 
-def _grown(branch: Tree, span: InMemorySpan) -> Tree:
-    below = _branch(span)
-    branch.children.append(below)
-    return below
+def _panel(event: tuple[str, int, Any]) -> Panel:
+    message, _, value = told(Event(*event))
+    if isinstance(value, ErrorValue):
+        value = value.model_dump(exclude=None if value.stack_trace else {"stack_trace"})
+    return panel(message, value)
 
 
-def _branch(span: InMemorySpan) -> Tree:
-    return Tree(Text(one_line(span.name) + (" (open)" if span.end_ns is None else "")))
+def _bare(span: Span) -> str:
+    """What the Pharia SDKs call a branch."""
+    return one_line(span.name) + (" (open)" if span.end_ns is None else "")
 
 
 def _html(tree: Tree) -> str:
