@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evaluand import ChatModel
-from evaluand.instrument import instrument
+from evaluand import ChatModel, instrument
 from evaluand.retriever import EmbeddingIndex, Retriever, WordIndex
 from evaluand.trace import UNTRACED, current_span
 

@@ -14,6 +14,7 @@ from evaluand._version import __version__
 
 if TYPE_CHECKING:
     from evaluand.aggregation import Aggregation, Aggregator, Measure
+    from evaluand.app import App, virtual
     from evaluand.arrays import ArrayEvaluation, evaluate
     from evaluand.comparison import Comparison, compare
     from evaluand.dataset import Dataset, Example
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     )
     from evaluand.evaluation import Evaluation, Evaluator
     from evaluand.experiment import Experiment
+    from evaluand.feedback import Feedback
+    from evaluand.instrument import instrument
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.adjusted_rand import AdjustedRand
     from evaluand.metrics.at_k import HitsAtK, MapAtK, Ndcg, PrecisionAtK, RecallAtK
@@ -109,6 +112,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "aggregation": ("Aggregation", "Aggregator", "Measure"),
+    "app": ("App", "virtual"),
     "arrays": ("ArrayEvaluation", "evaluate"),
     "comparison": ("Comparison", "compare"),
     "dataset": ("Dataset", "Example"),
@@ -125,6 +129,8 @@ _PLACES = {
     ),
     "evaluation": ("Evaluation", "Evaluator"),
     "experiment": ("Experiment",),
+    "feedback": ("Feedback",),
+    "instrument": ("instrument",),
     "metrics.accuracy": ("Accuracy",),
     "metrics.adjusted_rand": ("AdjustedRand",),
     "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),
@@ -210,6 +216,7 @@ __all__ = [
     "Aggregation",
     "Aggregator",
     "Alternatives",
+    "App",
     "ArrayEvaluation",
     "AveragePrecision",
     "AverageRecall",
@@ -242,6 +249,7 @@ __all__ = [
     "FBeta",
     "FalseNegativeRate",
     "FalsePositiveRate",
+    "Feedback",
     "FileTracer",
     "GroundTruth",
     "HammingLoss",
@@ -325,11 +333,13 @@ __all__ = [
     "asks",
     "compare",
     "evaluate",
+    "instrument",
     "read_spans",
     "scorer",
     "span",
     "spending",
     "task",
+    "virtual",
 ]
 
 
@@ -344,7 +354,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps the decorators `task` and `scorer` in front of the modules that define them."""
+    """Keeps the decorators `task`, `scorer` and `instrument` in front of the modules that define them."""
 
     @property
     def task(self) -> Any:
@@ -354,8 +364,12 @@ class _Package(ModuleType):
     def scorer(self) -> Any:
         return __getattr__("scorer")
 
+    @property
+    def instrument(self) -> Any:
+        return __getattr__("instrument")
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in ("task", "scorer"):
+        if name not in ("task", "scorer", "instrument"):
             super().__setattr__(name, value)
 
 

@@ -28,6 +28,7 @@ from evaluand.instrument import Recorded, instrumented
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
 from evaluand.interop.trulens.records import Cost, Perf, Record
+from evaluand.provider import Spending
 from evaluand.record import Record as NativeRecord
 from evaluand.selector.steps import Member
 from evaluand.store import Store
