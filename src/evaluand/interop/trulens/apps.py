@@ -28,6 +28,7 @@ from evaluand.instrument import Recorded, instrumented
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
 from evaluand.interop.trulens.records import Cost, Perf, Record
+from evaluand.provider import Spending
 from evaluand.record import Record as NativeRecord
 from evaluand.selector.steps import Member
 from evaluand.store import Store
@@ -117,7 +118,7 @@ class Recording(native.Recording):
         record_id = self.kept.record(number)["record_id"]
         for name, rows in self._evaluated().items():
             feedback = self.app.feedbacks[name]
-            yield feedback, FeedbackResult(feedback, _result(rows[number]), record_id, {})  # type: ignore[arg-type]
+            yield feedback, FeedbackResult(feedback, _result(rows[number]), record_id, {}, Spending())  # type: ignore[arg-type]
 
     def _evaluated(self) -> dict[str, dict[int, dict[str, Any]]]:
         """The rows of each feedback by the numbers of the records, as many as there are."""
