@@ -14,6 +14,7 @@ from evaluand._version import __version__
 
 if TYPE_CHECKING:
     from evaluand.aggregation import Aggregation, Aggregator, Measure
+    from evaluand.app import App, virtual
     from evaluand.arrays import ArrayEvaluation, evaluate
     from evaluand.comparison import Comparison, compare
     from evaluand.dataset import Dataset, Example
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     )
     from evaluand.evaluation import Evaluation, Evaluator
     from evaluand.experiment import Experiment
+    from evaluand.instrument import carried, instrument
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.adjusted_rand import AdjustedRand
     from evaluand.metrics.at_k import HitsAtK, MapAtK, Ndcg, PrecisionAtK, RecallAtK
@@ -74,6 +76,7 @@ if TYPE_CHECKING:
     from evaluand.metrics.top_k import TopK
     from evaluand.metrics.v_measure import VMeasure
     from evaluand.pace import Pace
+    from evaluand.record import Record
     from evaluand.retriever import EmbeddingIndex, Passage, Retriever, WordIndex
     from evaluand.roles import Roles
     from evaluand.run import Run, Runner
@@ -106,6 +109,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "aggregation": ("Aggregation", "Aggregator", "Measure"),
+    "app": ("App", "virtual"),
     "arrays": ("ArrayEvaluation", "evaluate"),
     "comparison": ("Comparison", "compare"),
     "dataset": ("Dataset", "Example"),
@@ -122,6 +126,7 @@ _PLACES = {
     ),
     "evaluation": ("Evaluation", "Evaluator"),
     "experiment": ("Experiment",),
+    "instrument": ("carried", "instrument"),
     "metrics.accuracy": ("Accuracy",),
     "metrics.adjusted_rand": ("AdjustedRand",),
     "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),
@@ -166,6 +171,7 @@ _PLACES = {
     "metrics.top_k": ("TopK",),
     "metrics.v_measure": ("VMeasure",),
     "pace": ("Pace",),
+    "record": ("Record",),
     "roles": ("Roles",),
     "run": ("Run", "Runner"),
     "scorer": ("Score", "Scorer", "scorer"),
@@ -204,6 +210,7 @@ __all__ = [
     "Aggregation",
     "Aggregator",
     "Alternatives",
+    "App",
     "ArrayEvaluation",
     "AveragePrecision",
     "AverageRecall",
@@ -280,6 +287,7 @@ __all__ = [
     "RSquared",
     "Recall",
     "RecallAtK",
+    "Record",
     "Retriever",
     "RetrieverQuestionAnswering",
     "RocAuc",
@@ -310,12 +318,15 @@ __all__ = [
     "VMeasure",
     "WordIndex",
     "__version__",
+    "carried",
     "compare",
     "evaluate",
+    "instrument",
     "read_spans",
     "scorer",
     "span",
     "task",
+    "virtual",
 ]
 
 
@@ -330,7 +341,7 @@ def __dir__() -> list[str]:
 
 
 class _Package(ModuleType):
-    """Keeps the decorators `task` and `scorer` in front of the modules that define them."""
+    """Keeps the decorators `task`, `scorer` and `instrument` in front of the modules that define them."""
 
     @property
     def task(self) -> Any:
@@ -340,8 +351,12 @@ class _Package(ModuleType):
     def scorer(self) -> Any:
         return __getattr__("scorer")
 
+    @property
+    def instrument(self) -> Any:
+        return __getattr__("instrument")
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in ("task", "scorer"):
+        if name not in ("task", "scorer", "instrument"):
             super().__setattr__(name, value)
 
 

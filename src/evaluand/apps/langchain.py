@@ -24,11 +24,11 @@ from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
 
-from evaluand import instrument
+
 from evaluand.app import App, Recording
 from evaluand.components import Component, components_of
 from evaluand.errors import SpecError
-from evaluand.instrument import Step, class_key
+from evaluand.instrument import Step, ambient, begin, class_key
 from evaluand.selector import Selector
 
 try:
@@ -182,7 +182,7 @@ class Handler(BaseCallbackHandler):
         component = runnable if runnable is not None else class_key("langchain", str(told.get("name") or "run"))
         above = None if parent is None else self.steps.get(parent)
         given = _main(next(iter(args.values())), getattr(runnable, "input_keys", ()))
-        step = instrument.begin(component, method, args, kind=kind, given=given, above=above)
+        step = begin(component, method, args, kind=kind, given=given, above=above)
         if step is not None:
             self.steps[run_id] = step
             if method != INVOKE:  # which has no context of its own, nor gives anything before its end
@@ -212,7 +212,7 @@ def _within() -> Step | None:
     return None if run_id is None else _HANDLER.steps.get(run_id)
 
 
-instrument.ambient.append(_within)
+ambient.append(_within)
 
 
 def _running() -> Any:

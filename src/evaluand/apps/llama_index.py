@@ -25,11 +25,11 @@ from typing import Any, Final
 
 from pydantic import PrivateAttr
 
-from evaluand import instrument
+
 from evaluand.app import App
 from evaluand.components import Component, components_of
 from evaluand.errors import SpecError
-from evaluand.instrument import Step, class_key
+from evaluand.instrument import Step, begin, class_key
 from evaluand.selector import Selector
 
 try:
@@ -84,7 +84,7 @@ class Handler(BaseSpanHandler[BaseSpan]):
         args = dict(bound_args.arguments)
         given = _text(next(iter(args.values()), None))
         above = None if parent_span_id is None else self._steps.get(parent_span_id)
-        step = instrument.begin(component, method, args, kind=_kind(instance, method), given=given, above=above)
+        step = begin(component, method, args, kind=_kind(instance, method), given=given, above=above)
         if step is None:
             return None
         self._steps[id_] = step
