@@ -160,7 +160,7 @@ def test_each_outermost_call_is_one_record() -> None:
     assert first["app"]["retriever"]["search"][0]["args"] == {"query": "Emma", "k": 1}
     assert first["app"]["retriever"]["search"][0]["rets"] == ["Emma 0"]
     assert first["app"]["query"][0]["args"] == {"question": "Emma"}
-    assert (first["app_id"], second["record_id"]) == ("rag:2", f"{recording.id}-1")
+    assert (first["app_id"], second["record_id"]) == ("rag:2", "1")
 
 
 def test_nothing_is_recorded_outside_the_block() -> None:
@@ -536,7 +536,7 @@ def test_what_is_no_app_is_refused(target: Any) -> None:
 
 
 def test_an_unknown_mode_is_refused() -> None:
-    with pytest.raises(SpecError, match="mode is one of none, with_app"):
+    with pytest.raises(SpecError, match="give one of none, with_app"):
         App(Rag(), mode="later")
 
 

@@ -24,6 +24,7 @@ from evaluand.metrics.mean import Mean
 from evaluand.recording import (
     KIND,
     NotRecorded,
+    Recorded,
     Recording,
     about,
     closed,
@@ -146,7 +147,7 @@ def test_names_tags_and_metadata_belong_to_the_calls_that_end_meanwhile(store: S
         {"level": 2, "topic": "novels"},
         {"level": None, "topic": "novels"},
     ]
-    assert [example.metadata["tags"] for example in examples] == [None, ["first"], ["first"], ["first"]]
+    assert [example.metadata["tags"] for example in examples] == [None, "first", "first", "first"]
     assert all(example.expected is None for example in examples)
 
 
@@ -358,13 +359,20 @@ def test_every_record_that_ended_survives_a_kill(
     assert f"{n:,} records, closed" in capsys.readouterr().out
 
 
-def test_what_a_queue_still_holds_at_the_end_of_the_interpreter_is_judged(folder: DirectoryStore) -> None:
-    app = started(folder, "with_app_thread", "200")
+@pytest.mark.parametrize("mode", ["none", "with_app", "with_app_thread", "deferred"])
+def test_what_is_complete_at_the_end_of_the_interpreter_is_closed(folder: DirectoryStore, mode: str) -> None:
+    app = started(folder, mode, "200")
     app.communicate(timeout=PATIENCE)
     assert app.returncode == 0
     [id] = folder.ids(KIND)
-    made = standing(folder, id)
-    assert (made.records, made.recording, made.waiting) == (200, False, 0)
+    if mode == "deferred":
+        made = standing(folder, id)
+        assert (made.records, made.recording, made.waiting) == (200, False, 800)
+        return
+    recording = Recorded(folder, id)
+    assert recording.run is not None
+    assert recording.run.counts == {"completed": 200}
+    assert (recording.evaluation is None) == (mode == "none")
 
 
 def test_results_of_a_feedback_that_cannot_be_imported_are_kept(folder: DirectoryStore) -> None:

@@ -16,26 +16,31 @@ Interactions that were logged elsewhere become records by `virtual`, without an 
 from __future__ import annotations
 
 import inspect
-import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import threading
+import weakref
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from types import MethodType, TracebackType
 from typing import Any, Final, ParamSpec, Self, TypeVar, overload
 
-import orjson
 from orjson import Fragment
 
+from evaluand import recording as stored
 from evaluand.components import Component, class_of, components_of, key_of
+from evaluand.engine import Policy
 from evaluand.errors import DataError, Fault, SpecError, TaskError, with_article
+from evaluand.evaluation import Evaluation
 from evaluand.instrument import MARK, Recorded, carried, closed, instrumented, is_open, opened
 from evaluand.jsonlike import Likeness, attributes_of, text_of
 from evaluand.record import Record, facts_of
 from evaluand.registry import nearest
+from evaluand.run import Run
+from evaluand.scorer import Scorer
+from evaluand.store import MemoryStore, Store
 from evaluand.trace import STATUSES, Trace, nanoseconds
-
-MODES: Final = ("none", "with_app", "with_app_thread", "deferred")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,13 +56,15 @@ class App:
         feedbacks: what judges its records.
         mode: when they are judged: `none`, `with_app` (before the call returns), `with_app_thread` or `deferred`.
         store: where recordings are kept; in memory if not given.
+        policy: how feedbacks are asked in threads and processes: concurrency, timeout, retries, pace.
+        attempts: how often a deferred feedback may kill its process over a record.
         methods: names of methods to trace beside those that are marked: `search` of all components that have it,
             `retriever.search` of one, `.query` of the app itself.
         tags: words for people, for its records.
         metadata: anything known of the app beside, JSON-like.
 
     Raises:
-        SpecError: it cannot be instrumented; says why.
+        SpecError: it cannot be instrumented, or the feedbacks cannot be asked so; says why.
 
     Example:
         >>> def shout(text):
@@ -75,23 +82,27 @@ class App:
         *,
         name: str | None = None,
         version: str | None = None,
-        feedbacks: Sequence[Any] = (),
+        feedbacks: Mapping[str, Scorer] | Sequence[Scorer] = (),
         mode: str = "with_app_thread",
-        store: Any = None,
+        store: Store | None = None,
+        policy: Policy | None = None,
+        attempts: int = stored.ATTEMPTS,
         methods: Sequence[str] | None = None,
         tags: str = "",
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        if mode not in MODES:
-            raise SpecError(f"mode is one of {', '.join(MODES)}, not {mode!r}")
+        self.mode, self.feedbacks = stored.definitions(feedbacks, mode)
         _check_target(target)
         self.target = target.__self__ if isinstance(target, MethodType) else target
         self.main_method: str | None = target.__name__ if isinstance(target, MethodType) else None
         self.name = name or str(getattr(self.target, "__name__", class_of(self.target).__name__))
         self.version, self.tags, self.metadata = version, tags, dict(metadata or {})
-        self.feedbacks, self.mode, self.store = tuple(feedbacks), mode, store
-        self._methods = methods
+        self.store, self._methods = store, methods
+        self.policy, self.attempts = policy, attempts
         self._entered: list[Recording] = []
+        self._blocks: weakref.WeakSet[Recording] = weakref.WeakSet()
+        self._kept: stored.Recording | None = None
+        self._opening = threading.Lock()
         self.refresh()
 
     @staticmethod
@@ -145,7 +156,7 @@ class App:
             "tags": self.tags,
             "metadata": Likeness(hide=True).of(self.metadata),
             "root_class": key_of(class_of(self.target)),
-            "feedbacks": [str(getattr(each, "name", each)) for each in self.feedbacks],
+            "feedbacks": list(self.feedbacks),
             "mode": self.mode,
             "instrumented": self.instrumented,
             "app": self._structure(),
@@ -159,6 +170,11 @@ class App:
             meta: anything known of what is recorded, such as the user who asks.
         """
         return Recording(self, self.tags if tags is None else tags, meta)
+
+    def close(self) -> None:
+        """Closes what was recorded, as `Recording.close` does; the next block begins another recording."""
+        if self._kept is not None:
+            self._kept.close()
 
     def place(self, component: object) -> str | None:
         """The path of a component, "" for the app itself; None for what is no part of it."""
@@ -178,6 +194,25 @@ class App:
 
     def __repr__(self) -> str:
         return f"<App {self.app_id} of {class_of(self.target).__qualname__}>"
+
+    def keeps(self, block: Recording) -> stored.Recording:
+        """Where the records of a block go: to those of earlier ones, unless one around it has the same calls."""
+        with self._opening:
+            around = any(each.is_open and each.kept is self._kept for each in self._blocks)
+            self._blocks.add(block)
+            if self._kept is not None and not self._kept.has_ended and not around:
+                return self._kept
+            made = stored.Recording.open(
+                MemoryStore() if self.store is None else self.store,
+                self.json,
+                self.feedbacks,
+                mode=self.mode,
+                policy=self.policy,
+                attempts=self.attempts,
+            )
+            if not around:
+                self._kept = made
+            return made
 
     def _found(self) -> list[Component]:
         if _is_function(self.target):
@@ -213,11 +248,14 @@ class _VirtualApp(App):
 
 
 class Recording:
-    """What is recorded of an app in a `with` block, in memory.
+    """What is recorded of an app in a `with` block.
+
+    The records are kept in a recording of the app's store (`evaluand.recording`), `kept`, which the next block of the
+    app goes on with unless it was closed. `close` makes of it a run, and its evaluation by the app's feedbacks.
 
     Attributes:
         app: the app.
-        id: what it is called; a record is called by it and by its place.
+        kept: where the records are.
         tags: of the records.
         meta: of the records.
     """
@@ -225,8 +263,14 @@ class Recording:
     def __init__(self, app: App, tags: str = "", meta: Any = None) -> None:
         self.app, self.tags, self.meta = app, tags, meta
         self.place = app.place
-        self.id = uuid.uuid4().hex
-        self._kept: list[tuple[Any, ...]] = []
+        self._about = _about(None, tags, meta)
+        self.kept = app.keeps(self)
+        self._numbers = array("q")
+
+    @property
+    def id(self) -> str:
+        """The id of the recording in the store."""
+        return self.kept.id
 
     @property
     def is_open(self) -> bool:
@@ -235,8 +279,26 @@ class Recording:
 
     @property
     def records(self) -> Records:
-        """The records so far, in the order in which the calls ended; each is made when it is asked for."""
+        """The records of this block, in the order in which the calls ended; each is made when it is asked for."""
         return Records(self)
+
+    @property
+    def run(self) -> Run | None:
+        """The run of all that was kept, which is closed for that; None where nothing was.
+
+        Raises:
+            SpecError: a block is open that records more.
+        """
+        return self._closed().run
+
+    @property
+    def evaluation(self) -> Evaluation | None:
+        """What the feedbacks said of all that was kept, which is closed for that; None where nobody was asked.
+
+        Raises:
+            SpecError: a block is open that records more.
+        """
+        return self._closed().evaluation
 
     def get(self) -> Record:
         """The only record.
@@ -244,9 +306,30 @@ class Recording:
         Raises:
             DataError: there is none, or more than one.
         """
-        if len(self._kept) != 1:
-            raise DataError(f"{len(self._kept) or 'no'} records where one is needed; see .records")
+        if len(self._numbers) != 1:
+            raise DataError(f"{len(self._numbers) or 'no'} records where one is needed; see .records")
         return self.records[0]
+
+    def snapshot(self) -> stored.Snapshot:
+        """The run and the evaluation of all that was kept so far; more may follow.
+
+        Raises:
+            SpecError: nothing was recorded yet.
+        """
+        return self.kept.snapshot()
+
+    def evaluate(self) -> Evaluation:
+        """The evaluation by the feedbacks of all that was kept so far, whatever the mode.
+
+        Raises:
+            SpecError: there are no feedbacks, or no records.
+        """
+        return self.kept.evaluate()
+
+    def close(self) -> Self:
+        """Seals what was kept: its run and, unless the mode is `none`, its evaluation; see `evaluand.recording`."""
+        self.kept.close()
+        return self
 
     def carried(self, function: Callable[P, R]) -> Callable[P, R]:
         """A function that may be called in any thread, where its calls are recorded as they would be here.
@@ -263,9 +346,19 @@ class Recording:
 
     def take(self, recorded: Recorded) -> None:
         """Keeps a call that has ended."""
-        self._kept.append(_kept(recorded))
+        own = recorded.about
+        about = self._about.with_more(_about(**own)) if own else self._about
+        number = self.kept.keep(recorded.trace, recorded.error, about)
+        if number is not None:
+            self._numbers.append(number)
+
+    def _closed(self) -> stored.Recording:
+        if self.kept.blocks:
+            raise SpecError("more is being recorded; leave the `with` block first, or take a snapshot()")
+        return self.close().kept
 
     def __enter__(self) -> Self:
+        self.kept.blocks += 1
         opened(self)
         return self
 
@@ -273,49 +366,42 @@ class Recording:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         closed(self)
+        self.kept.blocks -= 1
 
     def __repr__(self) -> str:
-        return f"<Recording of {self.app.app_id}, {len(self._kept)} records>"
+        return f"<Recording of {self.app.app_id}, {len(self._numbers)} records>"
 
 
 class Records(Sequence[Record]):
     """The records of a recording."""
 
     def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+        self._numbers, self._kept = recording._numbers, recording.kept
 
     def __len__(self) -> int:
-        return len(self._recording._kept)
+        return len(self._numbers)
 
     @overload
     def __getitem__(self, place: int) -> Record: ...
     @overload
     def __getitem__(self, place: slice) -> list[Record]: ...
     def __getitem__(self, place: int | slice) -> Record | list[Record]:
-        places = range(len(self))[place]
-        return self._record(places) if isinstance(places, int) else [self._record(each) for each in places]
-
-    def __iter__(self) -> Iterator[Record]:
-        return map(self._record, range(len(self)))
+        numbers = self._numbers[place]
+        return self._kept.record(numbers) if isinstance(numbers, int) else [self._kept.record(n) for n in numbers]
 
     def __repr__(self) -> str:
         return repr(list(self))
 
-    def _record(self, place: int) -> Record:
-        recording = self._recording
-        facts = dict(zip(_FACTS, recording._kept[place], strict=True))
-        about = {"app_id": recording.app.app_id, "tags": recording.tags, "meta": recording.meta}
-        own = facts.pop("about") or {}
-        return Record(**{"record_id": f"{recording.id}-{place}", **about, **own, **facts})
 
+def _about(record_id: str | None = None, tags: str | None = None, meta: Any = None) -> stored.About:
+    """What is known of records, as it is kept.
 
-_FACTS: Final = ("rows", "input", "output", "error", "name", "started", "duration", "about")
-
-
-def _kept(recorded: Recorded) -> tuple[Any, ...]:
-    """A call as it is kept in memory: little beside the text of its rows, and nothing that the collector visits."""
-    rows = orjson.dumps(recorded.trace.rows()).decode()  # bytes fresh from orjson occupy 4 kB each
-    return rows, *facts_of(recorded.trace).values(), recorded.about
+    Raises:
+        SpecError: metadata cannot be called so.
+    """
+    metadata = meta if isinstance(meta, Mapping) else {} if meta is None else {"meta": meta}
+    stored.check_metadata(metadata)
+    return stored.About(record_id, tags or None, metadata)
 
 
 def virtual(

@@ -43,13 +43,17 @@ class Traced(NamedTuple):
 
 @dataclass(slots=True)
 class Unit:
-    """One row of a run to be graded; `rest` are those that follow it in a batch, `traced` is there where it is read."""
+    """One row of a run to be graded; `rest` are those that follow it in a batch, `traced` is there where it is read.
+
+    `record` is there where several scorers are asked about one response, so that it is read once.
+    """
 
     slot: int
     example: Example
     response: Response
     digest: bytes
     traced: Traced | None = None
+    record: Record | None = None
     attempts: int = 0
     pieces: Sequence[_Piece] = ()
     rest: Sequence[Unit] = ()
@@ -98,12 +102,52 @@ class Source(dict[str, Any]):
         return self
 
 
+def seen_of(example: Example) -> dict[str, Any]:
+    """What a source tells of an example; what it has not is not there."""
+    told = {"id": example.id, "input": _known(example.input), "metadata": _known(example.metadata)}
+    told["attributes"] = _known(example.attributes)
+    optional = {"expected": _known(example.expected), "weight": example.weight}
+    return told | {name: value for name, value in optional.items() if value is not None}
+
+
 def _known(value: Any) -> Any:
     """What is known of an example: a column that is null there, since only others have it, is not."""
     return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
 
 
-_EXAMPLE = ("id", "input", "expected", "metadata", "attributes", "weight")
+def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Record:
+    """A row as the record of a call.
+
+    Args:
+        unit: the row, with what was traced of it.
+        output: one of its responses.
+        app: what is known of the app that was called.
+        name: of the whole call, where its span has none.
+    """
+    example, replication = unit.example, unit.response.replication
+    traced = unit.traced or Traced(b"[]", 0, 0)
+    about = _known(example.attributes) | {k: v for k, v in _known(example.metadata).items() if k != "tags"}
+    return Record(
+        traced.rows,
+        input=example.input,
+        output=output,
+        name=name,
+        error=None if unit.response.error is None else _raised(traced, unit.response.error),
+        started=traced.started or None,
+        duration=traced.duration if traced.started else None,
+        record_id=f"{example.id}/{replication}" if replication else example.id,
+        app_id=str(app.get("app_id", "")),
+        tags=str(example.metadata.get("tags") or ""),
+        meta=about or None,
+    )
+
+
+def _raised(traced: Traced, error: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a call failed with, as its span tells where that does."""
+    rows = ids.decode(traced.rows)
+    events = rows[0][10] if rows and rows[0][1] is None else None
+    told = [body for name, _, body in events or () if name == "exception" and isinstance(body, dict)]
+    return told[-1] if told else {"type": error["type"], "message": error["message"]}
 
 
 class _Piece(NamedTuple):
@@ -356,21 +400,10 @@ class Grader:
 
     def _source(self, unit: Unit, piece: _Piece) -> Source:
         """All there is of a row; nothing of the spans is read before it is asked for."""
-        example, replication = unit.example, unit.response.replication
-        traced = unit.traced or Traced(b"[]", 0, 0)
         return Source(
-            __record__=Record(
-                traced.rows,
-                input=example.input,
-                output=piece.output,
-                name=self.name,
-                started=traced.started,
-                duration=traced.duration,
-                record_id=f"{example.id}/{replication}" if replication else example.id,
-                app_id=str(self.app.get("app_id", "")),
-            ),
+            __record__=unit.record or record_of(unit, piece.output, self.app, self.name),
             __app__=self.app,
-            __example__={name: _known(getattr(example, name)) for name in _EXAMPLE},
+            __example__=seen_of(unit.example),
         )
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:

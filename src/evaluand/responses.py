@@ -102,13 +102,18 @@ def _texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]] | None, 
     if not isinstance(answers, list | tuple):
         raise DataError(f"Alternatives takes a list of answers, best first, not {with_article(type(answers).__name__)}")
     if not items:
-        return [(i, Fragment(ids.encode(answer))) for i, answer in enumerate(answers)], len(answers)
+        return [(i, _text(answer)) for i, answer in enumerate(answers)], len(answers)
     wrong = next((a for a in answers if not isinstance(a, list | tuple)), None)
     if wrong is not None:
         raise DataError(
             f"the task declares items, so it must return a list of items, not {with_article(type(wrong).__name__)}"
         )
     return [(i, Fragment(ids.encode(item))) for i, answer in enumerate(answers) for item in answer], len(answers)
+
+
+def _text(answer: Any) -> Fragment:
+    """The canonical text of an answer, which may be that already."""
+    return answer if type(answer) is Fragment else Fragment(ids.encode(answer))
 
 
 def _error(error: BaseException) -> list[Any]:

@@ -23,12 +23,14 @@ Why it is so:
   blocks that they do not use up leave gaps.
 """
 
-from evaluand.recording.live import About, NotRecorded, Recording, Snapshot, about
+from evaluand.recording.judging import ATTEMPTS
+from evaluand.recording.live import About, NotRecorded, Recording, Snapshot, about, check_metadata, definitions
 from evaluand.recording.loading import loaded
 from evaluand.recording.stored import KIND, MODES, Recorded, Standing, found, sealed, standing
 from evaluand.recording.working import closed, work
 
 __all__ = [
+    "ATTEMPTS",
     "KIND",
     "MODES",
     "About",
@@ -38,7 +40,9 @@ __all__ = [
     "Snapshot",
     "Standing",
     "about",
+    "check_metadata",
     "closed",
+    "definitions",
     "found",
     "loaded",
     "sealed",

@@ -19,7 +19,7 @@ from evaluand.engine import LocalEngine, Outcome, Policy
 from evaluand.errors import TaskError
 from evaluand.grading import Grader, Unit
 from evaluand.journal import Lane
-from evaluand.recording.stored import KIND, Lanes, unit_of
+from evaluand.recording.stored import KIND, Lanes, name_in, read, unit_of
 from evaluand.scorer import Scorer
 from evaluand.store import Manifest, Store
 
@@ -44,7 +44,7 @@ class Judge:
         self.lane = lane
         self.low = 0  # every slot below is judged
         self.mine: set[int] = set()  # those that were judged here and are not read back yet
-        self._grader = Grader(scorer, policy, app=app)
+        self._grader = Grader(scorer, policy, app=app, name=name_in(app))
         self._policy = policy
         self._is_async = scorer.is_async
 
@@ -114,10 +114,12 @@ class Beside:
         lanes: of this process.
         judges: who is asked about each record.
         policy: how.
+        manifest: of the recording.
     """
 
-    def __init__(self, lanes: Lanes, judges: Mapping[str, Judge], policy: Policy) -> None:
+    def __init__(self, lanes: Lanes, judges: Mapping[str, Judge], policy: Policy, manifest: Manifest) -> None:
         self._lanes, self._judges, self._policy = lanes, judges, policy
+        self._app = manifest["spec"]["app"]
         self._queue: deque[bytes] = deque()
         self._left = array("q")
         self._changed = threading.Condition()
@@ -166,7 +168,7 @@ class Beside:
 
     def _asked(self) -> Iterator[Asked]:
         while (line := self._next()) is not None:
-            unit = unit_of(line)
+            unit = read(line, self._app)
             yield from (Asked(judge, copy(unit)) for judge in self._judges.values())
 
     def _next(self) -> bytes | None:

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import atexit
+import concurrent.futures.thread  # noqa: F401 - by now, since libraries that seal may not import it at the very end
 import os
 import secrets
 import threading
 import warnings
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import orjson
 from orjson import Fragment
 
 from evaluand import ids
-from evaluand.engine import Outcome, Policy
+from evaluand.engine import InlineEngine, Outcome, Policy
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.grading import Unit
 from evaluand.journal import SHARD_SLOTS
 from evaluand.provenance import provenance
+from evaluand.record import Record, facts_of
 from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judges, judging
 from evaluand.recording.loading import stored_form
 from evaluand.recording.stored import (
@@ -32,15 +36,19 @@ from evaluand.recording.stored import (
     Recorded,
     Standing,
     evaluation_of,
+    name_in,
+    read,
+    record_in,
     run_of,
     sealed,
     standing,
     unit_of,
+    units_of,
 )
 from evaluand.responses import line_of
 from evaluand.run import Run
 from evaluand.scorer import Scorer, described
-from evaluand.store import FORMAT, Store, check_name, check_store, now
+from evaluand.store import FORMAT, MemoryStore, Store, check_name, check_store, now
 from evaluand.trace import Trace
 
 _SYNC_SECONDS = 1.0
@@ -55,8 +63,14 @@ class About(NamedTuple):
     """What is known of a record beside the call."""
 
     name: str | None = None
-    tags: tuple[str, ...] | None = None
+    tags: str | None = None
     metadata: Mapping[str, Any] = {}
+
+    def with_more(self, other: About) -> About:
+        """This, and what another knows better."""
+        name = self.name if other.name is None else other.name
+        tags = self.tags if other.tags is None else other.tags
+        return About(name, tags, {**self.metadata, **other.metadata} if other.metadata else self.metadata)
 
 
 class Snapshot(NamedTuple):
@@ -73,7 +87,7 @@ class Snapshot(NamedTuple):
 
 @contextmanager
 def about(
-    *, name: str | None = None, tags: str | Iterable[str] | None = None, metadata: Mapping[str, Any] | None = None
+    *, name: str | None = None, tags: str | None = None, metadata: Mapping[str, Any] | None = None
 ) -> Iterator[None]:
     """What is known of the calls that end meanwhile, in this thread or task: kept with their records.
 
@@ -86,20 +100,20 @@ def about(
         SpecError: a name or key cannot be so.
 
     Example:
-        >>> with about(name="q1", tags=["try"], metadata={"topic": "novels"}):
+        >>> with about(name="q1", tags="try", metadata={"topic": "novels"}):
         ...     pass
     """
-    outer = _about.get() or About()
+    outer = _about.get() or _NOTHING
     given = {} if metadata is None else dict(metadata)
-    _check_keys(given)
-    words = outer.tags if tags is None else (tags,) if isinstance(tags, str) else tuple(map(str, tags))
-    token = _about.set(About(outer.name if name is None else check_name(name), words, {**outer.metadata, **given}))
+    check_metadata(given)
+    token = _about.set(outer.with_more(About(name and check_name(name), tags, given)))
     try:
         yield
     finally:
         _about.reset(token)
 
 
+_NOTHING: Final = About()
 _about: ContextVar[About | None] = ContextVar("evaluand.about", default=None)
 
 
@@ -111,6 +125,7 @@ class Recording(Recorded):
 
     Attributes:
         feedbacks: name → scorer, those that judge the records.
+        blocks: how many `with` blocks are open that record into it.
     """
 
     _lanes: Lanes
@@ -128,9 +143,13 @@ class Recording(Recorded):
         self._pid = os.getpid()
         self._inherited: Any = None
         self._later: Evaluation | None = None
+        self.blocks = 0
+        self._units: dict[int, Unit] | None = None
         self._start()
         self._claim()
-        _living.add(self)
+        if not isinstance(store, MemoryStore):
+            _living.add(self)
+        _forking.add(self)
 
     @classmethod
     def open(
@@ -160,13 +179,9 @@ class Recording(Recorded):
             SpecError: the mode or a feedback cannot be so; deferred, such as one that cannot be imported elsewhere.
         """
         check_store(store)
-        mode = str(getattr(mode, "value", mode))  # of an enum of such words
-        if mode not in MODES:
-            raise SpecError(f"mode is {described(mode)}; give one of {', '.join(MODES)}")
+        mode, scorers = definitions(feedbacks, mode)
         if type(attempts) is not int or attempts < 1:
             raise SpecError(f"attempts is {attempts!r}; give a whole number of at least 1")
-        scorers = named(feedbacks)
-        forms = {n: stored_form(n, scorer, required=mode == "deferred") for n, scorer in scorers.items()}
         identities = {n: scorer.identify() for n, scorer in scorers.items()}
         spec = {
             "app": dict(app),
@@ -179,6 +194,7 @@ class Recording(Recorded):
         id = ids.artifact_id(KIND, spec)
         head = {"format": FORMAT, "kind": KIND, "id": id, "name": check_name(name), "spec": spec, "attempt": 0}
         made = {"pinned": all(identity.pinned for identity in identities.values()), "work": []}
+        forms = {n: stored_form(n, scorer, required=False) for n, scorer in scorers.items()}
         columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
         told = {"provenance": provenance() | {"forms": forms, "columns": columns}, "created": now()}
         store.open(head | made | told)
@@ -193,19 +209,25 @@ class Recording(Recorded):
     ) -> None:
         self.end()
 
-    def keep(self, trace: Trace, error: BaseException | None = None) -> None:
+    def keep(self, trace: Trace, error: BaseException | None = None, about: About | None = None) -> int | None:
         """Keeps the record of a call that has ended, and has it judged as the mode says.
 
         Args:
             trace: of the call; its root has what the call was given and what it gave.
             error: what it raised.
+            about: what is known beside; what `about` tells of this context goes before it.
+
+        Returns:
+            The number of the record; None where it was not kept.
         """
         if judging.get():
-            return
+            return None
         try:
-            self._keep(trace, error, _about.get() or About())
+            here = _about.get()
+            return self._keep(trace, error, (about or _NOTHING).with_more(here) if here else about or _NOTHING)
         except Exception as fault:
             self._tell(f"a call was not recorded: {type(fault).__name__}: {fault}")
+        return None
 
     def end(self) -> None:
         """Ends the recording: no more calls are kept. All but deferred ones are closed.
@@ -274,17 +296,18 @@ class Recording(Recorded):
 
     # Keeping
 
-    def _keep(self, trace: Trace, error: BaseException | None, about: About) -> None:
-        root = trace.root
-        duration = (root.start_ns if root.end_ns is None else root.end_ns) - root.start_ns
-        outcome = Outcome(_storable(root.output), error, 1, root.start_ns, duration)
-        given = ids.encode(_storable(root.input))
+    def _keep(self, trace: Trace, error: BaseException | None, about: About) -> int | None:
+        facts = facts_of(trace)
+        started, duration = (facts["started"] or 0) * 1000, (facts["duration"] or 0) * 1000
+        given = _text(facts["input"])
+        output = facts["output"]
+        outcome = Outcome(None if output is None else Fragment(_text(output)), error, 1, started, duration)
         body, _ = line_of(0, ids.digest_of_text(given), None, outcome, trace, False)
-        tags = None if about.tags is None else list(about.tags)
-        told = orjson.dumps([Fragment(given), about.name, tags, Fragment(ids.encode(about.metadata))])
+        told = orjson.dumps([Fragment(given), about.name, about.tags, Fragment(ids.encode(about.metadata))])
         with self._lock:
             if self._ended:
-                return self._tell("a call ended after the recording had; it was not recorded")
+                self._tell("a call ended after the recording had; it was not recorded")
+                return None
             slot = self._slot()
             line = b"[%d%b,%b]\n" % (slot, body[2:-2], told)
             self._lanes.records.write(line)
@@ -292,10 +315,10 @@ class Recording(Recorded):
         if self._beside is not None:
             self._beside.give(slot, line)
         elif self.mode == "with_app" and self._judges:
-            unit = unit_of(line)
+            unit = read(line, self.manifest["spec"]["app"])
             for judge in self._judges.values():
                 judge.judge(unit)
-        return None
+        return slot
 
     def _slot(self) -> int:
         if self._next == self._block_end:
@@ -323,7 +346,7 @@ class Recording(Recorded):
 
     def _start(self) -> None:
         """What each process has of its own."""
-        self._lock = threading.Lock()
+        self._lock, self._reading = threading.Lock(), threading.Lock()
         self._dirty = threading.Event()
         self._over = threading.Event()
         self._ended = False
@@ -332,7 +355,9 @@ class Recording(Recorded):
         policy = self._policy or POLICY
         self._judges = judges(self.feedbacks, self._lanes, policy, self.manifest)
         beside = self.mode == "with_app_thread" and self._judges
-        self._beside = Beside(self._lanes, self._judges, policy) if beside else None
+        self._beside = Beside(self._lanes, self._judges, policy, self.manifest) if beside else None
+        if isinstance(self.store, MemoryStore):
+            return
         threading.Thread(
             target=_synced, args=(self._lanes, self._dirty, self._over), name="recording", daemon=True
         ).start()
@@ -359,6 +384,36 @@ class Recording(Recorded):
             self._lanes.sync()
         self._lanes.close()
         _living.discard(self)
+
+    def _end_with_interpreter(self) -> None:
+        """No thread can be started any more: what is not judged by now is left to `evaluand resume`."""
+        self._stop()
+        if self._pid != os.getpid() or self.mode == "deferred" or isinstance(self.store, MemoryStore):
+            return
+        with suppress(Exception), closing(Lanes.of(self.store, self.manifest)) as lanes:
+            lanes.refresh()
+            if self.mode == "none" or lanes.are_complete:
+                sealed(self.store, self.id, self.feedbacks, evaluated=self.mode != "none", engine=InlineEngine())
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether no more calls are kept."""
+        return self._ended
+
+    def record(self, number: int) -> Record:
+        """A record by its number, as feedbacks see it."""
+        return record_in(self._unit(number), self.manifest["spec"]["app"])
+
+    def _unit(self, number: int) -> Unit:
+        with self._reading:
+            if self._units is None and self._ended and self.is_sealed:
+                self._units = units_of(self.run)
+            if self._units is not None:
+                return self._units[number]
+            records = self._lanes.records
+            if not records.is_done(number):
+                records.refresh()
+            return unit_of(records.line(number))
 
     def _close(self) -> None:
         with self._closing:
@@ -400,6 +455,23 @@ def _synced(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> None
             lanes.sync()
 
 
+def definitions(feedbacks: Mapping[str, Scorer] | Iterable[Scorer], mode: str) -> tuple[str, dict[str, Scorer]]:
+    """A mode and feedbacks as they are taken; see `Recording.open`.
+
+    Raises:
+        SpecError: they cannot be so.
+    """
+    mode = str(getattr(mode, "value", mode))  # of an enum of such words
+    if mode not in MODES:
+        raise SpecError(f"mode is {described(mode)}; give one of {', '.join(MODES)}")
+    scorers = named(feedbacks)
+    for name, scorer in scorers.items():
+        scorer.identify()  # which refuses arguments that nothing is selected for
+        if mode == "deferred":
+            stored_form(name, scorer, required=True)
+    return mode, scorers
+
+
 def named(feedbacks: Mapping[str, Scorer] | Iterable[Scorer]) -> dict[str, Scorer]:
     """Feedbacks by name; of several with one name, the second is called `name 2`.
 
@@ -423,11 +495,15 @@ def named(feedbacks: Mapping[str, Scorer] | Iterable[Scorer]) -> dict[str, Score
 
 
 def _called(app: Mapping[str, Any]) -> str:
-    name, version = app.get("name") or "app", app.get("version")
-    return f"{name}/{version}" if version else str(name)
+    return f"{name_in(app)}/{app['version']}" if app.get("version") else name_in(app)
 
 
-def _check_keys(metadata: Mapping[Any, Any]) -> None:
+def check_metadata(metadata: Mapping[Any, Any]) -> None:
+    """Refuses metadata that cannot become attributes of examples.
+
+    Raises:
+        SpecError: names the key.
+    """
     for key in metadata:
         if not isinstance(key, str) or not key or key in OWN_COLUMNS or (key.startswith("_") and key.endswith("_")):
             own = ", ".join(OWN_COLUMNS)
@@ -438,28 +514,28 @@ def _check_keys(metadata: Mapping[Any, Any]) -> None:
         raise SpecError(f"metadata: {error}") from None
 
 
-def _storable(value: Any) -> Any:
-    """A value that can be written: what is no data is told by its type."""
-    if type(value) is str and value.isascii():
-        return value
+def _text(value: Any) -> bytes:
+    """The canonical text of a value, which may be that already; what is no data is told by its type."""
+    if type(value) is Fragment:
+        return orjson.dumps(value)
     try:
-        ids.encode(value)
+        return ids.encode(value)
     except Exception:  # encoding runs code of the value's own
-        return {"$unstorable": type(value).__qualname__}
-    return value
+        return ids.encode({"$unstorable": type(value).__qualname__})
 
 
-_living: set[Recording] = set()
+_living: set[Recording] = set()  # what is to be ended with the interpreter
+_forking: weakref.WeakSet[Recording] = weakref.WeakSet()
 
 
 def _end_all() -> None:
-    """At the end of the interpreter: what was given to be judged is judged, and who looks sees that it has ended."""
+    """At the end of the interpreter: what was given to be judged is judged, and what is complete is closed."""
     for recording in list(_living):
-        recording._stop()
+        recording._end_with_interpreter()
 
 
 def _fork_all() -> None:
-    for recording in list(_living):
+    for recording in list(_forking):
         recording._forked()
 
 

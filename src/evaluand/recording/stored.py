@@ -17,12 +17,13 @@ import orjson
 
 from evaluand import ids
 from evaluand.dataset import Dataset, Example
-from evaluand.engine import Policy
+from evaluand.engine import Engine, LocalEngine, Policy
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.grading import Traced, Unit
+from evaluand.grading import Traced, Unit, record_of, traced_of
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
+from evaluand.record import Record
 from evaluand.responses import response_of, seal
 from evaluand.rows import INDEX
 from evaluand.run import Run
@@ -81,6 +82,11 @@ class Lanes:
             lane.close()
 
 
+def name_in(app: Mapping[str, Any]) -> str:
+    """What an app is called."""
+    return str(app.get("name") or "app")
+
+
 def unit_of(line: bytes) -> Unit:
     """A record, as what judges it sees it."""
     record = orjson.loads(line)
@@ -106,6 +112,27 @@ def unit_of(line: bytes) -> Unit:
         response.digest,
         Traced(orjson.dumps(record[11] or []), record[8], record[9]),
     )
+
+
+def read(line: bytes, app: Mapping[str, Any]) -> Unit:
+    """A record with what is read of it for all feedbacks."""
+    unit = unit_of(line)
+    unit.record = record_in(unit, app)
+    return unit
+
+
+def record_in(unit: Unit, app: Mapping[str, Any]) -> Record:
+    """A record as selectors see it."""
+    answers = unit.response.responses
+    return record_of(unit, answers[0] if answers else None, app, name_in(app))
+
+
+def units_of(run: Run | None) -> dict[int, Unit]:
+    """The records of a sealed recording, by their numbers."""
+    if run is None:
+        return {}
+    rows = zip(run.dataset, run, traced_of(run), strict=True)
+    return {e.index: Unit(e.index, e, response, response.digest, traced) for e, response, (_, traced) in rows}
 
 
 @dataclass(frozen=True)
@@ -188,6 +215,7 @@ def sealed(
     *,
     evaluated: bool = True,
     policy: Policy | None = None,
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Recorded:
     """A recording that has ended, as a whole: with the run of its records and the evaluation of its feedbacks.
@@ -196,6 +224,8 @@ def sealed(
         scorers: its feedbacks.
         evaluated: whether they are asked.
         policy: how they are asked about what they have not judged.
+        engine: which makes these calls.
+        progress: shows how far they are.
 
     Raises:
         SpecError: its app still records.
@@ -211,7 +241,7 @@ def sealed(
             run = run_of(store, manifest, lanes.records) if lanes.records.n_done else None
             evaluation = None
             if run is not None and evaluated and scorers:
-                evaluation = evaluation_of(store, manifest, run, scorers, lanes, policy, progress)
+                evaluation = evaluation_of(store, manifest, run, scorers, lanes, policy, engine, progress)
             _seal(store, manifest, run, evaluation)
     return Recorded(store, id)
 
@@ -239,7 +269,7 @@ def run_of(store: Store, manifest: Manifest, records: Lane) -> Run:
         "replications": 1,
     }
     about = {"work": [], "pinned": True, "fresh": False, "app": spec["app"]}
-    made_by = {"parts": {}, "unpinned": [], "policy": {}, "recording": id}
+    made_by = {"parts": {}, "unpinned": [], "policy": {}, "recording": id, "task": name_in(spec["app"])}
     opened = begin(
         store,
         "runs",
@@ -262,12 +292,13 @@ def evaluation_of(
     scorers: Mapping[str, Scorer],
     lanes: Lanes,
     policy: Policy | None = None,
+    engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """The evaluation of a run of records, which takes over what stands in the lanes."""
     judged = {name: _judgements(lane) for name, lane in lanes.judged.items() if name in scorers}
     with journalled(KIND, manifest["id"]):
-        return Evaluator(store, policy or Policy(), progress=progress).evaluate(
+        return Evaluator(store, policy or Policy(), engine or LocalEngine(), progress).evaluate(
             run, scorers, name=manifest["name"], judged=judged, origin={"recording": manifest["id"]}
         )
 
