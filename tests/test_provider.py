@@ -27,6 +27,7 @@ from evaluand.errors import EngineError, SpecError, TaskError, TransientError
 from evaluand.exchange import Exchange
 from evaluand.feedback.stored import reference_of, referred
 from evaluand.fingerprint import fingerprint
+from evaluand.pace import Pace
 from evaluand.provider import (
     Judgement,
     Provider,
@@ -379,8 +380,11 @@ def test_a_provider_of_plain_data_can_be_stored_and_made_again() -> None:
     again = referred(stored)
     assert again(["a"], ["a"]).value == 1.0
     assert again.__self__ == Local(k=3)
-    with pytest.raises(SpecError, match="RemoteProvider: cache is a Replies, which cannot be stored"):
-        reference_of(RemoteProvider(cache=Replies()).identify)
+    asking = RemoteProvider(model="m", version="1", rate=Pace(5, 1), cache=Path("replies.db"))
+    assert asking.arguments == {"model": "m", "version": "1", "rate": "5/s", "cache": "replies.db"}
+    assert RemoteProvider(**asking.arguments).identify("say").spec == asking.identify("say").spec
+    with pytest.raises(SpecError, match="RemoteProvider cannot be stored"):
+        _ = RemoteProvider(cache=Replies()).arguments
 
 
 def test_rates_written_alike_are_one_rate() -> None:

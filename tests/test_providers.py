@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -601,3 +602,27 @@ def test_a_provider_of_ones_own_may_keep_what_it_likes() -> None:
     f = Feedback(Mine(3).long_enough).on_output()
     assert f.evaluate({"__record__": {"main_output": "four"}}).value == 1.0
     assert f.identify().spec != Feedback(Mine(4).long_enough).on_output().identify().spec
+
+
+@dataclass
+class Kept(Provider):
+    least: int
+
+    def long_enough(self, text: str) -> float:
+        return float(len(text) >= self.least)
+
+
+class Plain(Provider):
+    def __init__(self, least: int) -> None:
+        self.least = least
+
+    def long_enough(self, text: str) -> float:
+        return float(len(text) >= self.least)
+
+
+@pytest.mark.parametrize("kind", [Kept, Plain])
+def test_a_provider_of_ones_own_can_be_stored_with_what_it_was_made_of(kind: Any) -> None:
+    stored = Feedback(kind(4).long_enough).on_output().to_json()
+    again = Feedback.from_json(stored, modules=[__name__])
+    assert again.implementation("four") == 1.0
+    assert again.implementation("two") == 0.0

@@ -76,6 +76,9 @@ if TYPE_CHECKING:
     from evaluand.metrics.top_k import TopK
     from evaluand.metrics.v_measure import VMeasure
     from evaluand.pace import Pace
+    from evaluand.provider import Judgement, Provider, RemoteProvider, Reply, asks, spending
+    from evaluand.providers.ground_truth import GroundTruth
+    from evaluand.providers.local import Local
     from evaluand.record import Record
     from evaluand.retriever import EmbeddingIndex, Passage, Retriever, WordIndex
     from evaluand.roles import Roles
@@ -180,6 +183,9 @@ _PLACES = {
     "stores.directory": ("DirectoryStore",),
     "tasks.program": ("ProgramTask",),
     "task": ("Alternatives", "Task", "task"),
+    "provider": ("Judgement", "Provider", "RemoteProvider", "Reply", "asks", "spending"),
+    "providers.ground_truth": ("GroundTruth",),
+    "providers.local": ("Local",),
     "retriever": ("EmbeddingIndex", "Passage", "Retriever", "WordIndex"),
     "tasks.chat": ("ChatModel",),
     "tasks.chunk": ("Chunk",),
@@ -244,6 +250,7 @@ __all__ = [
     "FalseNegativeRate",
     "FalsePositiveRate",
     "FileTracer",
+    "GroundTruth",
     "HammingLoss",
     "HitsAtK",
     "Homogeneity",
@@ -251,8 +258,10 @@ __all__ = [
     "Instruct",
     "Instruction",
     "Jaccard",
+    "Judgement",
     "KOfN",
     "Kendall",
+    "Local",
     "LocalEngine",
     "LocalServiceTask",
     "LogLoss",
@@ -282,12 +291,15 @@ __all__ = [
     "PrecisionAtK",
     "PrecisionAtTopK",
     "ProgramTask",
+    "Provider",
     "Quantile",
     "QuestionAnswering",
     "RSquared",
     "Recall",
     "RecallAtK",
     "Record",
+    "RemoteProvider",
+    "Reply",
     "Retriever",
     "RetrieverQuestionAnswering",
     "RocAuc",
@@ -318,6 +330,7 @@ __all__ = [
     "VMeasure",
     "WordIndex",
     "__version__",
+    "asks",
     "carried",
     "compare",
     "evaluate",
@@ -325,6 +338,7 @@ __all__ = [
     "read_spans",
     "scorer",
     "span",
+    "spending",
     "task",
     "virtual",
 ]

@@ -109,6 +109,24 @@ class Provider:
         parameters = {name: value for name, value in _fields(self).items() if name not in self.unidentified}
         return {"kind": self.kind or _place(type(self)), "behaviour": self.behaviour, "parameters": parameters}
 
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What a provider that is a dataclass can be made of again: its fields, but for those that are as by default.
+
+        Raises:
+            SpecError: a field is no plain data.
+        """
+        made: dict[str, Any] = {}
+        for each in dataclasses.fields(self):  # type: ignore[arg-type] # who asks has looked
+            value = getattr(self, each.name)
+            if each.init and (each.default is dataclasses.MISSING or value != each.default):
+                made[each.name] = str(value) if isinstance(value, Pace | PathLike) else value
+        try:
+            ids.encode(made)
+        except DataError as error:
+            raise SpecError(f"{_place(type(self))} cannot be stored: {error}") from None
+        return made
+
     def identify(self, method: str) -> Identity:
         """The identity of one of its methods: by kind where that is ours, else by the fingerprint of its code."""
         if type(self).__module__.startswith("evaluand."):

@@ -24,7 +24,6 @@ from types import TracebackType
 from typing import Any, Final, Self
 from uuid import UUID
 
-
 from evaluand.app import App, Recording
 from evaluand.components import Component, components_of
 from evaluand.errors import SpecError

@@ -25,7 +25,6 @@ from typing import Any, Final
 
 from pydantic import PrivateAttr
 
-
 from evaluand.app import App
 from evaluand.components import Component, components_of
 from evaluand.errors import SpecError

@@ -86,7 +86,8 @@ def referred(reference: Any, modules: Collection[str] | None = None) -> Any:
 def _object_reference(thing: Any) -> dict[str, Any]:
     made_of = type(thing)
     name = _name_of(made_of, made_of.__qualname__, made_of.__module__)
-    parameters = dict(thing.arguments) if isinstance(thing, Provider) else _made_with(thing)
+    of_fields = isinstance(thing, Provider) and dataclasses.is_dataclass(thing)
+    parameters = dict(thing.arguments) if of_fields else _made_with(thing)
     secret = next((parameter for parameter in parameters if _SECRET.search(parameter)), None)
     if secret is not None:
         told = f"{made_of.__qualname__} cannot be stored with its {secret}"
