@@ -20,6 +20,7 @@ import json
 import platform
 import sys
 import tempfile
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
@@ -191,13 +192,109 @@ def records(who: str) -> Iterator[Work]:
         yield name, once
 
 
-SECTIONS: dict[str, Callable[[str], Iterator[Work]]] = {"selectors": selectors, "runs": runs, "records": records}
+# Apps
+
+
+class Rag:
+    """An app of three calls, of which nobody says that they are to be traced."""
+
+    def __init__(self) -> None:
+        self.retriever, self.model = Retriever(), Model()
+
+    def query(self, question: str) -> str:
+        return self.model.ask(question, self.retriever.search(question))
+
+
+class Retriever:
+    def search(self, question: str) -> list[str]:
+        return [f"{question} one", f"{question} two"]
+
+
+class Model:
+    def ask(self, question: str, contexts: list[str]) -> str:
+        return question.upper()
+
+
+QUESTION = "Who wrote Emma?"
+
+
+def apps(who: str) -> Iterator[Work]:
+    """What a call of three costs that is traced, before anything is kept of it."""
+    if who != OURS:
+        return
+    from evaluand.app import App
+    from evaluand.instrument import Recorded, closed, opened
+
+    class Nobody:
+        """Takes records and keeps nothing."""
+
+        def __init__(self, app: Any) -> None:
+            self.place = app.place
+
+        def take(self, recorded: Recorded) -> None:
+            recorded.trace.rows()
+
+    bare, rag = Rag(), Rag()
+    nobody = Nobody(App(rag, name="bench"))
+
+    def traced() -> None:
+        opened(nobody)
+        rag.query(QUESTION)
+        closed(nobody)
+
+    yield "three calls, bare", lambda: bare.query(QUESTION)
+    yield "three calls, nobody records", lambda: rag.query(QUESTION)
+    yield "three calls, traced", traced
+
+
+def sizes(who: str) -> dict[str, float]:
+    """What is told once: the first record of a process in ms, and what a record keeps in memory beside its values."""
+    if who != OURS:
+        return {}
+    from evaluand.app import App
+
+    rag = Rag()
+    app = App(rag, name="bench", mode="none")
+    with app as recording:
+        start = process_time()
+        rag.query(QUESTION)
+        first = process_time() - start
+        latency = recording.records[0]["perf"]["latency"]
+        rag.query(QUESTION)
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(1000):
+            rag.query(QUESTION)
+        held = (tracemalloc.get_traced_memory()[0] - before) / 1000
+        tracemalloc.stop()
+    values = sum(
+        len(json.dumps(call["args"])) + len(json.dumps(call["rets"])) for call in recording.records[0]["calls"]
+    )
+    return {
+        "first record, ms": first * 1e3,
+        "first record, ms told": latency * 1e3,
+        "a record in memory beside its values, bytes": held - values,
+    }
+
+
+SECTIONS: dict[str, Callable[[str], Iterator[Work]]] = {
+    "selectors": selectors,
+    "runs": runs,
+    "apps": apps,
+    "records": records,
+}
+SIZES = {
+    "first record, ms": 50,
+    "first record, ms told": 50,
+    "a record in memory beside its values, bytes": 1000,
+}
 TARGETS = {
     "9-step Selector.select": 2e-6,
     "9-step Lens called": 2e-6,
     "one call, evaluate": 20e-6,
     "one call, run": 20e-6,
     "900 combinations, run": 5e-3,
+    "three calls, traced": 150e-6,
     "record, mode none": 150e-6,
     "record, 3 deferred": 150e-6,
     "record, 3 with app": 500e-6,
@@ -208,8 +305,9 @@ TARGETS = {
 
 
 def _times(who: str, sections: list[str], quick: bool) -> dict[str, Any]:
+    told = sizes(who) if "apps" in sections else {}
     taken = {name: _smallest(work, quick) for section in sections for name, work in SECTIONS[section](who)}
-    return {"times": taken, "speed": speed()}
+    return {"times": taken, "sizes": told, "speed": speed()}
 
 
 def _smallest(work: Callable[[], Any], quick: bool) -> float:
@@ -238,6 +336,10 @@ def _print(results: dict[str, list[dict[str, Any]]]) -> None:
         peer = f"{theirs * 1e6:>10.2f}{theirs / ours:>7.1f}×" if theirs else " " * 18
         met = f"{'≤ ' + format(target * 1e6, 'g'):>10}  {'yes' if ours <= target else 'NO'}" if target else ""
         print(f"{name:<28}{ours * 1e6:>10.2f}{peer}{met}".rstrip())
+    told = results[OURS][0]["sizes"]
+    for name, limit in SIZES.items() if told else ():
+        least = min(each["sizes"][name] for each in results[OURS])
+        print(f"{name:<46}{least:>10.2f}{'≤ ' + format(limit, 'g'):>10}  {'yes' if least <= limit else 'NO'}")
 
 
 def _best(rounds: list[dict[str, Any]]) -> dict[str, float]:

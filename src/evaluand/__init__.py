@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from evaluand.evaluation import Evaluation, Evaluator
     from evaluand.experiment import Experiment
     from evaluand.feedback import Feedback
-    from evaluand.instrument import instrument
+    from evaluand.instrument import carried, instrument
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.adjusted_rand import AdjustedRand
     from evaluand.metrics.at_k import HitsAtK, MapAtK, Ndcg, PrecisionAtK, RecallAtK
@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from evaluand.provider import Judgement, Provider, RemoteProvider, Reply, asks, spending
     from evaluand.providers.ground_truth import GroundTruth
     from evaluand.providers.local import Local
+    from evaluand.record import Record
     from evaluand.retriever import EmbeddingIndex, Passage, Retriever, WordIndex
     from evaluand.roles import Roles
     from evaluand.run import Run, Runner
@@ -130,7 +131,7 @@ _PLACES = {
     "evaluation": ("Evaluation", "Evaluator"),
     "experiment": ("Experiment",),
     "feedback": ("Feedback",),
-    "instrument": ("instrument",),
+    "instrument": ("carried", "instrument"),
     "metrics.accuracy": ("Accuracy",),
     "metrics.adjusted_rand": ("AdjustedRand",),
     "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),
@@ -175,6 +176,7 @@ _PLACES = {
     "metrics.top_k": ("TopK",),
     "metrics.v_measure": ("VMeasure",),
     "pace": ("Pace",),
+    "record": ("Record",),
     "roles": ("Roles",),
     "run": ("Run", "Runner"),
     "scorer": ("Score", "Scorer", "scorer"),
@@ -298,6 +300,7 @@ __all__ = [
     "RSquared",
     "Recall",
     "RecallAtK",
+    "Record",
     "RemoteProvider",
     "Reply",
     "Retriever",
@@ -331,6 +334,7 @@ __all__ = [
     "WordIndex",
     "__version__",
     "asks",
+    "carried",
     "compare",
     "evaluate",
     "instrument",

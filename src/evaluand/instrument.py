@@ -198,14 +198,16 @@ class Step:
         """Makes it what calls in this context belong to."""
         self.is_entered = True
         self._outer, self._before = switch(self.span), _scope.get()
-        _scope.set(self._scope)
+        if self._before is not self._scope:
+            _scope.set(self._scope)
 
     def leave(self) -> None:
         """Ends what `enter` began."""
         self.is_entered = False
         here = switch(self._outer)
         if here is self.span:
-            _scope.set(self._before)
+            if self._before is not self._scope:
+                _scope.set(self._before)
         else:  # another context: a coroutine or a generator was dropped in it
             switch(here)
         self._outer = self._before = None
@@ -303,6 +305,10 @@ def begin(
         if outer is None:
             return None
         return Step(outer.span(_name(None, component, method), kind=kind, input=_shown(outer, args)), None, ())
+    if outer is not None and not scope.waiting and len(scope.active) == 1:  # most calls, in the shortest way
+        name = _name(scope.active[0].recorder, component, method)
+        span = outer._trace.open(outer, name, None, kind, _shown(outer, args), _thread(outer))
+        return Step(span, scope, ())
     starting = _starting(scope, component, marked) if scope.waiting else ()
     if outer is None and not starting:
         return None
@@ -321,7 +327,7 @@ def begin(
     if outer is None:
         span = Trace(kinds=_KINDS).open(None, name, None, "task", value, {CALL: call})
     else:
-        span = outer.span(name, kind=kind, input=_shown(outer, args), **_thread(outer))
+        span = outer._trace.open(outer, name, None, kind, _shown(outer, args), _thread(outer))
     if len(scope.active) > 1:
         for active in scope.active:
             active.names[span.number] = _name(active.recorder, component, method)
@@ -438,7 +444,7 @@ _ATOMS: Final = frozenset((str, int, float, bool, type(None)))
 
 def _shown(outer: Span, args: Mapping[str, Any]) -> Any:
     """Arguments as the spans of a trace take them."""
-    if isinstance(outer, CallSpan) or all(type(value) in _ATOMS for value in args.values()):
+    if type(outer) is CallSpan or type(outer) is CallTaskSpan or all(type(value) in _ATOMS for value in args.values()):
         return args
     return decode(text_of(args))
 
@@ -541,6 +547,8 @@ class _Called:
         """The arguments by name, and the name of the first in the order of the signature."""
         names = self.names
         given = dict(zip(names, args, strict=False))
+        if not kwargs and len(args) <= len(names):
+            return given, names[0] if args else None
         if len(args) > len(names):
             given[self.rest] = list(args[len(names) :])
         if kwargs:

@@ -177,7 +177,7 @@ class Feedback(Native):
         imp: the implementation.
         agg: makes one number of what the calls said; the mean if not given.
         name: shown in tables; the implementation's name if not given.
-        higher_is_better: which way is good.
+        higher_is_better: which way is good; what the implementation says of itself if not given, or else that it is.
         if_missing: what is done where a selector leads to nothing.
         if_exists: rows where this lens leads to nothing are skipped.
         selectors: lenses, or their texts, by argument.
@@ -202,7 +202,7 @@ class Feedback(Native):
         agg: Aggregator | None = None,
         *,
         name: str | None = None,
-        higher_is_better: bool | None = True,
+        higher_is_better: bool | None = None,
         if_missing: str | FeedbackOnMissingParameters = FeedbackOnMissingParameters.ERROR,
         if_exists: Lens | None = None,
         selectors: Mapping[str, Lens | str] | None = None,
@@ -212,7 +212,7 @@ class Feedback(Native):
         self._become(
             imp,  # type: ignore[arg-type] # which it refuses
             name=name,
-            higher_is_better=higher_is_better,
+            higher_is_better=getattr(imp, "higher_is_better", True) if higher_is_better is None else higher_is_better,
             aggregator=agg or mean,
             combinations=combinations,
             if_missing=if_missing,
