@@ -150,7 +150,7 @@ class Recording(Recorded):
         _forking.add(self)
 
     @classmethod
-    def open(
+    def open(  # type: ignore[override]  # to be made, not by the name of one that is there
         cls,
         store: Store,
         app: Mapping[str, Any],
@@ -194,7 +194,9 @@ class Recording(Recorded):
         made = {"pinned": all(identity.pinned for identity in identities.values()), "work": []}
         forms = {n: stored_form(n, scorer, required=False) for n, scorer in scorers.items()}
         columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
-        told = {"provenance": provenance() | {"forms": forms, "columns": columns}, "created": now()}
+        better = {n: getattr(scorer, "higher_is_better", None) for n, scorer in scorers.items()}
+        about = {"forms": forms, "columns": columns, "higher_is_better": better}
+        told = {"provenance": provenance() | about, "created": now()}
         store.open(head | made | told)
         store.refer(name, KIND, id)
         return cls(store, id, scorers, policy, attempts)

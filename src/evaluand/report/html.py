@@ -29,6 +29,7 @@ from evaluand.report import charts
 from evaluand.report.charts import Axis, Dot
 from evaluand.report.examples import OUTCOMES, TEXT, Examples
 from evaluand.report.facts import Facts
+from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.markup import clean as _text
 from evaluand.report.markup import figure as _figure
 from evaluand.report.markup import name as _name
@@ -76,7 +77,8 @@ def write_report(
     Args:
         facts: as `facts.report_facts` gives them. Under `comparisons` there may be rows with `a`, `b` (tasks),
             `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
-            `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ.
+            `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; and under
+            `leaderboard` what `Leaderboard.to_dict` gives.
         examples: the rows to look through.
         tradeoffs: what each is called, with its points, or why there are none.
 
@@ -126,6 +128,7 @@ def _sections(facts: Facts, tradeoffs: Sequence[tuple[str, Tradeoff | str]]) -> 
     labels = metric_labels(facts["metrics"])
     bodies = [
         ("summary", "Summary", _summary(facts, labels)),
+        ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
         ("charts", "Charts", _charts(facts, labels)),
         ("confusion", "Confusion", confusion_section(facts, labels)),
         ("curves", "Curves", curves_section(facts, labels)),
