@@ -42,7 +42,8 @@ def leaderboard_section(facts: Facts) -> str:
         axis = Axis.over(row[n] for row in rows for n in ("mean", "low", "high") if row[n] is not None)
         heads = th("Version", "text") + "".join(map(th, ("", "mean", "interval", "scored", *without, "alike")))
         lines = "".join(_line(row, form, axis, without) for row in rows)
-        parts.append(table(clean(_title(rows)), heads, f"<tbody>{lines}</tbody>", "rates"))
+        caption = "The versions, best first" if rows[0]["direction"] else "The versions, by their means"
+        parts.append(f"<h3>{clean(_title(rows))}</h3>\n" + table(caption, heads, f"<tbody>{lines}</tbody>", "rates"))
     if _compares(facts):
         note = _NOTE.format(level=100 * facts["confidence"])
         parts.append(f'<p class="note">{note[0].upper()}{note[1:]}; scored are so many of all records.</p>')
