@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
+from guide import HERE, Guide, rows
+
 from evaluand import App, ChatModel, Feedback, GroundTruth, Local
 from evaluand.stores.directory import DirectoryStore
-from guide import HERE, Guide, rows
 
 CONTEXTS = "__record__.app.retriever.search[0].rets"
 
@@ -67,7 +68,9 @@ def main() -> None:
 def served() -> Iterator[str]:
     """The address of a small model on loopback, in a process of its own."""
     command = [sys.executable, str(HERE.parent / "questions" / "serve.py")]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    server = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         address = next((line.split()[1] for line in server.stdout or () if line.startswith("listening")), None)
         if address is None:

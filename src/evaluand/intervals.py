@@ -448,6 +448,18 @@ def normal_tail(z: float) -> float:
     return math.erfc(z / math.sqrt(2)) / 2
 
 
+def t_tail(t: float, degrees: int) -> float:
+    """The probability that a Student variable lies beyond t or −t; NaN without degrees of freedom.
+
+    Example:
+        >>> round(t_tail(2.228, 10), 3), round(t_tail(1.96, 100_000), 3)
+        (0.05, 0.05)
+    """
+    if degrees < 1:
+        return math.nan
+    return max(1 - _t_within(t, degrees), 0.0) if degrees <= _EXACT_DEGREES else 2 * normal_tail(t)
+
+
 def t_quantile(confidence: float, degrees: np.ndarray) -> np.ndarray:
     """The t for which a Student variable lies in [-t, t] with the given probability.
 

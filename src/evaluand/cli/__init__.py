@@ -31,6 +31,7 @@ _COMMANDS = {
     "adapt": "Try a pipeline of adapters on a file of data.",
     "label": "Have people grade the answers of a run.",
     "feedback": "Judge what an app has recorded.",
+    "leaderboard": "Show how versions of apps do, side by side.",
     "compare": "Tell whether one run is better than another, and check gates.",
     "list": "List what is stored, newest first.",
     "show": "Show a run, an evaluation, an aggregation, a comparison, a dataset or a recording.",
@@ -46,7 +47,7 @@ _COMMANDS = {
     "completion": "Print what makes a shell complete commands and names.",
 }
 
-_OF_ARTIFACTS = ("compare", "show", "report", "export", "resume", "verify")
+_OF_ARTIFACTS = ("leaderboard", "compare", "show", "report", "export", "resume", "verify")
 
 _EXAMPLES = """\b
 Examples:

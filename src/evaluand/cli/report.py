@@ -21,6 +21,8 @@ from evaluand.comparison.comparing import declared_of
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.files import replaced
+from evaluand.leaderboard import leaderboard
+from evaluand.recording import KIND, Recorded
 from evaluand.report.examples import Examples
 from evaluand.report.facts import Facts, Part, report_facts, summary_facts
 from evaluand.report.html import write_report
@@ -92,6 +94,7 @@ def write(
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_of(graded.values())
     with notes():
         facts["comparisons"] = _compared(graded, measures)
+        facts["leaderboard"] = _leaderboard(parts)
         trades = [
             (trade.name, points)
             for trade, points in (tradeoffs_of(Aggregation(store, id)) if kind == "aggregations" else ())
@@ -123,9 +126,20 @@ def _found(store: DirectoryStore, text: str) -> tuple[str, str, str]:
     if any(ref.kind == "evaluations" and ref.name.startswith(f"{text}/") for ref in store.refs()):
         return "", "", text
     kind, id = resolve(store, text)
+    if kind == KIND:
+        kind, id = _made_of(Recorded(store, id))
     if kind not in _FIRST:
-        raise SpecError(f"{text} is a dataset; a report tells of a run, an evaluation or an experiment")
+        raise SpecError(f"{text} is one of the {kind}; a report tells of a run, an evaluation or an experiment")
     return kind, id, store.manifest(kind, id).get("name") or f"{kind[:-1]} {id[:SHORT_ID]}"
+
+
+def _made_of(recording: Recorded) -> tuple[str, str]:
+    """What a recording has become."""
+    _require_sealed(recording.store, KIND, recording.id)
+    made = recording.evaluation or recording.run
+    if made is None:
+        raise SpecError(f"recording {recording.id[:SHORT_ID]} holds no records")
+    return made.kind, made.id
 
 
 def _gathered(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[list[Part], dict[str, Any]]:
@@ -196,6 +210,12 @@ def _compared(graded: Mapping[str, Evaluation], declared: Sequence[Measure]) -> 
     ]
 
 
+def _leaderboard(parts: Sequence[Part]) -> Facts | None:
+    """How the versions of recorded apps do; None where nothing was recorded."""
+    recorded = [part.evaluation or part.run for part in parts if part.run.manifest["spec"]["task"].get("recording")]
+    return leaderboard(recorded).to_dict() if recorded else None
+
+
 def _task_name(manifest: Facts) -> str:
     origin = (manifest.get("provenance") or {}).get("origin") or {}
     name = origin.get("task") or manifest.get("name")
@@ -222,7 +242,7 @@ def _newest(store: DirectoryStore, kind: str, suits: Any) -> str | None:
     return max(found, key=lambda m: m["created"])["id"] if found else None
 
 
-def _require_sealed(store: DirectoryStore, kind: str, id: str) -> None:
+def _require_sealed(store: Any, kind: str, id: str) -> None:
     if not store.is_sealed(kind, id):
         again = suggested("resume", id[:SHORT_ID], store.root)
         raise SpecError(f"{kind[:-1]} {id[:SHORT_ID]} is not finished; continue with: {again}")

@@ -269,12 +269,13 @@ def digests_of(evaluation: Evaluation, indices: np.ndarray) -> np.ndarray:
     found, digests = [], []
     for batch in batches:
         found.append(batch.column(0).to_numpy())
-        digests.append(_halves(batch.column(1)))
+        digests.append(halves(batch.column(1)))
     place = np.searchsorted(np.concatenate(found), indices)  # examples are stored in the order of their index
     return np.asarray(np.concatenate(digests)[place])
 
 
-def _halves(column: pa.FixedSizeBinaryArray) -> np.ndarray:
+def halves(column: pa.FixedSizeBinaryArray) -> np.ndarray:
+    """Digests as two whole numbers each."""
     halves = np.frombuffer(column.buffers()[1] or b"", ">i8").reshape(-1, 2)
     return halves[column.offset : column.offset + len(column)].astype(np.int64)
 

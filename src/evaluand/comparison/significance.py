@@ -37,7 +37,7 @@ def mcnemar(won: int, lost: int) -> float:
     return min(2 * binomial_tail(min(won, lost), won + lost), 1.0)
 
 
-def sign_flip(sums: np.ndarray) -> Tested:
+def sign_flip(sums: np.ndarray, drawn_up_to: int = DRAWN_CLUSTERS) -> Tested:
     """The two-sided p value of the paired permutation test: which system made which answer is exchanged at random.
 
     Exchanging turns the sign of a difference. All patterns of signs are looked at where there are few or where
@@ -50,6 +50,7 @@ def sign_flip(sums: np.ndarray) -> Tested:
 
     Args:
         sums: the summed difference of each cluster; clusters flip as a whole.
+        drawn_up_to: with how many clusters patterns are still drawn; with fewer it is quicker and less exact.
 
     Example:
         >>> sign_flip(np.array([1.0, 2.0, 3.0]))
@@ -66,7 +67,7 @@ def sign_flip(sums: np.ndarray) -> Tested:
         return Tested(float(np.mean(np.abs((1 - 2 * patterns) @ sums) >= observed)), "exact")
     scaled = sums / np.abs(sums).max()
     square = float(scaled @ scaled)
-    if len(sums) > DRAWN_CLUSTERS and square * LARGEST_SHARE >= 1:
+    if len(sums) > drawn_up_to and square * LARGEST_SHARE >= 1:
         return Tested(2 * normal_tail(abs(float(scaled.sum())) / math.sqrt(square)), "normal")
     extreme = int((np.abs(_drawn(sums)) >= observed).sum())
     return Tested((extreme + 1) / (DRAWS + 1), f"{DRAWS:,} draws")

@@ -196,7 +196,9 @@ class Recording(Recorded):
         made = {"pinned": all(identity.pinned for identity in identities.values()), "work": []}
         forms = {n: stored_form(n, scorer, required=False) for n, scorer in scorers.items()}
         columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
-        told = {"provenance": provenance() | {"forms": forms, "columns": columns}, "created": now()}
+        better = {n: getattr(scorer, "higher_is_better", None) for n, scorer in scorers.items()}
+        about = {"forms": forms, "columns": columns, "higher_is_better": better}
+        told = {"provenance": provenance() | about, "created": now()}
         store.open(head | made | told)
         store.refer(name, KIND, id)
         return cls(store, id, scorers, policy, attempts)

@@ -2,7 +2,8 @@
 
 Each row stands for one call: a task, an example and a replication. The tables of a run, its evaluation and its dataset
 are all in the order of this key, so one pass over them together is enough, and nothing but a batch of each is held.
-Long values are cut here, so that a text of any length costs a report no more than `TEXT` characters.
+Long values are cut here, so that a text of any length costs a report no more than `TEXT` characters; what the calls
+within a row held, and what feedbacks were asked, has a room in all, which is the smaller the more rows there are.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import orjson
 from evaluand import ids
 from evaluand.errors import NotFound
 from evaluand.lookup import PREDICTION, in_reading_order
+from evaluand.record import CALL
 from evaluand.report.boxes import KIND as DETECTION
 from evaluand.report.boxes import Images, frames
-from evaluand.report.facts import Facts, Part, deciding, first_metrics
+from evaluand.report.facts import CALLS, Facts, Part, deciding, feedback_calls, first_metrics
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SKIPPED
 
 if TYPE_CHECKING:
@@ -38,13 +40,18 @@ OUTCOMES: Final = ("failed", "not scored", "wrong", "right", "scored", "answered
 
 TEXT: Final = 4000
 _SHORT: Final = 400
-_TRACED: Final = 500
+_TRACED: Final = 1000
 _SPANS: Final = 300
+_CALLS: Final = 50
+_ROOM: Final = 400 << 20
+_LEAST_ROOM: Final = 2000
 _SCORES: Final = 100
 _ANSWERS: Final = 20
 _MARKS: Final = 300
 _ONE_LINE: Final = 80
 _PRETTY: Final = 50_000
+
+FEEDBACK: Final = "feedback"
 
 _KEY = [INDEX, "replication"]
 _RESPONSE = ["status", "error", "responses", "n_responses", "attempts", "usage", "started", "duration"]
@@ -76,10 +83,19 @@ class Examples:
     ) -> None:
         self._parts, self._limit, self._metrics = parts, limit, first_metrics(measures)
         self._binary = {entry["scorer"] for entry in scores if entry["binary"]}
-        self.total = sum(sum(part.run.counts.values()) for part in parts)
+        counts = [sum(part.run.counts.values()) for part in parts]
+        self.total = sum(counts)
+        self._room = max(_ROOM // max(sum(n if limit is None else min(n, limit) for n in counts), 1), _LEAST_ROOM)
         evaluations = [part.evaluation for part in parts if part.evaluation]
         self.scorers = list(dict.fromkeys(s for evaluation in evaluations for s in evaluation.scorers))
         self._numbers = {name: number for number, name in enumerate(self.scorers)}
+
+    @property
+    def aggregates(self) -> dict[str, str]:
+        """What makes one value of several calls, by the names of feedbacks."""
+        specs = [part.evaluation.manifest["spec"]["scorers"] for part in self._parts if part.evaluation]
+        told = {n: spec.get("aggregate") for each in specs for n, spec in each.items() if spec.get("kind") == FEEDBACK}
+        return {name: aggregate if isinstance(aggregate, str) else "aggregate" for name, aggregate in told.items()}
 
     @property
     def detects(self) -> bool:
@@ -146,6 +162,7 @@ class Examples:
     ) -> Facts:
         status, error, items, n, attempts, usage, started, duration = response
         scores = [(s, row) for s, rows in graded.items() for row in rows]
+        room = _Room(self._room)
         return {
             "task": number,
             "index": key[0],
@@ -165,14 +182,15 @@ class Examples:
             "usage": usage and {name: v for name, v in usage.items() if v is not None},
             "started": started.timestamp(),
             "duration": duration.total_seconds(),
-            "scores": [self._score(s, columns[s].own, row) for s, row in scores[:_SCORES]],
+            "scores": [self._score(s, columns[s].own, row, room) for s, row in scores[:_SCORES]],
             "n_scores": len(scores),
-            "spans": [_span(row) for row in traced[:_SPANS]],
+            "spans": [_span(row, example, room) for row in traced[:_SPANS]],
             "n_spans": len(traced),
         }
 
-    def _score(self, scorer: str, own: list[str], row: tuple[Any, ...]) -> Facts:
+    def _score(self, scorer: str, own: list[str], row: tuple[Any, ...], room: _Room) -> Facts:
         number, target, status, value, label, reason, explanation, data, *columns = row
+        held = dict(zip(own, columns, strict=True))
         score = {
             "scorer": self._numbers[scorer],
             "response": number,
@@ -185,8 +203,11 @@ class Examples:
                 score[name] = _cut(text, TEXT)
         if data is not None:
             score["data"] = json_cell(data)
-        if own:
-            score["columns"] = {name: _word(v) for name, v in zip(own, columns, strict=True) if v is not None}
+        if calls := _asked(held.get(CALLS)):
+            score |= {"calls": [_call(call, room) for call in calls[:_CALLS]], "n_calls": len(calls)}
+            del held[CALLS]
+        if held:
+            score["columns"] = {name: _word(v) for name, v in held.items() if v is not None}
         return score
 
     def _outcome(self, status: str, graded: Mapping[str, Sequence[tuple[Any, ...]]]) -> int:
@@ -328,12 +349,55 @@ def _in_reading_order(text: str) -> str:
     return orjson.dumps(in_reading_order(orjson.loads(text))).decode()
 
 
-def _span(row: tuple[Any, ...]) -> list[Any]:
+class _Room:
+    """How many characters are left of what a row may hold beside its input, answers and scores."""
+
+    def __init__(self, characters: int) -> None:
+        self.left = characters
+
+    def json(self, text: str) -> Any:
+        """The cell of a value that is at hand as JSON, cut to what is left."""
+        made = json_cell(text, min(_TRACED, max(self.left, 0)))
+        self.left -= min(len(text), _TRACED)
+        return made
+
+    def value(self, value: Any) -> Any:
+        return self.json(orjson.dumps(value).decode())
+
+
+def _span(row: tuple[Any, ...], example: Example | None, room: _Room) -> list[Any]:
     """Number, parent, name, kind, microseconds of start and duration, status, and what it held."""
     number, parent, name, kind, start, duration, status, *texts = row
     times = [None if time is None else round(time.total_seconds() * 1e6) for time in (start, duration)]
-    held = [None if text in (None, "{}", "[]", "null") else json_cell(text, _TRACED) for text in texts]
+    if texts[2] is not None and CALL in texts[2]:
+        texts = _of_call(texts, None if example is None or number else example.input)
+    held = [None if text in (None, "{}", "[]", "null") else room.json(text) for text in texts]
     return [number, parent, _cut(name, _SHORT), _cut(kind, _SHORT), *times, status, *held]
+
+
+def _of_call(texts: list[str | None], given: Any) -> list[str | None]:
+    """What an instrumented call held: all of its arguments, and what it returned where that is not its output."""
+    input, output, attributes, events = texts
+    rest = orjson.loads(attributes or "{}")
+    call = rest.pop(CALL, None)
+    if isinstance(call, dict) and call.get("arguments"):
+        first = {} if call.get("argument") is None else {call["argument"]: given}
+        input = ids.encode({**first, **call["arguments"]}).decode()
+    if isinstance(call, dict) and "rets" in call:
+        output = orjson.dumps(call["rets"]).decode()
+    return [input, output, orjson.dumps(rest).decode(), events]
+
+
+def _asked(text: str | None) -> list[Facts] | None:
+    """The calls of a feedback; None where its column holds anything else."""
+    return None if text is None else feedback_calls(orjson.loads(text))
+
+
+def _call(call: Facts, room: _Room) -> Facts:
+    """What a feedback was asked once, and what it said."""
+    said = call["ret"] if call["ret"] is None or isinstance(call["ret"], float) else room.value(call["ret"])
+    parts = {name: {_cut(n, _SHORT): room.value(v) for n, v in call[name].items()} for name in ("args", "meta")}
+    return {"ret": said, "error": call["error"] and _cut(str(call["error"]), _TRACED), **parts}
 
 
 def _scorers(part: Part) -> list[str]:

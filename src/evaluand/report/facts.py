@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
 
@@ -467,6 +467,27 @@ def _graded_rows(found: Lineage) -> list[Facts]:
         | about.get((row["evaluation"], row["_index_"], row["replication"]), {})
         for row in rows
     ]
+
+
+def feedback_calls(value: Any) -> list[Facts] | None:
+    """The calls of a feedback, `{args, ret, meta, error}` each; None where a column of this name holds others.
+
+    Example:
+        >>> feedback_calls([{"args": {"text": "a"}, "ret": 1.0, "meta": {}, "error": None}]) is not None
+        True
+        >>> feedback_calls(["a", "b"]) is None
+        True
+    """
+    if not isinstance(value, list) or not value:
+        return None
+    known = all(isinstance(each, dict) and each.keys() == _OF_CALL for each in value)
+    return value if known and all(isinstance(each[n], dict) for each in value for n in ("args", "meta")) else None
+
+
+CALLS: Final = "calls"
+"""The column of a feedback's table that holds what it was asked."""
+
+_OF_CALL: Final = {"args", "ret", "meta", "error"}
 
 
 def deciding(scores: Sequence[tuple[int | None, str | None, str, float | None]], metric: Metric | None) -> list[int]:

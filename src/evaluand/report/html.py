@@ -29,6 +29,7 @@ from evaluand.report import charts
 from evaluand.report.charts import Axis, Dot
 from evaluand.report.examples import OUTCOMES, TEXT, Examples
 from evaluand.report.facts import Facts
+from evaluand.report.leaderboard import leaderboard_section
 from evaluand.report.markup import clean as _text
 from evaluand.report.markup import figure as _figure
 from evaluand.report.markup import name as _name
@@ -76,7 +77,8 @@ def write_report(
     Args:
         facts: as `facts.report_facts` gives them. Under `comparisons` there may be rows with `a`, `b` (tasks),
             `metric`, `direction`, `difference`, `low`, `high`, `p`, `won`, `lost`, `n`, `clusters`, `clustered_by`,
-            `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ.
+            `verdict` and `flips`, a list of `{id, index}` of the examples on which a and b differ; and under
+            `leaderboard` what `Leaderboard.to_dict` gives.
         examples: the rows to look through.
         tradeoffs: what each is called, with its points, or why there are none.
 
@@ -84,12 +86,13 @@ def write_report(
         How many examples are in it.
     """
     scripts = (*_SCRIPTS, "tradeoff.js") if tradeoffs else _SCRIPTS
+    leads = facts.get("leaderboard") is not None
     head = page_head(
         facts["title"],
         "Evaluation report",
         _about(facts),
         scripts=scripts,
-        skip="summary",
+        skip="leaderboard" if leads else "summary",
         images=examples.detects,
     )
     file.write(head.encode())
@@ -125,6 +128,7 @@ def _about(facts: Facts) -> str:
 def _sections(facts: Facts, tradeoffs: Sequence[tuple[str, Tradeoff | str]]) -> Iterator[str]:
     labels = metric_labels(facts["metrics"])
     bodies = [
+        ("leaderboard", "Leaderboard", leaderboard_section(facts["leaderboard"]) if facts.get("leaderboard") else ""),
         ("summary", "Summary", _summary(facts, labels)),
         ("charts", "Charts", _charts(facts, labels)),
         ("confusion", "Confusion", confusion_section(facts, labels)),
@@ -149,7 +153,9 @@ def _sections(facts: Facts, tradeoffs: Sequence[tuple[str, Tradeoff | str]]) -> 
 def _summary(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     whole = [row for row in facts["metrics"] if not row["by"]]
     told = "".join(f"<li>{sentence}</li>" for entry in facts["tasks"] for sentence in _plain_words(entry))
-    parts = [_values_table(whole, labels, facts)] if whole else [_counts_table(facts)]
+    parts = (
+        [_values_table(whole, labels, facts)] if whole else [] if facts.get("leaderboard") else [_counts_table(facts)]
+    )
     parts.append(f'<h3>What is missing</h3>\n<ul class="words">{told}</ul>')
     if any(row["worst"] != row["best"] for row in whole):
         parts.append(
@@ -555,6 +561,7 @@ class _Columns:
     def head(self) -> Facts:
         """What the columns' numbers stand for."""
         labels = [words.known for _, _, words in self._scorers]
+        aggregates = self._examples.aggregates
         tasks = self._facts["tasks"]
         return {
             "rows": self.n,
@@ -566,7 +573,7 @@ class _Columns:
             "show": [entry["run"]["id"][:SHORT_ID] for entry in tasks],
             "repeated": any(entry["run"]["spec"]["replications"] > 1 for entry in tasks),
             "scorers": [
-                {"name": name, "labels": known} | self._kinds[name]
+                {"name": name, "labels": known, "aggregate": aggregates.get(name)} | self._kinds[name]
                 for name, known in zip(self._examples.scorers, labels, strict=True)
             ],
             "attributes": [{"name": name, "values": words.known} for name, words in self._attributes.items()],

@@ -16,6 +16,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from evaluand.record import CALL
 from evaluand.report.cells import (
     CELL,
     LINES,
@@ -26,7 +27,7 @@ from evaluand.report.cells import (
     plain_table,
 )
 from evaluand.report.comparison import comparison_parts
-from evaluand.report.facts import Facts, matrix_of
+from evaluand.report.facts import CALLS, Facts, feedback_calls, matrix_of
 from evaluand.report.text import (
     SHORT_ID,
     bounds_text,
@@ -454,7 +455,10 @@ def _held(span: Facts) -> Iterator[tuple[str, str]]:
         if span[name] is not None and span["span"] != 0:  # those of the call itself are told already
             yield name, long_text(orjson.loads(span[name]))
     for name, value in orjson.loads(span["attributes"] or "{}").items():
-        yield name, long_text(value)
+        if name != CALL:
+            yield name, long_text(value)
+        elif isinstance(value, dict) and value.get("arguments"):
+            yield "with", long_text(value["arguments"])  # beside its input
     for name, _, body in orjson.loads(span["events"] or "[]"):
         yield name, long_text(body)
 
@@ -520,8 +524,26 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
         (n, long_text(row[n])) for n in ("input", "asked", "expected") if row.get(n) is not None
     ]
     pairs += [("response", long_text(response)) for response in row.get("responses") or ()]
-    pairs += [(n, long_text(row[n])) for n in row if n not in _NOT_TOLD and row[n] is not None]
+    calls = feedback_calls(row.get(CALLS)) or []
+    told = (n for n in row if n not in _NOT_TOLD and row[n] is not None and not (calls and n == CALLS))
+    pairs += [(n, long_text(row[n])) for n in told]
+    for number, call in enumerate(calls[:LINES], 1):
+        pairs += [(f"call {number}", _said(call)), *((f"  {n}", long_text(v)) for n, v in _beside(call))]
+    if len(calls) > LINES:
+        pairs.append(("", f"and {len(calls) - LINES:,} more calls (--json tells all)"))
     return Group(head, name_values(pairs, "  "))
+
+
+def _said(call: Facts) -> Text:
+    """What a feedback said when it was asked once."""
+    if call["error"] is not None:
+        return Text(long_text(call["error"]), "red")
+    return Text("no value", "yellow") if call["ret"] is None else Text(long_text(call["ret"]))
+
+
+def _beside(call: Facts) -> Iterator[tuple[str, Any]]:
+    yield from call["args"].items()
+    yield from call["meta"].items()
 
 
 _KEY = ("_index_", "replication", "_response_index_", "target", "fold", "digest")

@@ -391,7 +391,7 @@
     const sides = [element("div", {}, ...given)];
     if (row.expected !== null) sides.unshift(element("div", {}, heading("Expected"), ...block(row, row.expected)));
     const parts = [heading("Input"), ...block(row, row.input), ...tagged(row), ...drawn(row), element("div", { class: "sides" }, ...sides)];
-    if (row.scores.length) parts.push(heading("Scores"), scores(row));
+    if (row.scores.length) parts.push(heading("Scores"), scores(row), ...asked(row));
     if (row.spans.length) parts.push(heading("Trace"), ...trace(row));
     parts.push(heading("About this row"), about(row), links(row));
     return parts;
@@ -545,6 +545,34 @@
       element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...body)));
   }
 
+  /** What each feedback was asked about the row and what it said, call by call. */
+  function asked(row) {
+    const judged = row.scores.filter((score) => score.calls);
+    if (!judged.length) return [];
+    const few = judged.reduce((n, score) => n + score.calls.length, 0) <= 8;
+    return [heading("What feedbacks were asked"), ...judged.map((score) => {
+      const { name, aggregate } = head.scorers[score.scorer];
+      const value = score.value === null ? score.status : number(score.value);
+      const told = score.n_calls === 1 ? "one call" : `${value}, the ${aggregate ?? "aggregate"} of ${word.format(score.n_calls)} calls`;
+      const made = element("details", { class: "asked", ...(few ? { open: "" } : {}) },
+        element("summary", {}, element("bdi", {}, shown(name)), element("span", { class: "time" }, told)),
+        element("ol", {}, ...score.calls.map((call) => askedOnce(row, call))));
+      if (score.n_calls > score.calls.length) made.append(element("p", { class: "cut" },
+        `${word.format(score.n_calls - score.calls.length)} calls more: `, element("code", {}, command(row))));
+      return made;
+    })];
+  }
+
+  function askedOnce(row, call) {
+    const said = call.error !== null ? element("span", { class: "failed" }, shown(call.error, state.query))
+      : call.ret === null ? element("span", { class: "unscored" }, "no value")
+      : typeof call.ret === "number" ? element("b", {}, number(call.ret)) : element("code", {}, shown(textOf(call.ret)));
+    const pairs = (held) => Object.entries(held).flatMap(([name, cell]) => [
+      element("dt", {}, shown(name)),
+      element("dd", { dir: "auto" }, shown(textOf(cell), state.query), cell?.c ? element("span", { class: "muted" }, ` … (${word.format(cell.c)} characters more)`) : "")]);
+    return element("li", {}, element("p", {}, said), element("dl", { class: "pairs" }, ...pairs(call.args), ...pairs(call.meta)));
+  }
+
   function trace(row) {
     const children = new Map();
     const known = new Set(row.spans.map((span) => span[0]));
@@ -559,6 +587,8 @@
       const line = [element("bdi", {}, shown(name, state.query)), element("span", { class: "time" },
         `${kind === "span" ? "" : `${kind} · `}${duration === null ? "open" : seconds(duration / 1e6)}`)];
       if (status === "error") line.push(element("span", { class: "failed" }, " error"));
+      if (held[0] !== null || held[1] !== null) line.push(element("span", { class: "gist", dir: "auto" },
+        shown((held[0] === null ? "" : snippet(held[0])) + (held[1] === null ? "" : ` → ${snippet(held[1])}`), state.query)));
       const within = [];
       ["input", "output", "attributes", "events"].forEach((what, i) => {
         if (held[i] !== null) within.push(element("p", { class: "cut" }, what), ...block(row, held[i]));

@@ -1,0 +1,43 @@
+"""`evaluand leaderboard`: what feedbacks say of the versions of apps, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from evaluand.cli.options import complete_artifact, json_option, store_option
+from evaluand.cli.output import print_json, show
+from evaluand.cli.run import notes
+from evaluand.errors import NotFound
+from evaluand.leaderboard import gathered, leaderboard
+from evaluand.report.leaderboard import leaderboard_table
+from evaluand.stores.directory import DirectoryStore
+
+_EXAMPLES = """\b
+Examples:
+  evaluand leaderboard
+  evaluand leaderboard rag
+  evaluand leaderboard rag/1 rag/2 --json
+"""
+
+
+@click.command("leaderboard", epilog=_EXAMPLES)
+@click.argument("artifacts", metavar="[ID|NAME...]", nargs=-1, shell_complete=complete_artifact)
+@click.option("--confidence", type=float, default=0.95, show_default=True, metavar="X", help="Of the intervals.")
+@store_option
+@json_option
+def command(artifacts: tuple[str, ...], confidence: float, folder: Path, as_json: bool) -> None:
+    """Show how versions of apps do: the mean of each feedback, latency, tokens and cost, and which can be told apart.
+
+    Name apps (all their versions), recordings, evaluations or runs; everything that was recorded if not given. Open
+    recordings count as far as they are.
+    """
+    made_of = gathered(DirectoryStore(folder), artifacts)
+    if not made_of:
+        raise NotFound(f"no app was recorded in {folder} yet")
+    with notes():
+        board = leaderboard(made_of, confidence=confidence)
+    if as_json:
+        return print_json(board.to_dict())
+    return show(leaderboard_table(board.to_dict()))

@@ -1,0 +1,172 @@
+"""Leaderboards for the terminal and for pages, made from facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from evaluand.report.cells import CELL, count_text, plain_table
+from evaluand.report.charts import Axis, Dot, strip
+from evaluand.report.facts import Facts
+from evaluand.report.markup import clean, name, table, th
+from evaluand.report.text import number_format, numbers, safe, seconds
+
+_STYLES: Final = {"failed": "red", "abstained": "yellow", "waiting": "yellow"}
+_CLASSES: Final = {"failed": "failed", "abstained": "unscored", "skipped": "unscored", "waiting": "unscored"}
+_LISTED: Final = 10
+_WITHOUT: Final = ("failed", "abstained", "skipped", "waiting")
+_WORDS: Final = {"higher": "higher is better", "lower": "lower is better"}
+_NOTE: Final = "versions that share a letter cannot be told apart at {level:g} % (Holm)"
+
+
+def leaderboard_table(facts: Facts) -> RenderableType:
+    """A table for each feedback, the best version first, and one of latency, tokens and cost."""
+    parts: list[RenderableType] = []
+    for rows in _by_feedback(facts):
+        parts += [Text(_title(rows), "bold"), _feedback(rows), ""]
+    parts.append(_calls(facts["versions"]))
+    told = [_NOTE.format(level=100 * facts["confidence"])] if _compares(facts) else []
+    notes = [Text(safe(note), "dim") for note in (*told, *facts["notes"])]
+    return Group(*parts, *([""] if notes else []), *notes)
+
+
+def leaderboard_section(facts: Facts) -> str:
+    """The same as markup."""
+    parts = []
+    for rows in _by_feedback(facts):
+        without = _lacking(rows)
+        form = number_format(row[n] for row in rows for n in ("mean", "low", "high"))
+        axis = Axis.over(row[n] for row in rows for n in ("mean", "low", "high") if row[n] is not None)
+        heads = th("Version", "text") + "".join(map(th, ("", "mean", "interval", "scored", *without, "alike")))
+        lines = "".join(_line(row, form, axis, without) for row in rows)
+        caption = "The versions, best first" if rows[0]["direction"] else "The versions, by their means"
+        parts.append(f"<h3>{clean(_title(rows))}</h3>\n" + table(caption, heads, f"<tbody>{lines}</tbody>", "rates"))
+    if _compares(facts):
+        note = _NOTE.format(level=100 * facts["confidence"])
+        parts.append(f'<p class="note">{note[0].upper()}{note[1:]}; scored are so many of all records.</p>')
+    columns = _call_columns(facts["versions"])
+    heads = th("Version", "text") + "".join(map(th, columns))
+    lines = "".join(
+        f'<tr><th scope="row">{name(version["label"])}</th>'
+        + "".join(f"<td>{clean(cell)}</td>" for cell in _call_cells(version, columns))
+        + "</tr>"
+        for version in facts["versions"]
+    )
+    parts.append(table("Latency of completed calls, tokens and cost", heads, f"<tbody>{lines}</tbody>"))
+    parts += [f'<p class="note">{clean(note)}.</p>' for note in facts["notes"]]
+    return "\n".join(parts)
+
+
+def _by_feedback(facts: Facts) -> Iterator[list[Facts]]:
+    for feedback in dict.fromkeys(row["feedback"] for row in facts["feedbacks"]):
+        yield [row for row in facts["feedbacks"] if row["feedback"] == feedback]
+
+
+def _title(rows: Sequence[Facts]) -> str:
+    direction = rows[0]["direction"]
+    return safe(rows[0]["feedback"], CELL) + (f", {_WORDS[direction]}" if direction else "")
+
+
+def _lacking(rows: Sequence[Facts]) -> list[str]:
+    """The statuses without a value that occur."""
+    return [status for status in _WITHOUT if any(row[f"n_{status}"] for row in rows)]
+
+
+def _compares(facts: Facts) -> bool:
+    return len(facts["pairs"]) > 0
+
+
+def _feedback(rows: Sequence[Facts]) -> RenderableType:
+    without = _lacking(rows)
+    made = plain_table("version")
+    made.columns[0].no_wrap, made.columns[0].overflow = False, "fold"
+    for head in ("mean", "interval", "scored", *without, "alike"):
+        made.add_column(head, justify="right", no_wrap=True)
+    form = number_format(row[n] for row in rows for n in ("mean", "low", "high"))
+    for row in rows:
+        mean, interval, scored, letters = _cells(row, form)
+        counts = (count_text(row[f"n_{status}"], _STYLES.get(status, "")) for status in without)
+        made.add_row(Text(safe(row["label"], CELL)), mean, interval, scored, *counts, letters)
+    why: dict[str, list[str]] = {}
+    for row in rows:
+        if row["reason"]:
+            why.setdefault(row["reason"], []).append(row["label"])
+    told = (
+        f"{reason} ({', '.join(labels[:_LISTED])}{', …' * (len(labels) > _LISTED)})" for reason, labels in why.items()
+    )
+    return Group(made, *(Text(safe(each, 4 * CELL), "dim") for each in told))
+
+
+def _cells(row: Facts, form: str) -> tuple[str, str, str, str]:
+    mean, low, high = ("–" if row[n] is None else format(row[n], form) for n in ("mean", "low", "high"))
+    interval = "" if row["low"] is None else f"{low} – {high}"
+    return mean, interval, f"{row['n_scored']:,} of {row['n']:,}", row["letters"] or ""
+
+
+def _line(row: Facts, form: str, axis: Axis, without: Sequence[str]) -> str:
+    mean, interval, scored, letters = _cells(row, form)
+    chart = strip([Dot(row["mean"], row["low"], row["high"], None, None)], axis)
+    why = f'<span class="why">{clean(row["reason"])}</span>' if row["reason"] else ""
+    counts = "".join(
+        f'<td class="{_CLASSES[status] if row[f"n_{status}"] else "none"}">{row[f"n_{status}"]:,}</td>'
+        for status in without
+    )
+    return (
+        f'<tr><th scope="row">{name(row["label"])}</th><td class="chart">{chart}</td>'
+        f'<td class="value">{mean}{why}</td><td>{interval}</td>'
+        f"<td>{scored}</td>{counts}<td>{clean(letters)}</td></tr>"
+    )
+
+
+def _calls(versions: Sequence[Facts]) -> RenderableType:
+    columns = _call_columns(versions)
+    made = plain_table("version")
+    made.columns[0].no_wrap, made.columns[0].overflow = False, "fold"
+    for head in columns:
+        made.add_column(head, justify="right", no_wrap=True)
+    for version in versions:
+        made.add_row(Text(safe(version["label"], CELL)), *map(Text, _call_cells(version, columns)))
+    return made
+
+
+def _call_columns(versions: Sequence[Facts]) -> list[str]:
+    """What is told of calls, as far as any version has it."""
+    told = {"records": True, "failed": any(version["calls_failed"] for version in versions)}
+    told |= {"skipped": any(version["calls_skipped"] for version in versions), "median": True, "95 % below": True}
+    told |= {"tokens in": any(version["input_tokens"] is not None for version in versions)}
+    told |= {"tokens out": any(version["output_tokens"] is not None for version in versions)}
+    told |= {"cost": any(version["n_cost"] for version in versions)}
+    return [column for column, there in told.items() if there]
+
+
+def _call_cells(version: Facts, columns: Sequence[str]) -> Iterator[str]:
+    for column in columns:
+        if column in ("median", "95 % below"):
+            time = version["latency_median" if column == "median" else "latency_p95"]
+            yield "–" if time is None else seconds(time)
+        elif column in ("tokens in", "tokens out"):
+            tokens = version[f"{'input' if column == 'tokens in' else 'output'}_tokens"]
+            yield "–" if tokens is None else f"{tokens:,}{_of(version['n_tokens'], version)}"
+        elif column == "cost":
+            yield _cost(version)
+        else:
+            yield f"{version[{'failed': 'calls_failed', 'skipped': 'calls_skipped'}.get(column, column)]:,}"
+
+
+def _cost(version: Facts) -> str:
+    if version["cost"] is None:
+        return "–"
+    cost = numbers(version["cost"])[0]
+    return (
+        f"{cost} {safe(version['currency'], 12)}".rstrip()
+        if version["currency"]
+        else cost + _of(version["n_cost"], version)
+    )
+
+
+def _of(known: int, version: Facts) -> str:
+    """Of how many records it is known, where that is not all."""
+    return "" if known == version["records"] else f" ({known:,} of {version['records']:,})"
