@@ -22,6 +22,7 @@ from evaluand.comparison import compare
 from evaluand.errors import Doubt, Skipped, SpecError, TaskError, TransientError
 from evaluand.feedback import Feedback, may_see_times, mean
 from evaluand.feedback.stored import reference_of
+from evaluand.gradable import check_gradable
 from evaluand.metrics.mean import Mean
 from evaluand.provider import Judgement, Provider
 from evaluand.scorer import Score
@@ -220,6 +221,36 @@ def test_by_default_the_one_argument_is_the_output(function: Any, bound: list[st
 def test_given_values_stand_in_for_selections() -> None:
     assert value(Feedback(length).on_input(), text="four") == 4.0
     assert value(Feedback(length), text="four") == 4.0
+
+
+STRUCTURE = {"app_id": "rag", "app": {"k": 3}, "instrumented": {"": ["query"], "steps[0].ask": ["run", "stop"]}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__app__.app.k",
+        "__record__.app.query.rets",
+        "__record__.app.steps[0].ask.run[:].args.x",
+        "__record__.app.steps",
+        "__record__.app",
+        "__record__.main_input",
+        "__example__.expected",
+    ],
+)
+def test_selectors_that_lead_somewhere_in_an_app_are_right(text: str) -> None:
+    Feedback(length).on(text).check_app(STRUCTURE)
+
+
+def test_selectors_that_lead_nowhere_in_an_app_are_told() -> None:
+    with pytest.raises(SpecError, match=r"text: __app__.app.kk: __app__.app has no 'kk' \(did you mean 'k'\?\)"):
+        Feedback(length).on("__app__.app.kk").check_app(STRUCTURE)
+    for text in ("__record__.app.quer.rets", "__record__.app.steps[1].ask.run", "__record__.app.steps[0].ask.runs"):
+        with pytest.warns(
+            Doubt, match=r"leads to no call that the app instruments.*there are query, steps\[0\].ask.run"
+        ):
+            Feedback(length).on(text).check_app(STRUCTURE)
+    Feedback(length, if_missing="ignore").on("__app__.app.kk").check_app(STRUCTURE)
 
 
 # ---------------------------------------------------------------- combinations and aggregates
@@ -573,7 +604,7 @@ def test_a_stored_run_of_any_task_is_graded_by_what_was_traced() -> None:
         "meta": {},
         "error": None,
     }
-    assert [row["status"] for row in evaluation.table("expected").to_pylist()] == ["scored", "scored", "failed"]
+    assert [row["status"] for row in evaluation.table("expected").to_pylist()] == ["scored", "scored", "skipped"]
 
 
 def test_the_same_comes_out_whoever_makes_the_calls() -> None:
@@ -719,6 +750,13 @@ def test_two_apps_are_compared_by_feedbacks() -> None:
     ]
     [row] = compare(*evaluations, metrics="mean").pairs
     assert row["difference"] == pytest.approx(200.0 - 204.0)
+
+
+def test_a_dataset_of_which_no_example_has_what_is_selected_is_refused() -> None:
+    check_gradable(Feedback(length).on("__example__.expected"), DATA, {})
+    check_gradable(Feedback(length, if_missing="ignore").on("__example__.metadata.x"), DATA, {})
+    with pytest.raises(SpecError, match=r"no example can be graded: text: __example__.attributes.h: .* has no 'h'"):
+        check_gradable(Feedback(length).on("__example__.attributes.h"), DATA, {})
 
 
 # ---------------------------------------------------------------- experiments

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from evaluand.evaluation import Evaluation, Evaluator
     from evaluand.experiment import Experiment
+    from evaluand.feedback import Feedback
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.adjusted_rand import AdjustedRand
     from evaluand.metrics.at_k import HitsAtK, MapAtK, Ndcg, PrecisionAtK, RecallAtK
@@ -122,6 +123,7 @@ _PLACES = {
     ),
     "evaluation": ("Evaluation", "Evaluator"),
     "experiment": ("Experiment",),
+    "feedback": ("Feedback",),
     "metrics.accuracy": ("Accuracy",),
     "metrics.adjusted_rand": ("AdjustedRand",),
     "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),
@@ -236,6 +238,7 @@ __all__ = [
     "FBeta",
     "FalseNegativeRate",
     "FalsePositiveRate",
+    "Feedback",
     "FileTracer",
     "HammingLoss",
     "HitsAtK",

@@ -14,7 +14,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -55,12 +55,18 @@ class Component:
         return class_of(self.value)
 
 
-def components_of(target: object, methods: Sequence[str] | None = None) -> list[Component]:
+def components_of(
+    target: object,
+    methods: Sequence[str] | None = None,
+    *,
+    told: Callable[[object], tuple[str, ...]] = lambda value: (),
+) -> list[Component]:
     """The components of an app that have methods to trace, the app itself first; these are traced from now on.
 
     Args:
         target: the app's object.
         methods: names of methods, of all components (`search`) or of one (`retriever.search`).
+        told: the methods of an object whose calls a framework tells of, which are not traced twice.
 
     Raises:
         SpecError: no component has a method of that name.
@@ -71,8 +77,8 @@ def components_of(target: object, methods: Sequence[str] | None = None) -> list[
     elif any(_marked(each.of) for each in found):
         chosen = {}
     else:
-        chosen = {id(each.value): _public(each.of) for each in found}
-    traced = [_traced(each, chosen.get(id(each.value), ())) for each in found]
+        chosen = {id(each.value): _public(each.of) for each in found if not told(each.value)}
+    traced = [_traced(each, chosen.get(id(each.value), ()), told(each.value)) for each in found]
     return [each for each in traced if each.methods or each.reason or not each.path]
 
 
@@ -186,10 +192,10 @@ def _holds(cls: type, name: str) -> bool:
     return isinstance(inspect.getattr_static(cls, name, None), _HOLDERS)
 
 
-def _traced(component: Component, names: Sequence[str]) -> Component:
-    """The component with its methods traced, those that are marked and those of the names."""
+def _traced(component: Component, names: Sequence[str], told: tuple[str, ...]) -> Component:
+    """The component with its methods traced: those that are marked, those of the names, and those that are told of."""
     cls = component.of
-    marked = _marked(cls)
+    marked = (*_marked(cls), *told)
     wanted = tuple(name for name in names if name not in marked)
     if not wanted:
         return Component(component.path, component.value, marked)

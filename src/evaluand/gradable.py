@@ -11,7 +11,7 @@ from typing import Any
 
 from evaluand.dataset import Dataset, Example
 from evaluand.errors import DataError, SpecError
-from evaluand.grading import part_of
+from evaluand.grading import part_of, seen_of
 from evaluand.scorer import Scorer
 from evaluand.task import Task
 
@@ -33,7 +33,9 @@ def check_gradable(
         evaluand.errors.SpecError: no example can be graded: the truth is the text 'cat', not true or false; set ...
     """
     faults = _refused(scorer, dataset, lambda example: [()])
-    told = [f"no example can be graded{target}: {why}" for target, why in faults.items()]
+    unread = _unread(scorer, dataset)
+    told = [f"no example can be graded: {unread}"] if unread else []
+    told += [f"no example can be graded{target}: {why}" for target, why in faults.items()]
     for name, task in tasks.items() if not told else ():
         faults = _refused(scorer, dataset, _known(task, replications or task.replications or 1))
         told += [f"no output of task {name!r} can be graded{target}: {why}" for target, why in faults.items()]
@@ -73,6 +75,21 @@ def _refused(
             else:
                 left[target] = left[target] or next(filter(None, reasons), "")
     return {f" for target {target!r}" if target else "": why for target, why in left.items() if why}
+
+
+def _unread(scorer: Scorer, dataset: Dataset) -> str | None:
+    """Why no example has what is to be read of it, as it is with the first."""
+    if type(scorer).check_example is Scorer.check_example:
+        return None
+    first = None
+    for example in dataset:
+        try:
+            scorer.check_example(seen_of(example))
+        except DataError as error:
+            first = first or str(error)
+        else:
+            return None
+    return first
 
 
 def _why_not(scorer: Scorer, expected: Any, outputs: Sequence[Any]) -> str | None:

@@ -102,12 +102,17 @@ class Source(dict[str, Any]):
         return self
 
 
+def seen_of(example: Example) -> dict[str, Any]:
+    """What a source tells of an example; what it has not is not there."""
+    told = {"id": example.id, "input": _known(example.input), "metadata": _known(example.metadata)}
+    told["attributes"] = _known(example.attributes)
+    optional = {"expected": _known(example.expected), "weight": example.weight}
+    return told | {name: value for name, value in optional.items() if value is not None}
+
+
 def _known(value: Any) -> Any:
     """What is known of an example: a column that is null there, since only others have it, is not."""
     return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
-
-
-_EXAMPLE = ("id", "input", "expected", "metadata", "attributes", "weight")
 
 
 def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Record:
@@ -398,7 +403,7 @@ class Grader:
         return Source(
             __record__=unit.record or record_of(unit, piece.output, self.app, self.name),
             __app__=self.app,
-            __example__={name: _known(getattr(unit.example, name)) for name in _EXAMPLE},
+            __example__=seen_of(unit.example),
         )
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:

@@ -186,20 +186,23 @@ class Step:
     and `end` or `fail` ends it, in whatever context or thread.
     """
 
-    __slots__ = ("_before", "_outer", "_scope", "_started", "span")
+    __slots__ = ("_before", "_outer", "_scope", "_started", "is_entered", "span")
 
     def __init__(self, span: Span, scope: _Scope | None, started: tuple[_Active, ...]) -> None:
         self.span, self._scope, self._started = span, scope, started
         self._outer: Span | None = None
         self._before: _Scope | None = None
+        self.is_entered = False
 
     def enter(self) -> None:
         """Makes it what calls in this context belong to."""
+        self.is_entered = True
         self._outer, self._before = switch(self.span), _scope.get()
         _scope.set(self._scope)
 
     def leave(self) -> None:
         """Ends what `enter` began."""
+        self.is_entered = False
         here = switch(self._outer)
         if here is self.span:
             _scope.set(self._before)

@@ -128,6 +128,16 @@ class Scorer(ABC):
                 mistake.
         """
 
+    def check_example(self, example: Mapping[str, Any]) -> None:  # noqa: B027 - most know nothing
+        """Looks, before anything is called, whether an example has what is to be read of it.
+
+        Args:
+            example: its id, input, expected, metadata, attributes and weight.
+
+        Raises:
+            DataError: it has not; an evaluation of nothing but such examples is a mistake.
+        """
+
     def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
         """What the scorer's own columns hold where there is no score, because the task or the scorer failed.
 

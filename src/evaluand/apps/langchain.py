@@ -26,7 +26,7 @@ from uuid import UUID
 
 from evaluand import instrument
 from evaluand.app import App, Recording
-from evaluand.components import Component, components_of, reachable
+from evaluand.components import Component, components_of
 from evaluand.errors import SpecError
 from evaluand.instrument import Step, class_key
 from evaluand.selector import Selector
@@ -74,15 +74,7 @@ class LangChainApp(App):
         return Selector(f"__record__.app{path}.{RETRIEVE}[:].rets[:].page_content")
 
     def _found(self) -> list[Component]:
-        runnables = {id(value): value for _, value in reachable(self.target) if isinstance(value, Runnable)}
-        own = _own(self.target, self._methods)
-        rest = [
-            Component(path, value, (_method(value),))
-            for path, value in reachable(self.target)
-            if id(value) in runnables and all(each.value is not value for each in own)
-        ]
-        found = [*(each for each in own if each.methods or each.value not in rest), *rest]
-        return sorted(found, key=lambda each: (each.path != "", each.path.count(".")))
+        return components_of(self.target, self._methods, told=_told)
 
 
 class LangChainRecording(Recording):
@@ -171,7 +163,7 @@ class Handler(BaseCallbackHandler):
         self._end(run_id, output)
 
     def _failed(self, error: BaseException, *, run_id: UUID, **told: Any) -> None:
-        step = self.steps.pop(run_id, None)
+        step = self._left(run_id)
         if step is not None:
             step.fail(error)
 
@@ -193,11 +185,19 @@ class Handler(BaseCallbackHandler):
         step = instrument.begin(component, method, args, kind=kind, given=given, above=above)
         if step is not None:
             self.steps[run_id] = step
+            if method != INVOKE:  # which has no context of its own, nor gives anything before its end
+                step.enter()
 
     def _end(self, run_id: UUID, output: Any) -> None:
-        step = self.steps.pop(run_id, None)
+        step = self._left(run_id)
         if step is not None:
             step.end(output, gave=_main(output, ()))
+
+    def _left(self, run_id: UUID) -> Step | None:
+        step = self.steps.pop(run_id, None)
+        if step is not None and step.is_entered:
+            step.leave()
+        return step
 
 
 _HANDLER: Final = Handler()
@@ -238,11 +238,9 @@ def _method(runnable: Any) -> str:
     return CALL if any(base.__module__.endswith(".chains.base") for base in type(runnable).__mro__) else INVOKE
 
 
-def _own(target: Any, methods: Sequence[str] | None) -> list[Component]:
-    """The components that are traced without LangChain: those of first-party objects."""
-    if isinstance(target, Runnable) and methods is None:
-        return []
-    return [each for each in components_of(target, methods) if each.methods and not isinstance(each.value, Runnable)]
+def _told(value: object) -> tuple[str, ...]:
+    """The method of a component of which LangChain tells."""
+    return (_method(value),) if isinstance(value, Runnable) else ()
 
 
 def _sole(values: Sequence[Any]) -> Any:

@@ -34,6 +34,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from functools import cached_property
+from operator import eq
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, message_of
@@ -45,7 +46,7 @@ from evaluand.provider import Provider
 from evaluand.registry import nearest
 from evaluand.scorer import Score, Scorer, described, is_async
 from evaluand.selector import Selector
-from evaluand.selector.steps import Slice
+from evaluand.selector.steps import Slice, printed
 
 RECORD: Final = "__record__"
 APP: Final = "__app__"
@@ -226,7 +227,7 @@ class Feedback(Scorer):
             for given in selectors:
                 bound[self.accepts.next_after(bound)] = self._selector(given)
         except SpecError as error:
-            raise self._fault(str(error)) from None
+            raise self._fault(str(error), type(error)) from None
         return self._changed(bound=self.accepts.ordered(bound))
 
     def on_input(self, arg: str | None = None) -> Self:
@@ -296,8 +297,8 @@ class Feedback(Scorer):
             raise self._fault(f"{name} is {described(given)}{hint}; give one of {', '.join(choices)}")
         self._set(**{name: given})
 
-    def _fault(self, message: str) -> SpecError:
-        return SpecError(f"feedback {self.name!r}: {message}")
+    def _fault(self, message: str, kind: type[SpecError] = SpecError) -> SpecError:
+        return kind(f"feedback {self.name!r}: {message}")
 
     # What it is to an evaluation
 
@@ -325,6 +326,57 @@ class Feedback(Scorer):
             SpecError: one is not.
         """
         _ = self._is_bound
+
+    def check_example(self, example: Mapping[str, Any]) -> None:
+        """Looks whether the selectors of the example lead somewhere.
+
+        Raises:
+            Missing: one does not, and `if_missing` is error.
+        """
+        for name, selector in self.bound.items() if self.if_missing == "error" else ():
+            if selector.steps[:1] == (EXAMPLE,):
+                self._select(name, selector, {EXAMPLE: example})
+
+    def check_app(self, app: Mapping[str, Any]) -> None:
+        """Looks whether the selectors lead somewhere in an app.
+
+        Calls that the app does not instrument may be traced by hand, so that it is only doubtful whether selectors of
+        them lead anywhere: a `Doubt` is told.
+
+        Args:
+            app: its structure, as `App.json`.
+
+        Raises:
+            SpecError: an argument is not bound, or a selector of the app itself leads nowhere.
+
+        Example:
+            >>> app = {"app_id": "rag", "instrumented": {"": ["query"], "retriever": ["search"]}}
+            >>> Feedback(len).on("__record__.app.retriever.search.rets").check_app(app)
+            >>> Feedback(len).on("__app__.app_ids").check_app(app)
+            Traceback (most recent call last):
+            evaluand.errors.SpecError: feedback 'len': obj: __app__.app_ids: __app__ has no 'app_ids' (did you mean ...
+        """
+        self.check()
+        for name, selector in self.bound.items() if self.if_missing == "error" else ():
+            if selector.steps[:1] == (APP,):
+                try:
+                    selector.select({APP: app})
+                except DataError as error:
+                    raise self._fault(f"{name}: {error}") from None
+            elif selector.steps[:2] == (RECORD, "app") and "instrumented" in app:
+                self._check_calls(name, selector, app["instrumented"])
+
+    def _check_calls(self, name: str, selector: Selector, instrumented: Mapping[str, Sequence[str]]) -> None:
+        known = [f"{path}.{method}" if path else method for path, methods in instrumented.items() for method in methods]
+        asked = selector.steps[2:]
+        if not any(all(map(eq, asked, Selector(call).steps)) for call in known):
+            told = "".join(map(printed, asked)).removeprefix(".")
+            warnings.warn(
+                f"feedback {self.name!r}: {name}: {selector} leads to no call that the app instruments"
+                f"{nearest(told, known)}; there are {', '.join(known)}",
+                Doubt,
+                stacklevel=3,
+            )
 
     def identify(self) -> Identity:
         """The identity: the implementation's, the aggregate's, the selectors and the rules.
@@ -516,13 +568,16 @@ class Feedback(Scorer):
         found: dict[str, Sequence[Any]] = {}
         for name, selector in self.bound.items():
             if name not in given:
-                try:
-                    found[name] = selector.select(source)
-                except DataError as error:
-                    raise Missing(f"{name}: {error}") from None
+                found[name] = self._select(name, selector, source)
         if given:
             found |= {name: (value,) for name, value in given.items()}
         return found
+
+    def _select(self, name: str, selector: Selector, source: Mapping[str, Any]) -> list[Any]:
+        try:
+            return selector.select(source)
+        except DataError as error:
+            raise Missing(f"{name}: {error}") from None
 
     def _combined(self, selected: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
         combine = itertools.product if self.combinations == "product" or not selected else zip

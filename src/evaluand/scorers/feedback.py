@@ -109,6 +109,9 @@ class FeedbackKind(Scorer):
     def sees_times(self) -> bool:
         return self.feedback.sees_times
 
+    def check_example(self, example: Mapping[str, Any]) -> None:
+        self.feedback.check_example(example)
+
     def identify(self) -> Identity:
         return self.feedback.identify()
 

@@ -11,7 +11,7 @@ import enum
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -22,6 +22,8 @@ from evaluand.errors import Doubt, Skipped, SpecError
 from evaluand.feedback import APP, RECORD, Aggregator, Missing, Result, mean
 from evaluand.feedback import Feedback as Native
 from evaluand.interop.trulens.lens import Lens
+from evaluand.interop.trulens.records import Cost
+from evaluand.provider import Spending, spending
 from evaluand.scorer import described
 from evaluand.selector import Selector
 
@@ -101,8 +103,10 @@ class FeedbackResult:
         last_ts: when it was made.
     """
 
-    def __init__(self, feedback: Feedback, result: Result, record_id: str, beside: Mapping[str, Any]) -> None:
-        self._feedback, self._result, self._beside = feedback, result, beside
+    def __init__(
+        self, feedback: Feedback, result: Result, record_id: str, beside: Mapping[str, Any], spent: Spending
+    ) -> None:
+        self._feedback, self._result, self._beside, self._spent = feedback, result, beside, spent
         self.status = _STATUSES[result.status]
         self.name = feedback.name
         several = isinstance(result.value, dict)
@@ -136,9 +140,19 @@ class FeedbackResult:
         return f"feedback_result_hash_{ids.digest(told).hex()}"
 
     @property
-    def cost(self) -> Any:
-        """What the calls used, as their metadata tell."""
-        return _cost(self._result.calls)
+    def cost(self) -> Cost:
+        """What the providers that were asked have cost."""
+        spent = self._spent
+        usage = spent.usage or {}
+        return Cost(
+            n_requests=spent.n_requests,
+            n_successful_requests=spent.n_requests - spent.n_failed,
+            n_tokens=spent.input_tokens + spent.output_tokens,
+            n_prompt_tokens=spent.input_tokens,
+            n_completion_tokens=spent.output_tokens,
+            cost=usage.get("cost") or 0.0,
+            cost_currency=usage.get("currency") or "USD",
+        )
 
     def model_dump(self) -> dict[str, Any]:
         """All of it as JSON-like data."""
@@ -163,7 +177,7 @@ class Feedback(Native):
         imp: the implementation.
         agg: makes one number of what the calls said; the mean if not given.
         name: shown in tables; the implementation's name if not given.
-        higher_is_better: which way is good.
+        higher_is_better: which way is good; what the implementation says of itself if not given, or else that it is.
         if_missing: what is done where a selector leads to nothing.
         if_exists: rows where this lens leads to nothing are skipped.
         selectors: lenses, or their texts, by argument.
@@ -188,7 +202,7 @@ class Feedback(Native):
         agg: Aggregator | None = None,
         *,
         name: str | None = None,
-        higher_is_better: bool | None = True,
+        higher_is_better: bool | None = None,
         if_missing: str | FeedbackOnMissingParameters = FeedbackOnMissingParameters.ERROR,
         if_exists: Lens | None = None,
         selectors: Mapping[str, Lens | str] | None = None,
@@ -198,7 +212,7 @@ class Feedback(Native):
         self._become(
             imp,  # type: ignore[arg-type] # which it refuses
             name=name,
-            higher_is_better=higher_is_better,
+            higher_is_better=getattr(imp, "higher_is_better", True) if higher_is_better is None else higher_is_better,
             aggregator=agg or mean,
             combinations=combinations,
             if_missing=if_missing,
@@ -253,12 +267,13 @@ class Feedback(Native):
         """
         source = _source(app, record, source_data)
         given = {name: kwargs.pop(name) for name in [*kwargs] if self.accepts.open or name in self.accepts.names}
-        result = self.evaluate(source, **given)
+        with spending() as spent:
+            result = self.evaluate(source, **given)
         if isinstance(result.error, Missing) and not result.calls:
             raise result.error
         about = source.get(RECORD)
         record_id = about.get("record_id") if isinstance(about, Mapping) else None
-        return FeedbackResult(self, result, str(record_id or "no record"), kwargs)
+        return FeedbackResult(self, result, str(record_id or "no record"), kwargs, spent)
 
     def extract_selection(
         self,
@@ -335,9 +350,3 @@ def _source(app: Any, record: Any, source_data: Mapping[str, Any] | None) -> dic
     if app is not None:
         source[APP] = app
     return source
-
-
-def _cost(calls: Sequence[Mapping[str, Any]]) -> Any:
-    from evaluand.interop.trulens.records import Cost
-
-    return Cost()

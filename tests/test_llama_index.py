@@ -1,0 +1,289 @@
+"""Apps made with LlamaIndex, recorded through its instrumentation; models and embeddings are local ones."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+pytest.importorskip("llama_index.core", reason="needs evaluand[llama-index]")
+
+from llama_index.core import Document, VectorStoreIndex
+from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, CompletionResponseGen, LLMMetadata
+from llama_index.core.embeddings import BaseEmbedding
+from llama_index.core.llms import CustomLLM
+from llama_index.core.memory import ChatMemoryBuffer
+from llama_index.core.query_engine import CustomQueryEngine
+from llama_index.core.retrievers import BaseRetriever
+from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+
+from evaluand.app import App
+from evaluand.apps.llama_index import _HANDLER, LlamaIndexApp
+from evaluand.instrument import instrument
+from evaluand.record import Record
+
+
+class Echo(CustomLLM):
+    """A model that answers with the last line of what it is asked."""
+
+    @property
+    def metadata(self) -> LLMMetadata:
+        return LLMMetadata(model_name="echo")
+
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        if "fail" in prompt:
+            raise OSError("no model")
+        usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": 2}
+        return CompletionResponse(text="an answer", raw={"usage": usage})
+
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponseGen:
+        def parts() -> CompletionResponseGen:
+            text = ""
+            for part in ("an", " answer"):
+                text += part
+                yield CompletionResponse(text=text, delta=part)
+
+        return parts()
+
+
+class Letters(BaseEmbedding):
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return [text.lower().count(letter) + 0.1 for letter in "aeiou"]
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+
+def index() -> VectorStoreIndex:
+    documents = [Document(text=text) for text in ("aaa", "eee", "iii")]
+    return VectorStoreIndex.from_documents(documents, embed_model=Letters())
+
+
+def engine(**options: Any) -> Any:
+    return index().as_query_engine(llm=Echo(), similarity_top_k=1, **options)
+
+
+def chatting() -> Any:
+    memory = ChatMemoryBuffer.from_defaults(token_limit=1000)
+    return index().as_chat_engine(llm=Echo(), chat_mode="context", similarity_top_k=1, memory=memory)
+
+
+def names(record: Record) -> list[str]:
+    return [".".join(filter(None, call["stack"][-1].values())) for call in record["calls"]]
+
+
+def test_calls_stand_where_their_components_stand() -> None:
+    asked = engine()
+    app = LlamaIndexApp(asked, name="qa")
+    with app as recording:
+        asked.query("ee")
+    record = recording.get()
+    assert (record["main_input"], record["main_output"]) == ("ee", "an answer")
+    assert names(record)[-2:] == ["_query", "query"]
+    assert {"_retriever.retrieve", "_response_synthesizer.synthesize", "_response_synthesizer._llm.complete"} <= set(
+        names(record)
+    )
+    assert record["app"]["_retriever"]["retrieve"][0]["rets"][0]["node"]["text"] == "eee"
+    assert record["calls"][-1]["args"] == {"str_or_query_bundle": "ee"}
+    assert record["calls"][-1]["rets"]["response"] == "an answer"
+    assert "retrieve" in app.instrumented["_retriever"]
+
+
+def test_the_cost_is_what_the_model_tells() -> None:
+    asked = engine()
+    with LlamaIndexApp(asked) as recording:
+        asked.query("ee")
+    cost = recording.get()["cost"]
+    assert (cost["n_requests"], cost["n_completion_tokens"]) == (1, 2)
+    assert cost["n_prompt_tokens"] > 5
+
+
+def test_context_and_nodes_are_selected() -> None:
+    asked = engine()
+    app = LlamaIndexApp(asked)
+    with app as recording:
+        asked.query("ee")
+    source = {"__record__": recording.get()}
+    assert app.select_context().find(source) == ["eee"]
+    assert [node["node"]["text"] for node in app.select_source_nodes().find(source)] == ["eee"]
+
+
+def test_nothing_is_recorded_outside_the_block() -> None:
+    asked = engine()
+    app = LlamaIndexApp(asked)
+    asked.query("ee")
+    with app as recording:
+        pass
+    asked.query("ee")
+    assert len(recording.records) == 0
+
+
+def test_async_calls_are_a_record_each() -> None:
+    asked = engine()
+
+    async def ask() -> None:
+        await asyncio.gather(*(asked.aquery(letters) for letters in ("aa", "ee", "ii")))
+
+    with LlamaIndexApp(asked) as recording:
+        asyncio.run(ask())
+    found = {record["main_input"]: record["calls"][-1]["rets"]["source_nodes"] for record in recording.records}
+    assert {asked: nodes[0]["node"]["text"] for asked, nodes in found.items()} == {
+        "aa": "aaa",
+        "ee": "eee",
+        "ii": "iii",
+    }
+    assert all(names(record)[-2:] == ["_aquery", "aquery"] for record in recording.records)
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_a_streamed_answer_is_one_record_when_it_has_been_read(within: bool) -> None:
+    asked = engine(streaming=True)
+    with LlamaIndexApp(asked) as recording:
+        response = asked.query("ee")
+        assert len(recording.records) == 0
+        if within:
+            assert list(response.response_gen) == ["an", " answer"]
+    if not within:
+        assert list(response.response_gen) == ["an", " answer"]
+    record = recording.get()
+    assert record["main_output"] == "an answer"
+    assert recording.app.select_context().find({"__record__": record}) == ["eee"]
+    assert record["cost"]["n_requests"] == 1
+
+
+def test_a_streamed_answer_that_nobody_reads_is_recorded_when_it_is_dropped() -> None:
+    asked = engine(streaming=True)
+    with LlamaIndexApp(asked) as recording:
+        asked.query("ee").response_gen.close()
+    assert recording.get()["main_output"] == ""
+    assert _HANDLER._steps == {}
+
+
+def test_an_answer_streamed_to_async_code_is_recorded() -> None:
+    asked = engine(streaming=True)
+
+    async def ask() -> list[str]:
+        response = await asked.aquery("ee")
+        return [part async for part in response.response_gen]
+
+    with LlamaIndexApp(asked) as recording:
+        assert asyncio.run(ask()) == ["an", " answer"]
+    assert recording.get()["main_output"] == "an answer"
+
+
+def test_a_chat_is_recorded() -> None:
+    chat = chatting()
+    with LlamaIndexApp(chat) as recording:
+        chat.chat("ee")
+    record = recording.get()
+    assert (record["main_input"], record["main_output"]) == ("ee", "an answer")
+    assert recording.app.select_context().find({"__record__": record}) == ["eee"]
+
+
+def test_a_streamed_chat_is_recorded_when_it_has_been_written_down() -> None:
+    chat = chatting()
+    with LlamaIndexApp(chat) as recording:
+        response = chat.stream_chat("ee")
+        assert "".join(response.response_gen) == "an answer"
+    record = recording.get()
+    assert (record["main_input"], record["main_output"]) == ("ee", "an answer")
+    assert _HANDLER._steps == _HANDLER._held == {}
+
+
+def test_an_error_is_recorded_where_it_arose() -> None:
+    asked = engine()
+    with LlamaIndexApp(asked) as recording, pytest.raises(OSError, match="no model"):
+        asked.query("fail")
+    record = recording.get()
+    assert record["main_error"] == {"type": "OSError", "message": "no model"}
+    assert record["app"]["_response_synthesizer"]["_llm"]["complete"][0]["error"]["message"] == "no model"
+    assert _HANDLER._steps == {}
+
+
+class Fixed(BaseRetriever):
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        return [NodeWithScore(node=TextNode(text=clean(query_bundle.query_str)), score=1.0)]
+
+
+@instrument
+def clean(text: str) -> str:
+    return text.strip()
+
+
+class Own(CustomQueryEngine):
+    retriever: BaseRetriever
+
+    def custom_query(self, query_str: str) -> str:
+        return self.retriever.retrieve(query_str)[0].get_content()
+
+
+def test_engines_and_retrievers_of_ones_own_are_recorded_once() -> None:
+    own = Own(retriever=Fixed())
+    with LlamaIndexApp(own) as recording:
+        own.query(" a ")
+    record = recording.get()
+    assert names(record) == ["clean", "retriever._retrieve", "retriever.retrieve", "custom_query", "query"]
+    assert record["main_output"] == "a"
+
+
+class Assistant:
+    """First-party code around an engine."""
+
+    def __init__(self) -> None:
+        self.engine = engine()
+
+    def answer(self, question: str) -> str:
+        return str(self.engine.query(question.strip()))
+
+
+def test_an_engine_within_an_object_of_ones_own_belongs_to_its_record() -> None:
+    assistant = Assistant()
+    with LlamaIndexApp(assistant) as recording:
+        assistant.answer(" ee ")
+    record = recording.get()
+    assert (record["main_input"], record["main_output"]) == (" ee ", "an answer")
+    assert names(record)[-3:] == ["engine._query", "engine.query", "answer"]
+
+
+def test_the_record_of_an_outer_app_holds_the_calls_of_an_inner_engine() -> None:
+    assistant = Assistant()
+    with LlamaIndexApp(assistant) as of_outer, LlamaIndexApp(assistant.engine) as of_inner:
+        assistant.answer(" ee ")
+    assert names(of_inner.get())[-1] == "query"
+    assert (of_inner.get()["main_input"], of_inner.get()["main_output"]) == ("ee", "an answer")
+    assert of_inner.app.select_context().find({"__record__": of_inner.get()}) == ["eee"]
+    assert names(of_outer.get())[-1] == "answer"
+
+
+def test_an_app_that_knows_nothing_of_llama_index_has_its_calls_by_their_classes() -> None:
+    assistant = Assistant()
+    with App(assistant) as recording:
+        assistant.answer("ee")
+    assert names(recording.get())[-2:] == ["RetrieverQueryEngine.query", "answer"]
+
+
+def test_two_engines_record_each_their_own() -> None:
+    one, two = engine(), engine()
+    with LlamaIndexApp(one) as of_one, LlamaIndexApp(two) as of_two:
+        one.query("aa")
+        two.query("ee")
+    assert (of_one.get()["main_input"], of_two.get()["main_input"]) == ("aa", "ee")
+
+
+def test_threads_that_are_carried_are_recorded() -> None:
+    asked = engine()
+    with LlamaIndexApp(asked) as recording, ThreadPoolExecutor(3) as pool:
+        list(pool.map(recording.carried(asked.query), ["aa", "ee", "ii"]))
+    assert sorted(record["main_input"] for record in recording.records) == ["aa", "ee", "ii"]
+
+
+def test_messages_are_told_by_their_content() -> None:
+    model = Echo()
+    with LlamaIndexApp(model) as recording:
+        model.chat([ChatMessage(content="hi")])
+    assert recording.get()["main_output"] == "an answer"
