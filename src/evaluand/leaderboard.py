@@ -302,6 +302,7 @@ class _Source:
     tokens: np.ndarray  # input and output; NaN where unknown
     cost: np.ndarray
     currencies: frozenset[str]
+    task: str | None = None  # what was asked, where its name does not say it
     judged: dict[str, _Judgement] = field(default_factory=dict)
 
 
@@ -347,9 +348,10 @@ def _of_run(run: Run, evaluations: Sequence[Evaluation]) -> _Source:
     usage = table["usage"].combine_chunks()
     task = run.manifest["spec"]["task"]
     currency = usage.field("currency").filter(usage.is_valid()).unique().drop_null().to_pylist()
-    version = task.get("version")
+    version, recorded = task.get("version"), _recording_of(run) is not None
+    name = run.name or next((each.name for each in evaluations if each.name), None)
     source = _Source(
-        app=str(task.get("name") or run.manifest["provenance"].get("task") or run.name or f"run {run.id[:12]}"),
+        app=str(task["name"] if recorded else name or run.manifest["provenance"].get("task") or f"run {run.id[:12]}"),
         version=None if version is None else str(version),
         digest=halves(table["digest"].combine_chunks()),
         status=_codes(table["status"], RESPONSE_STATUSES),
@@ -357,6 +359,7 @@ def _of_run(run: Run, evaluations: Sequence[Evaluation]) -> _Source:
         tokens=np.stack([_floats(usage, name) for name in ("input_tokens", "output_tokens")]),
         cost=_floats(usage, "cost"),
         currencies=frozenset(currency),
+        task=None if recorded else ids.digest(task).hex(),
     )
     times = int(run.manifest["spec"]["replications"])
     known = table[INDEX].to_numpy() * times + table["replication"].to_numpy()
@@ -560,10 +563,17 @@ _COLUMNS: Final = ("call", "status", "value")
 
 
 def _versions(sources: Sequence[_Source]) -> list[_Version]:
-    found: dict[tuple[str, str | None], list[_Source]] = {}
+    found: dict[tuple[str, str | None], dict[str | None, list[_Source]]] = {}
     for source in sources:
-        found.setdefault((source.app, source.version), []).append(source)
-    grouped = sorted(found.values(), key=lambda parts: _natural(label_of(vars(parts[0]))))
+        found.setdefault((source.app, source.version), {}).setdefault(source.task, []).append(source)
+    for alike in found.values():
+        for task, parts in alike.items() if len(alike) > 1 else ():
+            for source in parts:
+                source.app += f" ({task[:8]})" if task else ""
+    grouped = sorted(
+        (parts for alike in found.values() for parts in alike.values()),
+        key=lambda parts: _natural(label_of(vars(parts[0]))),
+    )
     inputs = matched([np.concatenate([source.digest for source in parts]) for parts in grouped]) if grouped else []
     asked = matched([np.column_stack([each, occurrences(each[:, None])]) for each in inputs]) if grouped else []
     return [_Version(*each) for each in zip(grouped, inputs, asked, strict=True)]
@@ -713,7 +723,7 @@ def _samples_p(a: np.ndarray, b: np.ndarray, binary: bool) -> float:
     if min(n, m) < 2:
         return math.nan
     of_a, of_b = a.var(ddof=1) / n, b.var(ddof=1) / m
-    if not of_a + of_b > 0:
+    if np.ptp(a) == np.ptp(b) == 0:  # rounding may still give them a spread
         return math.nan
     degrees = (of_a + of_b) ** 2 / (of_a**2 / (n - 1) + of_b**2 / (m - 1))
     return t_tail(abs(float(b.mean() - a.mean())) / math.sqrt(of_a + of_b), math.floor(degrees))

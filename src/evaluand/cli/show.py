@@ -150,8 +150,19 @@ def _called(store: DirectoryStore, artifact: str) -> tuple[str, str]:
     for kind in ("runs", "evaluations"):
         with suppress(NotFound):
             return resolve(store, artifact, kind)
-    other = resolve(store, artifact)[0]
+    other, id = resolve(store, artifact)
+    if other == KIND:
+        return "runs", _run_of(store, Recorded(store, id))
     raise SpecError(f"{artifact!r} is one of the {other}, which have no calls: --index is of a run or an evaluation")
+
+
+def _run_of(store: DirectoryStore, recording: Recorded) -> str:
+    if not recording.is_sealed:
+        again = suggested(_continued(recording.manifest), recording.id[:SHORT_ID], store.root)
+        raise SpecError(f"recording {recording.id[:SHORT_ID]} is open: its calls are shown when it is closed; {again}")
+    if recording.run is None:
+        raise SpecError(f"recording {recording.id[:SHORT_ID]} holds no records")
+    return recording.run.id
 
 
 def _parted(group: str) -> tuple[str, str]:

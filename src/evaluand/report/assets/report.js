@@ -403,7 +403,7 @@
     if (cell === null) return [element("p", { class: "cut" }, "not in this store")];
     const isText = typeof cell === "string" || "t" in cell;
     const made = element("pre", { class: `text-block ${isText ? "" : "json"} ${kind}`, dir: "auto", tabindex: "0" });
-    made.append(textOf(cell) === "" ? element("span", { class: "muted" }, "(empty text)") : shown(textOf(cell), state.query));
+    made.append(textOf(cell) === "" && !cell.c ? element("span", { class: "muted" }, "(empty text)") : shown(textOf(cell), state.query));
     if (!cell.c) return [made];
     return [made, element("p", { class: "cut" },
       `${word.format(cell.c)} characters more; the whole: `, element("code", {}, command(row)))];

@@ -1,0 +1,451 @@
+"""Leaderboards: versions of apps side by side, with honest counts, and which of them can be told apart."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+from evaluand import Aggregator, Dataset, DirectoryStore, Evaluation, Evaluator, Measure, MemoryStore, Run, Runner
+from evaluand.cli import main
+from evaluand.errors import SpecError
+from evaluand.feedback import Feedback
+from evaluand.leaderboard import LEADERBOARD, Leaderboard, gathered, leaderboard
+from evaluand.metrics.mean import Mean
+from evaluand.recording import Recording
+from evaluand.report.leaderboard import leaderboard_section
+from evaluand.store import Store
+from evaluand.trace import Trace
+
+
+def number(output: float) -> float:
+    return output
+
+
+def right(output: float) -> bool:
+    return output >= 1
+
+
+def picky(output: float) -> float:
+    if output < 0:
+        raise ValueError("negative")
+    return output
+
+
+def odd_only(output: float) -> Any:
+    return (None, {"reason": "even"}) if output % 2 == 0 else output
+
+
+def both(output: float) -> dict[str, float]:
+    return {"itself": output, "twice": 2 * output}
+
+
+def feedback(function: Callable[..., Any], **options: Any) -> Feedback:
+    return Feedback(function, version="1", **options).on_output()
+
+
+def recording(
+    store: Store, version: str, feedbacks: Sequence[Feedback], mode: str = "with_app", name: str = "app"
+) -> Recording:
+    return Recording.open(store, {"name": name, "version": version}, feedbacks, mode=mode)
+
+
+def use(recording: Recording, said: Iterable[tuple[Any, Any]], usage: Any = None) -> None:
+    """Records a call for each question and answer; an answer that is an error was raised."""
+    for question, answer in said:
+        trace = Trace.start("ask", question)
+        with trace.root as root:
+            root.output = None if isinstance(answer, Exception) else answer
+            if usage:
+                root.set(usage=usage)
+        recording.keep(trace, answer if isinstance(answer, Exception) else None)
+
+
+def recorded(
+    store: Store, version: str, said: Iterable[tuple[Any, Any]], *feedbacks: Feedback, **options: Any
+) -> Recording:
+    made = recording(store, version, feedbacks, **options)
+    use(made, said)
+    return made.close()
+
+
+def asked(answers: Iterable[Any], prefix: str = "q") -> list[tuple[str, Any]]:
+    return [(f"{prefix}{i}", answer) for i, answer in enumerate(answers)]
+
+
+def row(board: Leaderboard, version: str | None, feedback: str | None = "number") -> dict[str, Any]:
+    [found] = [row for row in board.rows if (row["version"], row["feedback"]) == (version, feedback)]
+    return found
+
+
+def letters(board: Leaderboard, feedback: str = "number") -> dict[str, str]:
+    return {row["version"]: row["letters"] for row in board.rows if row["feedback"] == feedback}
+
+
+# Values and counts
+
+
+def test_a_mean_stands_beside_its_interval_and_its_counts() -> None:
+    values = [1.0, 0.5, 0.0, 0.25]
+    found = row(leaderboard([recorded(MemoryStore(), "1", asked(values), feedback(number))]), "1")
+    low, high = stats.t.interval(0.95, 3, np.mean(values), stats.sem(values))
+    assert (found["mean"], found["low"], found["high"]) == pytest.approx((0.4375, low, high))
+    assert (found["n"], found["n_scored"], found["letters"], found["reason"]) == (4, 4, "a", None)
+
+
+def test_the_interval_of_zeros_and_ones_is_wilsons() -> None:
+    found = row(leaderboard([recorded(MemoryStore(), "1", asked([1, 1, 0, 1]), feedback(right))]), "1", "right")
+    wilson = stats.binomtest(3, 4).proportion_ci(method="wilson")
+    assert (found["low"], found["high"]) == pytest.approx((wilson.low, wilson.high))
+
+
+def test_what_has_no_score_is_told_and_is_no_number() -> None:
+    said = asked([1.0, -1.0, ValueError("broken"), 3.0])
+    exists = feedback(number, name="never", if_exists="__record__.app.nothing")
+    board = leaderboard(
+        [recorded(MemoryStore(), "1", said, feedback(picky, on_error="fail"), feedback(odd_only), exists)]
+    )
+    found = row(board, "1", "picky")
+    assert (found["mean"], found["n"], found["n_scored"], found["n_failed"]) == (2.0, 4, 2, 2)
+    assert (found["records"], found["calls_failed"]) == (4, 1)
+    never = row(board, "1", "never")
+    assert (never["mean"], never["n_skipped"] + never["n_failed"], never["reason"]) == (
+        None,
+        4,
+        "no record has a score",
+    )
+
+
+def test_abstentions_are_counted_apart() -> None:
+    found = row(leaderboard([recorded(MemoryStore(), "1", asked([1, 2, 3]), feedback(odd_only))]), "1", "odd_only")
+    assert (found["mean"], found["n_scored"], found["n_abstained"]) == (2.0, 2, 1)
+
+
+def test_a_feedback_that_says_several_numbers_has_a_line_for_each() -> None:
+    board = leaderboard([recorded(MemoryStore(), "1", asked([1.0, 2.0]), feedback(both))])
+    assert [(each["feedback"], each["mean"]) for each in board.rows] == [("both · itself", 1.5), ("both · twice", 3.0)]
+
+
+def test_an_app_without_feedbacks_has_its_records_latency_and_cost() -> None:
+    made = recording(MemoryStore(), "1", [])
+    use(made, asked([1, 2]), {"input_tokens": 10, "output_tokens": 3, "cost": 0.25, "currency": "EUR"})
+    use(made, asked([3]))
+    found = row(leaderboard([made.close()]), "1", None)
+    assert (found["records"], found["input_tokens"], found["output_tokens"], found["n_tokens"]) == (3, 20, 6, 2)
+    assert (found["cost"], found["currency"], found["n_cost"]) == (0.5, "EUR", 2)
+
+
+def test_costs_in_several_currencies_are_not_summed() -> None:
+    made = recording(MemoryStore(), "1", [])
+    for currency in ("EUR", "USD"):
+        use(made, asked([1], currency), {"cost": 1.0, "currency": currency})
+    board = leaderboard([made.close()])
+    assert row(board, "1", None)["cost"] is None
+    assert board.notes == ["app 1 has costs in several currencies, which are not summed"]
+
+
+def test_latencies_are_those_of_completed_calls() -> None:
+    store = MemoryStore()
+    made = recording(store, "1", [])
+    for number, milliseconds in enumerate((10, 20, 30, 40, 1000)):
+        error = ValueError() if number == 4 else None
+        start = 10**18
+        trace = Trace.from_rows([], name="ask", input=number, start_ns=start, end_ns=start + milliseconds * 10**6)
+        made.keep(trace, error)
+    found = row(leaderboard([made.close()]), "1", None)
+    assert (found["latency_median"], found["latency_p95"]) == pytest.approx((0.025, 0.0385))
+
+
+# Which versions can be told apart
+
+
+def test_versions_that_were_asked_the_same_are_compared_input_by_input() -> None:
+    store, levels = MemoryStore(), np.arange(30.0)
+    a = recorded(store, "1", asked(levels.tolist()), feedback(number))
+    b = recorded(store, "2", reversed(asked((levels + 0.5 + levels % 3 / 10).tolist())), feedback(number))
+    board = leaderboard([a, b])
+    [pair] = board.pairs
+    assert pair["n"] == 30
+    assert pair["p"] < 0.001  # as two samples nobody could tell
+    assert stats.ttest_ind(levels, levels + 0.6).pvalue > 0.5
+    assert letters(board) == {"2": "a", "1": "b"}
+
+
+def test_versions_that_were_asked_other_things_are_two_samples() -> None:
+    generator, store = np.random.default_rng(0), MemoryStore()
+    a, b = generator.normal(0, 1, 30), generator.normal(1, 2, 40)
+    made = [recorded(store, v, asked(x.tolist(), v), feedback(number)) for v, x in (("1", a), ("2", b))]
+    [pair] = leaderboard(made).pairs
+    found = stats.ttest_ind(a, b, equal_var=False)
+    assert pair["n"] is None
+    assert pair["p"] == pytest.approx(stats.t.sf(abs(found.statistic), np.floor(found.df)) * 2)
+    assert abs(pair["difference"]) == pytest.approx(abs(b.mean() - a.mean()))
+
+
+def test_shares_of_two_samples_are_compared_by_the_chi_squared_test() -> None:
+    store = MemoryStore()
+    a, b = [1] * 18 + [0] * 2, [1] * 9 + [0] * 11
+    made = [recorded(store, v, asked(x, v), feedback(right)) for v, x in (("1", a), ("2", b))]
+    [pair] = leaderboard(made).pairs
+    plain = stats.chi2_contingency([[18, 2], [9, 11]], correction=False).statistic
+    assert pair["p"] == pytest.approx(stats.chi2.sf(plain * 39 / 40, 1))
+
+
+def test_shares_of_the_same_inputs_are_compared_by_mcnemars_test() -> None:
+    store = MemoryStore()
+    a, b = [1] * 10 + [0] * 10, [1] * 9 + [0] + [1] * 8 + [0] * 2
+    [pair] = leaderboard([recorded(store, v, asked(x), feedback(right)) for v, x in (("1", a), ("2", b))]).pairs
+    assert pair["p"] == pytest.approx(stats.binomtest(1, 9).pvalue)
+
+
+def test_an_input_that_comes_again_is_no_further_evidence() -> None:
+    store = MemoryStore()
+    said = [("the same question", 0.0)] * 50
+    better = [("the same question", 1.0)] * 50
+    [pair] = leaderboard([recorded(store, v, x, feedback(number)) for v, x in (("1", said), ("2", better))]).pairs
+    assert (pair["n"], pair["p"]) == (50, 1.0)
+
+
+def test_all_pairs_of_all_feedbacks_are_one_family() -> None:
+    store = MemoryStore()
+    said = {"1": [0] * 8, "2": [1] * 8, "3": [0] * 8}
+    made = [recorded(store, v, asked(x), feedback(number), feedback(right)) for v, x in said.items()]
+    board = leaderboard(made)
+    assert len(board.pairs) == 6
+    apart = [pair for pair in board.pairs if pair["p"] < 1]
+    assert {pair["p_holm"] for pair in apart} == {6 * 2 / 2**8}
+    assert set(letters(board).values()) == {"a", "b"}
+    assert set(letters(leaderboard(made, confidence=0.99)).values()) == {"a"}
+
+
+def test_lower_is_better_where_the_feedback_says_so() -> None:
+    store = MemoryStore()
+    made = [
+        recorded(store, v, asked(x), feedback(number, higher_is_better=False))
+        for v, x in (("1", [5.0, 6.0, 7.0]), ("2", [1.0, 2.0, 3.0]))
+    ]
+    board = leaderboard(made)
+    assert list(letters(board)) == ["2", "1"]
+    assert row(board, "1")["direction"] == "lower"
+    assert row(leaderboard([e for m in made if (e := m.evaluation)]), "1")["direction"] == "lower"
+
+
+def test_values_that_do_not_vary_tell_nothing_of_two_samples() -> None:
+    store = MemoryStore()
+    made = [recorded(store, v, asked([x] * 3, v), feedback(number)) for v, x in (("1", 0.5), ("2", 0.7))]
+    board = leaderboard(made)
+    assert board.pairs[0]["p"] is None
+    assert set(letters(board).values()) == {"a"}
+
+
+def test_feedbacks_that_are_not_defined_alike_are_told() -> None:
+    store = MemoryStore()
+    other = Feedback(number, version="2").on_output()
+    made = [recorded(store, v, asked([1.0, 2.0]), f) for v, f in (("1", feedback(number)), ("2", other))]
+    assert leaderboard(made).notes == ["number is not defined alike everywhere, so its values may not mean the same"]
+
+
+def test_of_very_many_versions_nothing_is_told_apart_and_that_is_told() -> None:
+    store = MemoryStore()
+    made = [recorded(store, str(v), asked([v, v + 1.0]), feedback(number)) for v in range(41)]
+    board = leaderboard(made)
+    assert board.pairs == []
+    assert row(board, "3")["letters"] is None
+    assert board.notes == ["number: of more than 40 versions it is not told which differ"]
+    assert [version["version"] for version in board.versions] == [str(v) for v in range(41)]
+
+
+# What is gathered
+
+
+def test_all_recordings_of_a_version_are_taken_together() -> None:
+    store = MemoryStore()
+    for prefix, answers in (("a", [1.0, 2.0]), ("b", [3.0, 4.0, 5.0])):
+        recorded(store, "1", asked(answers, prefix), feedback(number))
+    found = row(leaderboard(store), "1")
+    assert (found["mean"], found["n"], found["records"]) == (3.0, 5, 5)
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+def test_an_open_recording_counts_as_far_as_it_is(tmp_path: Path, on_disk: bool) -> None:
+    store: Store = DirectoryStore(tmp_path) if on_disk else MemoryStore()
+    made = recording(store, "1", [feedback(number)])
+    use(made, asked([1.0, 2.0, ValueError()]), {"input_tokens": 5})
+    deferred = recording(store, "2", [feedback(number), feedback(both)], mode="none")
+    use(deferred, asked([1.0]))
+    board = leaderboard(store)
+    found = row(board, "1")
+    assert (found["mean"], found["n"], found["n_failed"], found["calls_failed"]) == (1.5, 3, 1, 1)
+    assert (found["input_tokens"], found["latency_median"] is None) == (15, False)
+    waits = row(board, "2")
+    assert (waits["mean"], waits["n"], waits["n_waiting"]) == (None, 1, 1)
+    before = {k: v for k, v in found.items() if k != "metric"}
+    made.close()
+    assert {k: v for k, v in row(leaderboard(store), "1").items() if k != "metric"} == pytest.approx(before)
+
+
+def test_a_snapshot_is_not_counted_beside_what_followed() -> None:
+    store = MemoryStore()
+    made = recording(store, "1", [feedback(number)])
+    use(made, asked([1.0]))
+    snapshot = made.snapshot().evaluation
+    assert snapshot is not None
+    use(made, asked([2.0], "later"))
+    assert row(leaderboard(store), "1")["n"] == 2
+    made.close()
+    assert row(leaderboard(store), "1")["n"] == 2
+    assert made.evaluation is not None
+    assert row(leaderboard([snapshot, made.evaluation]), "1")["n"] == 2
+    assert row(leaderboard([snapshot]), "1")["n"] == 1
+
+
+def test_feedbacks_that_were_asked_afterwards_have_their_lines() -> None:
+    store = MemoryStore()
+    made = recorded(store, "1", asked([1.0, 2.0]), feedback(number))
+    assert made.run is not None
+    Evaluator().evaluate(made.run, {"later": feedback(right)})
+    board = leaderboard(store)
+    assert [(each["feedback"], each["mean"]) for each in board.rows] == [("number", 1.5), ("later", 1.0)]
+
+
+def test_evaluations_of_ordinary_runs_are_versions_of_their_tasks() -> None:
+    store = MemoryStore()
+    data = Dataset.from_rows([{"input": float(i)} for i in range(6)])
+    made = [
+        Evaluator().evaluate(Runner(store).run(task, data, replications=2), {"number": feedback(number)}, name=name)
+        for name, task in (("plus", lambda x: x + 1), ("minus", lambda x: x - 1))
+    ]
+    Aggregator().aggregate(made, [Measure("number", Mean(direction="lower"))])
+    board = leaderboard(made)
+    assert [each["n"] for each in board.rows] == [12, 12]
+    assert board.pairs[0]["n"] == 12
+    assert {each["direction"] for each in board.rows} == {"lower"}
+
+
+def test_tasks_of_one_name_that_are_not_the_same_are_not_taken_together() -> None:
+    store, data = MemoryStore(), Dataset.from_rows([{"input": 1.0}])
+    runs = [Runner(store).run(task, data) for task in (lambda x: x + 1, lambda x: x - 1)]
+    labels = [version["label"] for version in leaderboard(runs).versions]
+    assert len(labels) == 2
+    assert all(re.fullmatch(r"<lambda> \([0-9a-f]{8}\)", label) for label in labels)
+
+
+def test_what_belongs_to_names_of_apps_recordings_and_evaluations_is_found() -> None:
+    store = MemoryStore()
+    one, two = (recorded(store, v, asked([1.0]), feedback(number)) for v in "12")
+    recorded(store, "1", asked([1.0]), feedback(number), name="other")
+    assert {e.id for e in gathered(store, ["app"]) if isinstance(e, Evaluation)} == {
+        made.evaluation.id for made in (one, two) if made.evaluation
+    }
+    assert row(leaderboard(gathered(store, ["app/2"])), "2")["n"] == 1
+    assert len(leaderboard(gathered(store, ["app/2"])).versions) == 1
+    assert len(leaderboard(gathered(store, [one.id[:8], "other/1"])).versions) == 2
+    assert two.evaluation is not None
+    assert len(gathered(store, [two.evaluation.id])) == 1
+    assert len(leaderboard(store).versions) == 3
+
+
+def test_what_is_no_evaluation_is_refused_in_a_sentence() -> None:
+    with pytest.raises(SpecError, match="a leaderboard is that of evaluations and recordings, not a str"):
+        leaderboard(["rag"])  # type: ignore[list-item]
+    with pytest.raises(SpecError, match="there is nothing recorded to tell of"):
+        leaderboard(MemoryStore())
+    with pytest.raises(SpecError, match="confidence=2 must lie between 0 and 1"):
+        leaderboard([], confidence=2)
+
+
+def test_a_run_alone_and_an_empty_recording_can_be_told_of() -> None:
+    store = MemoryStore()
+    run = Runner(store).run(str.upper, Dataset.from_rows([{"input": "a"}]))
+    assert isinstance(run, Run)
+    assert leaderboard([run]).rows[0]["records"] == 1
+    empty = recording(store, "1", [feedback(number)])
+    assert row(leaderboard([empty]), "1")["n"] == 0
+
+
+# In other forms
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    store = DirectoryStore(tmp_path / "store")
+    for version, shift in (("1", 0.0), ("2", 3.0), ("10", 0.1)):
+        made = recording(store, version, [feedback(number, higher_is_better=True), feedback(picky)])
+        answers = [float(i) + shift + i % 3 / 10 for i in range(30)]
+        use(made, asked([*answers, -1.0]), {"input_tokens": 1000})
+        made.close()
+    return tmp_path / "store"
+
+
+def test_the_table_has_a_row_for_each_version_and_feedback(folder: Path) -> None:
+    board = leaderboard(DirectoryStore(folder))
+    assert board.table().schema == LEADERBOARD
+    assert pa.Table.from_pylist(board.rows, LEADERBOARD).num_rows == 6
+    frame = board.to_pandas()
+    assert frame[frame["feedback"] == "picky"]["n_failed"].tolist() == [1, 1, 1]
+    assert next(iter(frame[frame["feedback"] == "number"]["version"])) == "2"
+    assert repr(board) == "Leaderboard(3 versions, 2 feedbacks)"
+
+
+def test_it_prints_a_line_for_each_version_and_feedback(folder: Path) -> None:
+    lines = str(leaderboard(DirectoryStore(folder))).splitlines()
+    assert lines[0].startswith("number: app 2 ")
+    assert lines[0].endswith(" a (31 of 31 scored)")
+    assert lines[3].endswith(" a (30 of 31 scored, 1 failed)")
+    assert lines[-1].startswith("app 10: 31 records, latency ")
+
+
+def evaluand(*arguments: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        main([*arguments], standalone_mode=False)
+
+
+def test_the_command_shows_the_best_version_first(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluand("leaderboard", "--store", str(folder))
+    out = capsys.readouterr().out
+    blocks = out.split("\n\n")
+    assert blocks[0].startswith("number, higher is better\nversion")
+    assert re.search(r"^app 2 .* 31 of 31 +a$", blocks[0], re.M)
+    assert re.search(r"^app 2 .* 30 of 31 +1 +a$", blocks[1], re.M)
+    assert re.search(r"^app 10 +31 .* 31,000$", blocks[2], re.M)
+    assert "versions that share a letter cannot be told apart at 95 % (Holm)" in out
+
+
+def test_the_command_prints_json(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluand("leaderboard", "app/1", "app/2", "--json", "--store", str(folder))
+    told = json.loads(capsys.readouterr().out)
+    assert [version["label"] for version in told["versions"]] == ["app 1", "app 2"]
+    assert {pair["feedback"]: pair["n"] for pair in told["pairs"]} == {"number": 31, "picky": 30}
+    assert told["feedbacks"][0]["label"] == "app 2"
+
+
+def hostile(output: float) -> dict[str, float]:
+    return {"\x1b[31mred": output, "<b>bold": output}
+
+
+def test_names_can_do_nothing_to_the_terminal_or_a_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    recorded(DirectoryStore(tmp_path), "<i>1", asked([1.0]), feedback(hostile))
+    evaluand("leaderboard", "--store", str(tmp_path))
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert r"hostile · \x1b[31mred" in out
+    page = leaderboard_section(leaderboard(DirectoryStore(tmp_path)).to_dict())
+    assert "\x1b" not in page
+    assert "<i>" not in page
+    assert "&lt;i&gt;1" in page
+    assert "hostile · &lt;b&gt;bold" in page
+
+
+def test_the_command_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments, told in (((), "no app was recorded in "), (("nothing",), "nothing is called 'nothing' here")):
+        assert main(["leaderboard", *arguments, "--store", str(tmp_path / "none")], standalone_mode=False) == 1
+        assert told in capsys.readouterr().err

@@ -1,0 +1,231 @@
+"""What reports and `show` tell of one call of an app: its trace, and what each feedback was asked about it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from evaluand import DirectoryStore
+from evaluand.app import App
+from evaluand.cli import main
+from evaluand.feedback import Feedback
+from evaluand.instrument import instrument
+from evaluand.recording import Recorded, Recording
+from evaluand.report import examples as module
+from evaluand.report.examples import Examples
+from evaluand.report.facts import Part
+
+HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
+
+
+class Retriever:
+    @instrument
+    def search(self, query: str) -> list[str]:
+        return [f"{query} one", f"{query} and two"]
+
+
+class Rag:
+    def __init__(self) -> None:
+        self.retriever = Retriever()
+
+    @instrument
+    def query(self, question: str, user: str = "ann") -> str:
+        if question == "broken":
+            raise ValueError(HOSTILE)
+        return f"{len(self.retriever.search(question))} contexts for {user}"
+
+
+def relevance(question: str, context: str) -> tuple[float, dict[str, str]]:
+    if question == "half" and context.endswith("two"):
+        raise ValueError("no relevance")
+    return len(question) / len(context), {"reason": f"as long as it is {HOSTILE}"}
+
+
+FEEDBACKS = [
+    Feedback(relevance, version="1", on_error="leave_out")
+    .on_input()
+    .on(context="__record__.app.retriever.search[:].rets[:]"),
+    Feedback(len, name="length", version="1").on_output(),
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four calls of two versions: one broken, one with a feedback that is half broken."""
+    folder = tmp_path_factory.mktemp("store")
+    for version in "12":
+        rag = Rag()
+        app = App(rag, name="rag", version=version, feedbacks=FEEDBACKS, store=DirectoryStore(folder), mode="with_app")
+        with app as recording:
+            for question in ("Who?", "half", "last"):
+                rag.query(question, user="bob")
+            with pytest.raises(ValueError, match="script"):
+                rag.query("broken")
+        recording.close()
+    return folder
+
+
+def parts(folder: Path) -> list[Part]:
+    store = DirectoryStore(folder)
+    recording = Recorded(store, store.ids("recordings")[0])
+    assert recording.run is not None
+    return [Part("rag", recording.run, recording.evaluation)]
+
+
+def shown(folder: Path, index: int) -> dict[str, Any]:
+    made = parts(folder)
+    kinds = [{"scorer": name, "binary": False} for name in ("relevance", "length")]
+    return list(Examples(made, kinds))[index]
+
+
+def test_a_row_has_each_call_of_each_feedback_with_arguments_value_and_reason(folder: Path) -> None:
+    [length, relevant] = sorted(shown(folder, 0)["scores"], key=lambda score: score["n_calls"])
+    assert length["calls"] == [{"ret": 18.0, "error": None, "args": {"obj": "2 contexts for bob"}, "meta": {}}]
+    assert relevant["n_calls"] == 2
+    assert relevant["calls"][0]["args"] == {"question": "Who?", "context": "Who? one"}
+    assert relevant["calls"][0]["ret"] == 0.5
+    assert relevant["calls"][0]["meta"] == {"reason": f"as long as it is {HOSTILE}"}
+    assert "columns" not in relevant
+
+
+def test_a_call_that_failed_stands_beside_those_that_did_not(folder: Path) -> None:
+    [relevant] = [score for score in shown(folder, 1)["scores"] if score["n_calls"] == 2]
+    assert [call["error"] for call in relevant["calls"]] == [None, "ValueError: no relevance"]
+    assert relevant["status"] == "scored"
+
+
+def test_a_call_of_the_app_is_shown_with_all_its_arguments_and_without_marks_of_ours(folder: Path) -> None:
+    [root, search] = shown(folder, 0)["spans"]
+    assert orjson.loads(root[7]["j"]) == {"question": "Who?", "user": "bob"}
+    assert root[9] is None
+    assert search[2] == "retriever.search"
+    assert orjson.loads(search[8]["j"]) == ["Who? one", "Who? and two"]
+
+
+def test_what_rows_hold_has_a_room_that_is_shared_among_them(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def held(folder: Path) -> int:
+        row = shown(folder, 0)
+        calls = [call for score in row["scores"] for call in score["calls"]]
+        cells = [cell for call in calls for cell in (*call["args"].values(), *call["meta"].values())]
+        cells += [cell for span in row["spans"] for cell in span[7:] if cell is not None]
+        texts = [cell if isinstance(cell, str) else cell.get("j", cell.get("t")) for cell in cells]
+        return sum(map(len, texts))
+
+    assert held(folder) > 200
+    monkeypatch.setattr(module, "_ROOM", 0)
+    monkeypatch.setattr(module, "_LEAST_ROOM", 40)
+    assert held(folder) <= 40
+    monkeypatch.setattr(module, "_ROOM", 4 * 100)  # of four rows
+    assert 40 < held(folder) <= 100
+
+
+def test_columns_of_that_name_that_hold_something_else_stay_as_they_are() -> None:
+    assert module._asked('["a"]') is None
+    assert module._asked('[{"args": {}, "ret": 1}]') is None
+    assert module._asked("[]") is None
+
+
+def evaluand(*arguments: str, status: Any = None) -> None:
+    assert main([*arguments], standalone_mode=False) == status
+
+
+@pytest.mark.parametrize("name", ["rag/1", "the recording"])
+def test_show_tells_what_each_feedback_was_asked(folder: Path, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    store = DirectoryStore(folder)
+    id = next(ref.id for ref in store.refs() if ref.kind == "recordings" and ref.name == "rag/1")
+    evaluand("show", id if name == "the recording" else name, "--index", "1", "--store", str(folder))
+    out = capsys.readouterr().out
+    assert re.search(r"call 1 +0\.5\n +context +half one\n +question +half\n", out)
+    assert re.search(r"call 2 +ValueError: no relevance", out)
+    assert "retriever.search" in out
+    assert '{"user":"bob"}' in out
+    assert "evaluand.call" not in out
+    assert '"ret"' not in out
+
+
+def test_show_says_how_an_open_recording_is_closed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = DirectoryStore(tmp_path)
+    made = Recording.open(store, {"name": "rag", "version": "3"}, [], mode="none")
+    evaluand("show", made.id, "--index", "1", "--store", str(tmp_path), status=1)
+    assert f"evaluand resume {made.id[:12]}" in capsys.readouterr().err
+    made.close()
+
+
+@pytest.mark.parametrize("name", ["rag", "rag/1", "the recording"])
+def test_a_report_of_recordings_begins_with_their_leaderboard(folder: Path, tmp_path: Path, name: str) -> None:
+    store, file = DirectoryStore(folder), tmp_path / "r.html"
+    id = next(ref.id for ref in store.refs() if ref.kind == "recordings" and ref.name == "rag/1")
+    evaluand("report", id if name == "the recording" else name, "-o", str(file), "--store", str(folder))
+    text = file.read_text()
+    assert text.index('id="leaderboard"') < text.index('id="summary"')
+    assert ("rag 2" in text) == (name == "rag")
+    assert "<td>4 of 4</td>" not in text
+    assert "<td>3 of 4</td>" in text
+    assert "no metric has been computed" not in text
+
+
+def test_a_report_of_an_open_recording_says_how_to_close_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = Recording.open(DirectoryStore(tmp_path), {"name": "rag"}, [], mode="none")
+    evaluand("report", made.id, "-o", str(tmp_path / "r.html"), "--store", str(tmp_path), status=1)
+    assert f"evaluand resume {made.id[:12]}" in capsys.readouterr().err
+    made.close()
+
+
+# In a browser
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install evaluand[browser]")
+    if CHROMIUM is None:
+        pytest.skip("needs Chromium: apt install chromium, or $CHROMIUM")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=[(1200, "light"), (400, "dark")], ids=["wide", "narrow"])
+def page(browser: Any, folder: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The report, open at one call; nothing may go wrong on it."""
+    width, scheme = request.param
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    faults: list[str] = []
+    page.on("dialog", lambda dialog: (faults.append(f"dialog {dialog.message}"), dialog.dismiss()))
+    page.on("console", lambda message: faults.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("request", lambda request: None if request.url.startswith("file:") else faults.append(request.url))
+    evaluand("report", "rag", "-o", str(tmp_path / "r.html"), "--store", str(folder))
+    page.goto(f"file://{tmp_path}/r.html#example=rag%2F1/1")
+    page.wait_for_selector(".asked")
+    yield page
+    page.close()
+    assert faults == []
+
+
+def test_the_page_tells_calls_of_feedbacks_their_aggregate_and_the_trace(page: Any) -> None:
+    told = page.locator(".asked").all_inner_texts()
+    [relevant] = [text for text in told if text.startswith("relevance")]
+    assert "0.5, the mean of 2 calls" in relevant
+    assert re.search(r"context\s+half one", relevant)
+    assert "ValueError: no relevance" in relevant
+    assert HOSTILE in relevant
+    gists = page.locator(".spans .gist").all_inner_texts()
+    assert gists[1].startswith('{"query":"half"} → ["half one","half and two"]')
+
+
+def test_the_page_fits_its_window(page: Any) -> None:
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    wide = page.evaluate(
+        "[...document.querySelectorAll('.asked *')].filter(e => e.getBoundingClientRect().right > innerWidth).length"
+    )
+    assert wide == 0
