@@ -60,11 +60,15 @@ class Recorded(NamedTuple):
     about: Mapping[str, Any] | None = None
 
 
-class Recorder(Protocol):
-    """A recording that is open: it knows an app's components and takes what was recorded of it."""
+class Names(Protocol):
+    """What knows the components of an app."""
 
     def place(self, component: object, /) -> str | None:
         """The path of a component in the app, "" for the app itself; None for what is no part of it."""
+
+
+class Recorder(Names, Protocol):
+    """A recording that is open: it takes what was recorded of its app."""
 
     def take(self, recorded: Recorded, /) -> None:
         """Keeps a call; called in the thread where the call ended."""
@@ -149,9 +153,11 @@ def carried(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @contextmanager
-def named(recorder: Recorder) -> Iterator[None]:
-    """Calls within take the names that they have for this recorder, which records nothing of them."""
-    token = _scope.set(_Scope((_Active(recorder, None),), ()))
+def named(names: Names) -> Iterator[None]:
+    """Calls within have the names that they have in an app; nothing more is recorded of them for it."""
+    scope = _scope.get()
+    waiting = scope.waiting if scope else ()
+    token = _scope.set(_Scope((_Active(names, None),), waiting))
     try:
         yield
     finally:
@@ -378,7 +384,7 @@ class _Active:
 
     __slots__ = ("is_whole", "names", "recorder", "told")
 
-    def __init__(self, recorder: Recorder, told: str | None) -> None:
+    def __init__(self, recorder: Any, told: str | None) -> None:
         self.recorder, self.told, self.is_whole = recorder, told, told is None
         self.names: dict[int, str] = {}
 
@@ -395,7 +401,7 @@ def _starting(scope: _Scope, component: object, marked: bool) -> tuple[Recorder,
     return scope.waiting[-1:]
 
 
-def _name(recorder: Recorder | None, component: object, method: str) -> str:
+def _name(recorder: Names | None, component: object, method: str) -> str:
     """What a call is called: the path of its component and its method."""
     path = None if recorder is None else recorder.place(component)
     if path is None:

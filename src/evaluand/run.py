@@ -174,6 +174,7 @@ class Runner:
         identity = calls.identity
         unpinned = identity.reasons(in_yaml="experiment" in (origin or {}))
         told = {"parts": dict(identity.parts), "unpinned": unpinned, "policy": _policy(self.policy)}
+        told["task"] = calls.task.name
         return {
             "work": [calls.work] if calls.work else [],
             "pinned": identity.pinned,
