@@ -131,6 +131,7 @@ def runs(who: str) -> Iterator[Work]:
 
 def records(who: str) -> Iterator[Work]:
     """An app that calls two of its methods, recorded in a folder: one `with` block for each call, as is usual."""
+    folder = tempfile.TemporaryDirectory(prefix="evaluand-bench-")  # goes with the process
     if who == OURS:
         from evaluand.app import App
         from evaluand.feedback import Feedback
@@ -138,7 +139,7 @@ def records(who: str) -> Iterator[Work]:
         from evaluand.stores.directory import DirectoryStore
 
         def recorded(app: Any, feedbacks: list[Any], mode: str) -> Any:
-            store = DirectoryStore(tempfile.mkdtemp(prefix="evaluand-bench-"))
+            store = DirectoryStore(Path(folder.name) / mode)
             return App(app, name="bench", version="1", feedbacks=feedbacks, mode=mode, store=store)
 
         found = "__record__.app.retrieve[:].rets[:]"
@@ -146,7 +147,7 @@ def records(who: str) -> Iterator[Work]:
         from trulens.apps.app import TruApp, instrument
         from trulens.core import Feedback, Select, TruSession
 
-        database = f"sqlite:///{tempfile.mkdtemp(prefix='trulens-bench-')}/bench.sqlite"
+        database = f"sqlite:///{folder.name}/bench.sqlite"
         with redirect_stdout(io.StringIO()):
             TruSession(database_url=database)
 

@@ -16,9 +16,11 @@ import pytest
 from feedback_functions import feedbacks, length, use
 
 from evaluand import Aggregator, DirectoryStore, Evaluator, Measure, MemoryStore, compare
+from evaluand.app import App
 from evaluand.cli import main
 from evaluand.errors import SpecError
 from evaluand.feedback import Feedback
+from evaluand.instrument import instrument
 from evaluand.journal import SHARD_SLOTS
 from evaluand.metrics.mean import Mean
 from evaluand.recording import (
@@ -420,3 +422,90 @@ def test_a_disk_that_is_full_is_no_business_of_the_app(folder: DirectoryStore, m
     use(recording, "q1")
     recording.close()
     assert inputs(recording) == ["q1"]
+
+
+# Apps
+
+
+class Rag:
+    @instrument
+    def search(self, question: str) -> list[str]:
+        return [f"{question} one", f"{question} and two"]
+
+    @instrument
+    def query(self, question: str) -> str:
+        if question == "q9":
+            raise KeyError("nine")
+        return self.search(question)[0].upper()
+
+
+OF_APP = [Feedback(length, name="context").on("__record__.app.search[:].rets[:]"), Feedback(length).on_output()]
+
+
+def test_blocks_of_an_app_go_on_with_one_recording(store: Store) -> None:
+    rag = Rag()
+    app = App(rag, name="rag", version="2", feedbacks=OF_APP, mode="with_app", store=store)
+    blocks = []
+    for number in range(4):
+        with app as recording:
+            rag.query(f"q{number}")
+        blocks.append(recording)
+    assert [block.get()["main_input"] for block in blocks] == ["q0", "q1", "q2", "q3"]
+    assert len({block.id for block in blocks}) == 1
+    assert blocks[0].run is not None
+    assert blocks[0].run.counts == {"completed": 4}
+    assert [block.get()["main_input"] for block in blocks] == ["q0", "q1", "q2", "q3"]
+    with app as recording:
+        rag.query("q4")
+    assert recording.id != blocks[0].id
+    app.close()
+    assert recording.evaluation is not None
+    assert recording.evaluation.counts == {"context": {"scored": 1}, "length": {"scored": 1}}
+
+
+def test_a_block_within_another_has_a_recording_of_its_own(store: Store) -> None:
+    rag = Rag()
+    app = App(rag, store=store)
+    with app as outer:
+        with app.record(tags="inner", meta={"user": 3}) as inner:
+            rag.query("q0")
+        rag.query("q1")
+    assert outer.id != inner.id
+    assert [record["main_input"] for record in outer.records] == ["q0", "q1"]
+    assert inner.get()["tags"] == "inner"
+    assert inner.get()["meta"] == {"user": 3}
+    assert inner.run is not None
+    [example] = inner.run.dataset
+    assert (example.attributes, example.metadata) == ({"user": 3}, {"tags": "inner"})
+
+
+def test_records_of_an_app_are_the_same_open_and_sealed(store: Store) -> None:
+    rag = Rag()
+    app = App(rag, feedbacks=OF_APP, mode="with_app", store=store)
+    with app as recording, about(name="mine", metadata={"topic": "a"}):
+        rag.query("q0")
+        with pytest.raises(KeyError):
+            rag.query("q9")
+    open_ = [record.to_json() for record in recording.records]
+    recording.close()
+    assert [record.to_json() for record in recording.records] == open_
+    assert [record["record_id"] for record in recording.records] == ["mine", "mine (2)"]
+
+
+def test_what_is_being_recorded_is_not_closed_by_looking(store: Store) -> None:
+    rag = Rag()
+    with App(rag, feedbacks=OF_APP, store=store) as recording:
+        rag.query("q0")
+        with pytest.raises(SpecError, match=r"take a snapshot\(\)"):
+            _ = recording.run
+        snapshot = recording.snapshot()
+        rag.query("q1")
+    assert snapshot.evaluation is not None
+    assert snapshot.evaluation.counts["length"] == {"scored": 1}
+    assert recording.run is not None
+    assert recording.run.counts == {"completed": 2}
+
+
+def test_an_app_refuses_what_cannot_be_deferred_when_it_is_made(store: Store) -> None:
+    with pytest.raises(SpecError, match=r"cannot be deferred.*lambda"):
+        App(Rag(), feedbacks=[Feedback(lambda text: 1.0, name="x").on_output()], mode="deferred", store=store)

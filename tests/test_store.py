@@ -30,6 +30,7 @@ from evaluand.experiment import Experiment
 from evaluand.journal import Lane
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.mean import Mean
+from evaluand.recording import Recording
 from evaluand.run import Run, Runner
 from evaluand.scorer import FunctionScorer
 from evaluand.scorers.exact_match import ExactMatch
@@ -37,6 +38,7 @@ from evaluand.store import KINDS, Manifest, MemoryStore, Ref, Store, now, resolv
 from evaluand.stores.directory import DirectoryStore
 from evaluand.stores.files import FileLog, SqliteLeases
 from evaluand.task import task
+from evaluand.trace import Trace
 from evaluand.work import KeyedWork
 
 Made = TypeVar("Made")
@@ -445,6 +447,10 @@ def grown(store: DirectoryStore) -> None:
     broken = False
     Experiment("history", data(), {"it": one}, {"same": ExactMatch()}, measures).run(store, retry_failed=True)
     broken = True
+    with Recording.open(store, {"name": "app"}) as recording:
+        trace = Trace.start("call", "q1")
+        trace.root.end()
+        recording.keep(trace)
     other = Dataset.from_rows([{"input": f"q{i}"} for i in (20, 3, 21)])
     with pytest.raises(Aborted):
         Runner(store, Policy(abort_on_error=True, concurrency=1)).run(one, other, name="open", seed=1)
@@ -636,6 +642,7 @@ def test_no_name_leaves_the_store_or_reaches_a_path(tmp_path: Path, name: str) -
     evaluation = Evaluator().evaluate(run, {name: ExactMatch()}, name=name)
     aggregation = Aggregator().aggregate([evaluation], [Measure(name, Accuracy())], name=name)
     compare(evaluation, evaluation, name=name)
+    Recording.open(store, {"name": name}, name=name).close()
 
     again = DirectoryStore(store.root)
     for kind, id in (("runs", run.id), ("evaluations", evaluation.id), ("aggregations", aggregation.id)):

@@ -13,11 +13,13 @@ import math
 import sys
 from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from evaluand import Dataset, Evaluator, Runner
 from evaluand.errors import Doubt, EvaluandError, SpecError
 from evaluand.interop.trulens import (
     Feedback,
@@ -29,6 +31,7 @@ from evaluand.interop.trulens import (
     Select,
     SkipEval,
 )
+from evaluand.trace import span
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "vectors" / "trulens"
 FILE = FOLDER / "feedback.json"
@@ -145,3 +148,103 @@ def test_a_stored_feedback_is_the_same_when_it_is_read(case: dict[str, Any]) -> 
     assert (again.name, again.higher_is_better) == (expect["name"], expect["higher_is_better"])
     result = again.run(source_data=source)
     assert (result.status.value, result.result) == (expect["status"], pytest.approx(expect["result"]))
+
+
+# ---------------------------------------------------------------- without what was recorded
+
+RECORD = {"main_input": "Q", "main_output": "ANS", "app": {"search": [{"rets": [1, 2, 3]}], "none": [{"rets": []}]}}
+RETS = Select.RecordCalls.search.rets[:]
+
+
+def pair(a: str, b: str) -> float:
+    return float(len(a) * 10 + len(b))
+
+
+def parts(a: int) -> dict[str, float]:
+    return {"a": float(a), "twice": 2.0 * a}
+
+
+def fragile(a: int) -> float:
+    if a == 2:
+        raise ValueError("two")
+    return float(a)
+
+
+def test_selectors_without_a_name_are_bound_in_order() -> None:
+    bound = Feedback(pair).on(Select.RecordInput, Select.RecordOutput)
+    assert bound.run(record=RECORD).result == 13.0
+    assert bound.feedback_definition_id == Feedback(pair).on_input_output().feedback_definition_id
+
+
+def test_two_selections_of_one_function_are_two_definitions() -> None:
+    ids = {
+        feedback.feedback_definition_id for feedback in (Feedback(fragile).on_input(), Feedback(fragile).on_output())
+    }
+    assert len(ids) == 2
+
+
+def test_a_missing_part_raises_or_skips() -> None:
+    missing = Select.RecordCalls.nothing.rets
+    with pytest.raises(InvalidSelector, match="has no 'nothing'"):
+        Feedback(fragile).on(missing).run(record=RECORD)
+    with pytest.raises(InvalidSelector):
+        Feedback(fragile, if_missing="ignore").on(missing).extract_selection(record=RECORD)
+    assert Feedback(fragile, if_missing="ignore").on(missing).run(record=RECORD).status.value == "skipped"
+    assert Feedback(fragile).on(RETS).check_selectors(record=RECORD)
+    with pytest.warns(Doubt, match="has no 'nothing'"):
+        assert not Feedback(fragile).on(missing).check_selectors(record=RECORD, warning=True)
+
+
+def test_skipped_calls_are_left_out() -> None:
+    result = Feedback(skip_odd).on(RETS).run(record=RECORD)
+    assert (result.status.value, result.result) == ("done", 2.0)
+    nothing = Feedback(skip_odd).on(Select.RecordCalls.search.rets[::2]).run(record=RECORD)
+    assert (nothing.status.value, nothing.result) == ("skipped", None)
+
+
+def test_a_failing_call_leaves_the_others_told() -> None:
+    result = Feedback(fragile).on(RETS).run(record=RECORD)
+    assert (result.status.value, result.result) == ("failed", None)
+    assert [(call.ret, call.error) for call in result.calls] == [(1.0, None), (None, "ValueError: two"), (3.0, None)]
+    assert Feedback(fragile, on_error="leave_out").on(RETS).run(record=RECORD).result == 2.0
+
+
+def test_several_numbers_stand_in_the_multi_result() -> None:
+    result = Feedback(parts).on(RETS).run(record=RECORD)
+    assert math.isnan(result.result)
+    assert json.loads(result.multi_result or "") == {"a": 2.0, "twice": 4.0}
+    assert [call.ret for call in result.calls] == [1.5, 3.0, 4.5]
+
+
+def test_a_record_is_laid_out_and_objects_are_selected_from_by_attributes() -> None:
+    class OfCalls:
+        def layout_calls_as_app(self) -> Any:
+            return RECORD
+
+    app = SimpleNamespace(app_id="a", app=SimpleNamespace(model="mm"))
+    feedback = Feedback(pair).on(Select.App.app.model, Select.RecordOutput)
+    assert feedback.run(app=app, record=OfCalls()).result == 23.0
+
+
+def test_a_result_is_told_as_data() -> None:
+    told = Feedback(pair, name="n").on_input_output().run(record=RECORD | {"record_id": "r"}).model_dump()
+    assert json.loads(json.dumps(told)) == told
+    assert (told["name"], told["record_id"], told["status"], told["cost"]["n_requests"]) == ("n", "r", "done", 0)
+
+
+def test_texts_are_no_lenses_and_a_feedback_needs_a_function() -> None:
+    with pytest.raises(ValueError, match=r"write Select.RecordInput and the like"):
+        Feedback(fragile).on("__record__.main_input")
+    with pytest.raises(SpecError, match="a feedback needs a function"):
+        Feedback().on_input()
+
+
+def test_a_feedback_is_a_scorer_of_stored_runs() -> None:
+    def answer(question: str) -> str:
+        with span("search") as found:
+            found.output = [1, 3]
+        return question
+
+    run = Runner().run(answer, Dataset.from_rows([{"input": "q"}]))
+    evaluation = Evaluator().evaluate(run, {"fragile": Feedback(fragile).on(RETS)})
+    assert evaluation.table("fragile")["value"].to_pylist() == [2.0]

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     )
     from evaluand.evaluation import Evaluation, Evaluator
     from evaluand.experiment import Experiment
+    from evaluand.feedback import Feedback
     from evaluand.instrument import carried, instrument
     from evaluand.metrics.accuracy import Accuracy
     from evaluand.metrics.adjusted_rand import AdjustedRand
@@ -130,6 +131,7 @@ _PLACES = {
     "evaluation": ("Evaluation", "Evaluator"),
     "experiment": ("Experiment",),
     "instrument": ("carried", "instrument"),
+    "feedback": ("Feedback",),
     "metrics.accuracy": ("Accuracy",),
     "metrics.adjusted_rand": ("AdjustedRand",),
     "metrics.at_k": ("HitsAtK", "MapAtK", "Ndcg", "PrecisionAtK", "RecallAtK"),
@@ -249,6 +251,7 @@ __all__ = [
     "FBeta",
     "FalseNegativeRate",
     "FalsePositiveRate",
+    "Feedback",
     "FileTracer",
     "GroundTruth",
     "HammingLoss",

@@ -227,7 +227,7 @@ class Feedback(Scorer):
             for given in selectors:
                 bound[self.accepts.next_after(bound)] = self._selector(given)
         except SpecError as error:
-            raise self._fault(str(error)) from None
+            raise self._fault(str(error), type(error)) from None
         return self._changed(bound=self.accepts.ordered(bound))
 
     def on_input(self, arg: str | None = None) -> Self:
@@ -297,8 +297,8 @@ class Feedback(Scorer):
             raise self._fault(f"{name} is {described(given)}{hint}; give one of {', '.join(choices)}")
         self._set(**{name: given})
 
-    def _fault(self, message: str) -> SpecError:
-        return SpecError(f"feedback {self.name!r}: {message}")
+    def _fault(self, message: str, kind: type[SpecError] = SpecError) -> SpecError:
+        return kind(f"feedback {self.name!r}: {message}")
 
     # What it is to an evaluation
 

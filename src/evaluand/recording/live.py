@@ -9,6 +9,7 @@ import secrets
 import threading
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from contextvars import ContextVar
@@ -304,7 +305,8 @@ class Recording(Recorded):
         outcome = Outcome(None if output is None else Fragment(_text(output)), error, 1, started, duration)
         body, _ = line_of(0, ids.digest_of_text(given), None, outcome, trace, False)
         metadata = Fragment(ids.encode(about.metadata) if about.metadata else b"{}")
-        told = orjson.dumps([Fragment(given), about.name, about.tags, metadata])
+        name = None if about.name is None else self._told_apart(about.name)
+        told = orjson.dumps([Fragment(given), name, about.tags, metadata])
         with self._lock:
             if self._ended:
                 self._tell("a call ended after the recording had; it was not recorded")
@@ -320,6 +322,17 @@ class Recording(Recorded):
             for judge in self._judges_here:
                 judge.judge(unit)
         return slot
+
+    def _told_apart(self, name: str) -> str:
+        """A name that no other record has, as far as this process knows; sealing knows all."""
+        with self._lock:
+            self._named[name] += 1
+            n = self._named[name]
+            while n > 1 and f"{name} ({n})" in self._named:
+                n += 1
+            told = name if n == 1 else f"{name} ({n})"
+            self._named[told] = max(self._named[told], 1)
+            return told
 
     def _slot(self) -> int:
         if self._next == self._block_end:
@@ -348,6 +361,7 @@ class Recording(Recorded):
     def _start(self) -> None:
         """What each process has of its own."""
         self._lock, self._reading = threading.Lock(), threading.Lock()
+        self._named: Counter[str] = Counter()
         self._dirty = threading.Event()
         self._over = threading.Event()
         self._ended = False

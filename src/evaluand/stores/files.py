@@ -9,7 +9,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -213,8 +212,7 @@ def unwritable(path: Path, error: OSError) -> EngineError:
 def _connect(path: Path) -> sqlite3.Connection:
     """Leases need not survive the machine, so nothing waits for the disk."""
     db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-    with suppress(sqlite3.OperationalError):  # another process is just doing so
-        db.execute("PRAGMA journal_mode = WAL")  # units are taken one by one, and this is several times as quick
+    db.execute("PRAGMA journal_mode = PERSIST")  # units are taken one by one: no file is made and removed for each
     db.execute("PRAGMA synchronous = OFF")
     db.execute("BEGIN IMMEDIATE")  # waits for others; the statements below alone would not
     db.execute(
