@@ -50,6 +50,10 @@ class Huggingface(Local):
             )
         super().__post_init__()
 
+    def context_relevance(self, prompt: str, context: str) -> Judgement:
+        """As that of `Local`, whose first argument is the question."""
+        return super().context_relevance(prompt, context)
+
     @lower_is_better
     def toxic(self, text: str) -> Judgement:
         """As `toxicity`."""
