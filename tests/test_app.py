@@ -17,9 +17,10 @@ from typing import Any, ClassVar
 import pytest
 from pydantic import BaseModel
 
-from evaluand import Dataset, Runner, span
+from evaluand import Dataset, Evaluator, Runner, span
 from evaluand.app import App, Recording, virtual
 from evaluand.errors import DataError, SpecError
+from evaluand.feedback import Feedback
 from evaluand.instrument import carried, instrument
 from evaluand.record import Record
 from evaluand.selector import Selector
@@ -954,6 +955,46 @@ def test_calls_of_an_instrumented_app_are_spans_of_a_task() -> None:
     run = Runner().run(answer, Dataset.from_rows([{"input": "a"}]))
     names = [name for batch in run.spans() for name in batch.column("name").to_pylist()]
     assert names == ["Marked.__call__", "Marked.within"]
+
+
+def test_an_app_as_a_task_leaves_the_calls_that_a_recording_has() -> None:
+    rag = Rag()
+    app = App(rag, name="rag")
+    feedback = Feedback(_joined, name="joined").on(
+        "__record__.app.retriever.search[:].rets[:]", "__record__.app.query.rets"
+    )
+    with app as recording:
+        rag.query("Emma")
+    data = Dataset.from_rows([{"input": "Emma"}])
+    run = Runner().run(app.as_task("query"), data)
+    [row] = Evaluator().evaluate(run, {"joined": feedback}).table("joined").to_pylist()
+    assert row["calls"] == Evaluator().evaluate(recording.run, {"joined": feedback}).table("joined")["calls"][0].as_py()
+    assert row["value"] == len("Emma 0EMMA 0")
+
+
+def _joined(found: str, answer: str) -> float:
+    return float(len(found + answer))
+
+
+@pytest.mark.parametrize("method", ["soon", "inner"])
+def test_marked_methods_are_tasks_plain_and_async(method: str) -> None:
+    app = App(Marked())
+    run = Runner().run(app.as_task(method), Dataset.from_rows([{"input": "a"}]))
+    assert [response.responses for response in run] == [["a!"]]
+    names = [name for batch in run.spans() for name in batch.column("name").to_pylist()]
+    assert names == (["within"] if method == "soon" else [])
+
+
+def test_a_function_and_a_method_are_tasks_by_themselves() -> None:
+    data = Dataset.from_rows([{"input": "a"}])
+    for app in (App(str_upper), App(Model().ask), App(Model())):
+        assert [response.responses for response in Runner().run(app.as_task(), data)] == [["A"]]
+    with pytest.raises(SpecError, match="which method is the task"):
+        App(Marked()).as_task()
+
+
+def str_upper(text: str) -> str:
+    return text.upper()
 
 
 def test_a_tracer_is_told_of_calls() -> None:

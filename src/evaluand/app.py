@@ -30,17 +30,20 @@ from orjson import Fragment
 
 from evaluand import recording as stored
 from evaluand.components import Component, class_of, components_of, key_of
+from evaluand.dataset import Dataset
 from evaluand.engine import Policy
 from evaluand.errors import DataError, Fault, SpecError, TaskError, with_article
 from evaluand.evaluation import Evaluation
-from evaluand.instrument import MARK, Recorded, carried, closed, instrumented, is_open, opened
+from evaluand.fingerprint import Identity
+from evaluand.instrument import MARK, Recorded, carried, closed, instrumented, is_open, named, opened
 from evaluand.jsonlike import Likeness, attributes_of, text_of
 from evaluand.record import Record, facts_of
 from evaluand.registry import nearest
 from evaluand.run import Run
 from evaluand.scorer import Scorer
 from evaluand.store import MemoryStore, Store
-from evaluand.trace import STATUSES, Trace, nanoseconds
+from evaluand.task import Request, Task, as_task
+from evaluand.trace import STATUSES, TaskSpan, Trace, nanoseconds
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -162,6 +165,39 @@ class App:
             "app": self._structure(),
         }
 
+    def as_task(self, method: str | None = None) -> Task[Any, Any]:
+        """The app as a task, to be run over a dataset: feedbacks select from the run as they do from recordings.
+
+        Args:
+            method: which of its methods; if not given, the function or method that the app was made of.
+
+        Raises:
+            SpecError: it is not said which.
+
+        Example:
+            >>> from evaluand import Dataset, Runner
+            >>> class Shout:
+            ...     def answer(self, text):
+            ...         return text.upper()
+            >>> task = App(Shout().answer).as_task()
+            >>> run = Runner().run(task, Dataset.from_rows([{"input": "a"}]))
+            >>> [response.responses for response in run]
+            [['A']]
+        """
+        if _is_function(self.target):
+            target: Any = self.target
+            return _AppTask(self, getattr(target, MARK).function if hasattr(target, MARK) else target)
+        name = method or self.main_method
+        there = self.instrumented.get("", [])
+        if name is None and len(there) == 1:
+            name = there[0]
+        if name is None or not callable(getattr(self.target, name, None)):
+            raise SpecError(f"which method is the task? Name one: as_task({there[0] if there else 'query'!r})")
+        function = getattr(self.target, name)
+        if hasattr(function, MARK):  # the call itself is the root of the run's trace
+            function = MethodType(getattr(function, MARK).function, self.target)
+        return _AppTask(self, function)
+
     def record(self, *, tags: str | None = None, meta: Any = None) -> Recording:
         """A recording, which a `with` block opens.
 
@@ -233,6 +269,47 @@ class App:
 
     def _structure(self) -> Any:
         return _Structure(self.components).of(self.target)
+
+
+class _AppTask(Task[Any, Any]):
+    """A method of an app as a task, within which calls have the names that they have in the app."""
+
+    def __init__(self, app: App, function: Callable[..., Any]) -> None:
+        self._app, self._inner = app, as_task(function)
+
+    @property
+    def name(self) -> str:
+        return self._inner.name
+
+    @property
+    def is_async(self) -> bool:
+        return self._inner.is_async
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return self._inner.reads
+
+    def prepare(self, dataset: Dataset) -> None:
+        self._inner.prepare(dataset)
+
+    def identify(self) -> Identity:
+        return self._inner.identify()
+
+    def do_run(self, input: Any, task_span: TaskSpan) -> Any:
+        return self._within(lambda: self._inner.do_run(input, task_span))
+
+    def call(self, request: Request) -> Any:
+        return self._within(lambda: self._inner.call(request))
+
+    def _within(self, call: Callable[[], Any]) -> Any:
+        if self.is_async:
+            return self._within_async(call)
+        with named(self._app):
+            return call()
+
+    async def _within_async(self, call: Callable[[], Any]) -> Any:
+        with named(self._app):
+            return await call()
 
 
 class LoggedApp(App):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import decimal
+import inspect
 import re
 import uuid
 from collections import deque
@@ -59,7 +60,7 @@ def jsonlike(value: Any, *, hide: bool = False) -> Any:
     Example:
         >>> from types import SimpleNamespace
         >>> jsonlike({"model": SimpleNamespace(name="small", api_key="abc", call=len)})
-        {'model': {'name': 'small', 'api_key': '***', 'call': {'$unstorable': 'builtin_function_or_method'}}}
+        {'model': {'name': 'small', 'api_key': '***', 'call': {'$unstorable': 'len'}}}
     """
     return Likeness(hide=hide).of(value)
 
@@ -151,7 +152,7 @@ class Likeness:
             return self.list(value, len(value), type(value).__qualname__, depth)
         if isinstance(value, BaseException):
             return {"type": type(value).__qualname__, "message": self.text(str(value))}
-        if isinstance(value, type | ModuleType) or hasattr(value, "__code__") or hasattr(value, "__func__"):
+        if isinstance(value, type | ModuleType) or inspect.isroutine(value):
             return unstorable(str(getattr(value, "__qualname__", type(value).__qualname__)))
         if type(value).__module__.partition(".")[0] in ("numpy", "pyarrow", "pandas"):
             return self.array(value, depth)

@@ -1,0 +1,101 @@
+"""Any value as data: what is told of it, and what is not."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import threading
+from collections import deque
+from enum import Enum
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluand.ids import decode, encode
+from evaluand.jsonlike import Likeness, attributes_of, jsonlike, text_of
+
+
+class Colour(Enum):
+    RED = "red"
+
+
+class Hidden:
+    __slots__ = ("__mangled", "_own", "shown", "unset")
+
+    def __init__(self) -> None:
+        self.__mangled, self._own, self.shown = 1, 2, 3
+
+
+class Below(Hidden):
+    def __init__(self) -> None:
+        super().__init__()
+        self.more = 4
+
+    @property
+    def never(self) -> int:
+        raise AssertionError("asked for")
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ({1: "a", None: 2}, {"1": "a", "None": 2}),
+        ((1, {2}, deque([3])), [1, [2], [3]]),
+        (Colour.RED, "red"),
+        (Path("a/b"), "a/b"),
+        (b"raw", b"raw"),
+        (dt.date(2026, 1, 2), dt.date(2026, 1, 2)),
+        (ValueError("no"), {"type": "ValueError", "message": "no"}),
+        (np.array([1.5, 2.5]), [1.5, 2.5]),
+        (len, {"$unstorable": "len"}),
+        (Path, {"$unstorable": "Path"}),
+        (threading.Lock(), {"$unstorable": "lock"}),
+        (Below(), {"shown": 3, "more": 4}),
+        ("\ud800", "?"),
+        ("https://me:word@host/x", "https://me:***@host/x"),
+        (SimpleNamespace(api_key="x", tokens=3, password=None), {"api_key": "***", "tokens": 3, "password": None}),
+    ],
+)
+def test_values_are_told_as_data(value: Any, told: Any) -> None:
+    assert jsonlike(value) == told
+    assert decode(encode(jsonlike(value))) == jsonlike(value)
+
+
+def test_keys_are_hidden_where_it_is_asked_for() -> None:
+    value = {"access_token": "x", "Authorization": "y", "key": 0, "monkeys": 1, "is_token": True}
+    assert jsonlike(value) == value
+    hidden = {"access_token": "***", "Authorization": "***", "key": "***", "monkeys": 1, "is_token": True}
+    assert jsonlike(value, hide=True) == hidden
+
+
+def test_attributes_are_those_that_the_object_holds() -> None:
+    assert dict(attributes_of(Below())) == {"more": 4, "_Hidden__mangled": 1, "_own": 2, "shown": 3}
+
+
+def test_what_is_deep_within_itself_or_large_is_cut_and_says_so() -> None:
+    deep: Any = "bottom"
+    for _ in range(200):
+        deep = [deep]
+    looped: list[Any] = []
+    looped.append(looped)
+    assert "cut short" in str(jsonlike(deep))
+    assert jsonlike(looped) == [{"$unstorable": "list within itself"}]
+    few = Likeness(hide=False, values=10, characters=20)
+    assert few.of({"a": "x" * 15, "b": "y" * 15, "c": list(range(50))}) == {
+        "a": "x" * 15,
+        "b": {"$unstorable": "text of 15 characters"},
+        "c": {"$unstorable": "list of 50 values"},
+    }
+
+
+def test_data_are_told_exactly() -> None:
+    value = {"nan": math.nan, "big": 2**70, "raw": b"x", "$float": 1, "t": (1, 2)}
+    assert text_of(value).encode() == encode(value)
+
+
+def test_shared_values_are_told_each_time() -> None:
+    shared = {"a": 1}
+    assert jsonlike([shared, shared, object]) == [shared, shared, {"$unstorable": "object"}]
