@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import sys
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -367,7 +368,7 @@ class Outputs(EvaluationLogic[str, str, None, list[str]]):
         return [each.output for each in output]
 
 
-def shouted(kept: Repositories, *tasks: Shout, **options: Any) -> list[str]:
+def shouted(kept: Repositories, *tasks: Task[str, Any], **options: Any) -> list[str]:
     examples = [Example(id=each, input=each, expected_output=None) for each in "abcd"]
     dataset = kept.datasets.create_dataset(examples, "letters")
     return [Runner(task, kept.datasets, kept.runs, "shout").run_dataset(dataset.id, **options).id for task in tasks]
@@ -884,3 +885,23 @@ def test_what_is_no_text_is_not_graded() -> None:
                 grade(hypothesis, reference)  # type: ignore[operator]
     assert BleuGrader().calculate_bleu("the cat", "the cat") == 0
     assert Bleu().score("the cat", "the cat").value == pytest.approx(100)
+
+
+class Leaving(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        return sys.exit(0) if input == "b" else input
+
+
+class LeavingLogic(SingleOutputEvaluationLogic[str, str, None, bool]):
+    def do_evaluate_single_output(self, example: Example[str, None], output: str) -> bool:
+        return sys.exit(0) if output == "c" else True
+
+
+def test_code_that_leaves_the_program_fails_on_its_example_only(kept: Repositories) -> None:
+    (run_id,) = shouted(kept, Leaving())
+    run = kept.runs.run_overview(run_id)
+    assert (run.successful_example_count, run.failed_example_count) == (3, 1)
+    judge = Evaluator(kept.datasets, kept.runs, kept.evaluations, "leaving", LeavingLogic())
+    evaluation = judge.evaluate_runs(run_id)
+    assert (evaluation.successful_evaluation_count, evaluation.failed_evaluation_count) == (2, 1)
+    assert kept.runs.example_output(run_id, "b", str).output.error_message == "SystemExit: 0"

@@ -12,6 +12,7 @@ from evaluand.errors import Doubt, SpecError
 from evaluand.fingerprint import code_identity
 from evaluand.interop.pharia.datasets import DatasetRepository, made_of
 from evaluand.interop.pharia.domain import (
+    FAILING,
     Evaluation,
     EvaluationOverview,
     Example,
@@ -313,7 +314,7 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             if abort_on_error:
                 raise SpecError(f"the result of example {example.id} cannot be kept: {error}") from error
             result = FailedExampleEvaluation.from_exception(error)
-        except Exception as error:
+        except FAILING as error:
             if abort_on_error:
                 raise
             result = FailedExampleEvaluation.from_exception(error)

@@ -16,6 +16,7 @@ from evaluand import ids
 from evaluand.errors import Doubt, SpecError
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
+    FAILING,
     Example,
     ExampleOutput,
     ExpectedOutput,
@@ -215,7 +216,7 @@ class Runner(Generic[Input, Output]):
             if abort_on_error:
                 raise SpecError(f"the output for example {example.id} cannot be kept: {error}") from error
             return FailedExampleRun.from_exception(error)
-        except Exception as error:
+        except FAILING as error:
             if abort_on_error:
                 raise
             return FailedExampleRun.from_exception(error)
