@@ -496,7 +496,7 @@ def test_an_output_that_cannot_be_written_is_a_failure(kept: Repositories) -> No
     dataset = kept.datasets.create_dataset([Example(id="a", input="a", expected_output=None)], "one")
     runner = Runner(Bad(), kept.datasets, kept.runs, "bad")
     assert runner.run_dataset(dataset.id).failed_example_count == 1
-    with pytest.raises(SpecError, match="example a cannot be kept"):
+    with pytest.raises(SpecError, match="example a: .* cannot be kept"):
         runner.run_dataset(dataset.id, abort_on_error=True)
 
 
@@ -905,3 +905,41 @@ def test_code_that_leaves_the_program_fails_on_its_example_only(kept: Repositori
     evaluation = judge.evaluate_runs(run_id)
     assert (evaluation.successful_evaluation_count, evaluation.failed_evaluation_count) == (2, 1)
     assert kept.runs.example_output(run_id, "b", str).output.error_message == "SystemExit: 0"
+
+
+class Mixed(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> Any:
+        return 5 if input == "b" else input
+
+
+class MixedLogic(SingleOutputEvaluationLogic[str, str, None, float]):
+    def do_evaluate_single_output(self, example: Example[str, None], output: str) -> Any:
+        return "much" if output == "c" else 1.0
+
+
+class Total(AggregationLogic[float, float]):
+    def aggregate(self, evaluations: Iterable[float]) -> float:
+        return sum(evaluations)
+
+
+def test_what_is_not_of_the_declared_type_is_a_failure_of_its_example_only(kept: Repositories) -> None:
+    (run_id,) = shouted(kept, Mixed())
+    wrong = "the output for example b is no str: Input should be a valid string"
+    assert kept.runs.example_output(run_id, "b", str).output.error_message == f"Misfit: {wrong}"
+    judge = Evaluator(kept.datasets, kept.runs, kept.evaluations, "mixed", MixedLogic())
+    evaluation = judge.evaluate_runs(run_id)
+    (failed,) = judge.failed_evaluations(evaluation.id)
+    assert failed.evaluation.result.error_message.startswith("Misfit: the result of example c is no float: ")
+    overview = Aggregator(kept.evaluations, kept.aggregations, "total", Total()).aggregate_evaluation(evaluation.id)
+    assert (overview.statistics, overview.failed_evaluation_count) == (2.0, 2)
+    with pytest.raises(ValueError, match=wrong):
+        shouted(kept, Mixed(), abort_on_error=True)
+
+
+def test_kept_values_of_another_type_are_told_with_their_example(kept: Repositories) -> None:
+    run = shouted(kept, Shout())[0]
+    with pytest.raises(ValueError, match=f"^the output of run {run} for example a is no int: Input should be a valid"):
+        list(kept.runs.example_outputs(run, int))
+    evaluation = Evaluator(kept.datasets, kept.runs, kept.evaluations, "mixed", MixedLogic()).evaluate_runs(run)
+    with pytest.raises(ValueError, match=f"^the result of evaluation {evaluation.id} for example a is no Verdict: "):
+        aggregator(kept).aggregate_evaluation(evaluation.id)

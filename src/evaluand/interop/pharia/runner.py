@@ -10,10 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, Generic
 
-from pydantic_core import PydanticSerializationError, to_json
-
 from evaluand import ids
-from evaluand.errors import Doubt, SpecError
+from evaluand.errors import Doubt
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     FAILING,
@@ -30,7 +28,7 @@ from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import require_count, require_type, settled
+from evaluand.interop.pharia.typed import declared, keepable, require_count, require_type
 from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
 from evaluand.trace import Tracer
 from evaluand.tracers.composite import CompositeTracer
@@ -128,11 +126,12 @@ class Runner(Generic[Input, Output]):
         start = utc_now()
         examples = list(self._datasets.examples(dataset_id, self.input_type(), Any))[:num_examples]
         full = self.description if description is None else f"{self.description} : {description}"
+        type_ = declared(self.output_type)
         note = self._note(dataset_id, full, metadata)
 
         def run(example: Example[Input, Any]) -> bool:
             span_tracer = self._tracer(tracer, begun.run_id, example.id, trace_examples_individually)
-            output = self._output(example, span_tracer, abort_on_error)
+            output = self._output(example, span_tracer, type_, abort_on_error)
             kept: ExampleOutput[Any] = ExampleOutput(run_id=begun.run_id, example_id=example.id, output=output)
             self._runs.store_example_output_parallel(note, kept)
             return isinstance(output, FailedExampleRun)
@@ -205,17 +204,12 @@ class Runner(Generic[Input, Output]):
         own = self._runs.create_tracer_for_example(run_id, example_id)
         return own if tracer is None else CompositeTracer([tracer, own])
 
-    def _output(self, example: Example[Input, Any], tracer: Tracer, abort_on_error: bool) -> Any:
+    def _output(self, example: Example[Input, Any], tracer: Tracer, type_: Any, abort_on_error: bool) -> Any:
         try:
             output = self._task.run(example.input, tracer)
             if inspect.isawaitable(output):
                 output = _awaited(output)
-            output = settled(output)
-            to_json(output)
-        except PydanticSerializationError as error:
-            if abort_on_error:
-                raise SpecError(f"the output for example {example.id} cannot be kept: {error}") from error
-            return FailedExampleRun.from_exception(error)
+            output = keepable(output, type_, f"the output for example {example.id}")
         except FAILING as error:
             if abort_on_error:
                 raise
