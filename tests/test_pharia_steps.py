@@ -496,7 +496,7 @@ def test_an_output_that_cannot_be_written_is_a_failure(kept: Repositories) -> No
     dataset = kept.datasets.create_dataset([Example(id="a", input="a", expected_output=None)], "one")
     runner = Runner(Bad(), kept.datasets, kept.runs, "bad")
     assert runner.run_dataset(dataset.id).failed_example_count == 1
-    with pytest.raises(SpecError, match="example a: .* cannot be kept"):
+    with pytest.raises(SpecError, match=r"example a: .* cannot be kept"):
         runner.run_dataset(dataset.id, abort_on_error=True)
 
 
@@ -943,3 +943,38 @@ def test_kept_values_of_another_type_are_told_with_their_example(kept: Repositor
     evaluation = Evaluator(kept.datasets, kept.runs, kept.evaluations, "mixed", MixedLogic()).evaluate_runs(run)
     with pytest.raises(ValueError, match=f"^the result of evaluation {evaluation.id} for example a is no Verdict: "):
         aggregator(kept).aggregate_evaluation(evaluation.id)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options"),
+    [("wxyz", {}), ("abcd", {"seed": 2}), ("abcd", {"environment_version": "B"}), ("abcd", {"num_examples": 2})],
+)
+def test_a_run_of_other_examples_or_settings_is_not_gone_on_with(
+    kept: Repositories, inputs: str, options: dict[str, Any]
+) -> None:
+    class Fragile(Shout):
+        version = "1"
+
+        def do_run(self, input: str, task_span: TaskSpan) -> str:
+            if fails and input == "c":
+                raise ValueError("boom")
+            return input.upper()
+
+    def run(inputs: str, **options: Any) -> Any:
+        kept.datasets.delete_dataset("letters")
+        examples = [Example(id=f"{n}", input=each, expected_output=None) for n, each in enumerate(inputs)]
+        kept.datasets.create_dataset(examples, "letters", "letters")
+        runner = Runner(Fragile(), kept.datasets, kept.runs, "fragile")
+        return runner.run_dataset("letters", max_workers=1, resume_from_recovery_data=True, **options)
+
+    fails = True
+    with pytest.raises(ValueError, match="boom"):
+        run("abcd", abort_on_error=True, seed=1, environment_version="A")
+    fails = False
+    other = run(inputs, **{"seed": 1, "environment_version": "A"} | options)
+    count = options.get("num_examples", 4)
+    assert [each.output for each in kept.runs.example_outputs(other.id, str)] == list(inputs.upper()[:count])
+    assert (other.successful_example_count, other.failed_example_count) == (count, 0)
+    begun = run("abcd", seed=1, environment_version="A")
+    assert begun.id != other.id
+    assert kept.root is None or not list(kept.root.glob("runs/*.tmp"))

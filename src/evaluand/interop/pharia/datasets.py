@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from evaluand.errors import DataError, Fault
+from evaluand.errors import Fault
 from evaluand.files import replaced
 from evaluand.interop.pharia.domain import (
     Dataset,

@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Awaitable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from hashlib import blake2b
+from itertools import islice
 from typing import Any, Generic
 
 from evaluand import ids
@@ -24,6 +26,7 @@ from evaluand.interop.pharia.domain import (
     Unknown,
     utc_now,
 )
+from evaluand.interop.pharia.files import exact_text
 from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
@@ -107,10 +110,11 @@ class Runner(Generic[Input, Output]):
             trace_examples_individually: keep a trace of each example.
             labels: for finding the run.
             metadata: anything known of the run, such as its configuration.
-            resume_from_recovery_data: continue the run with the same dataset, descriptions, metadata and task that did
-                not end, in this process or another: only what is missing is run. A new run where there is none, or only
-                such that are under way or of a task whose code, arguments or declared version were others. A `Doubt`
-                is told where a run is gone on with of a task that also depends on what its code does not tell.
+            resume_from_recovery_data: continue the run with the same dataset, examples, descriptions, metadata, seed,
+                version of the environment and task that did not end, in this process or another: only what is missing
+                is run. A new run where there is none, or only such that are under way or of a task whose code,
+                arguments or declared version were others. A `Doubt` is told where a run is gone on with of a task that
+                also depends on what its code does not tell.
             seed: the seed that the task was made with; the head tells it.
             environment_version: the version that you declare for what the task works on; the head tells it.
 
@@ -127,7 +131,8 @@ class Runner(Generic[Input, Output]):
         examples = list(self._datasets.examples(dataset_id, self.input_type(), Any))[:num_examples]
         full = self.description if description is None else f"{self.description} : {description}"
         type_ = declared(self.output_type)
-        note = self._note(dataset_id, full, metadata)
+        asked = [dataset_id, self._digest(dataset_id, num_examples), full, metadata or {}, seed, environment_version]
+        note = ids.digest([*asked, self._task.name, self._identity.spec]).hex()
 
         def run(example: Example[Input, Any]) -> bool:
             span_tracer = self._tracer(tracer, begun.run_id, example.id, trace_examples_individually)
@@ -137,13 +142,14 @@ class Runner(Generic[Input, Output]):
             return isinstance(output, FailedExampleRun)
 
         with self._runs.begun(note, resume_from_recovery_data) as begun:
-            done = set(begun.finished_examples)
+            done = {each.id for each in examples}.intersection(begun.finished_examples)
             if done and not self._identity.pinned:
                 reasons = "; ".join(self._identity.unpinned)
                 warnings.warn(
                     f"run {begun.run_id} is gone on with, and may mix settings: {reasons}", Doubt, stacklevel=2
                 )
-            failed = sum(1 for _ in self._runs.failed_example_outputs(begun.run_id, Any)) if done else 0
+            left = self._runs.failed_example_outputs(begun.run_id, Any) if done else ()
+            failed = sum(each.example_id in done for each in left)
             missing = [each for each in examples if each.id not in done]
             failed += sum(each_in_threads(run, missing, max_workers))
             configuration = {"num_examples": num_examples, "max_workers": max_workers, "abort_on_error": abort_on_error}
@@ -194,9 +200,12 @@ class Runner(Generic[Input, Output]):
         placeholder: Any = (Input, Output)[place]  # type: ignore[misc]
         return require_type(declared or placeholder, self._given, what, "do_run")
 
-    def _note(self, dataset_id: str, description: str, metadata: SerializableDict | None) -> str:
-        """What a run that did not end is found by again, in any process."""
-        return ids.digest([dataset_id, description, metadata or {}, self._task.name, self._identity.spec]).hex()
+    def _digest(self, dataset_id: str, num_examples: int | None) -> str:
+        """What tells these examples from others, in any process: as they are kept, since sets have no order."""
+        content = blake2b(digest_size=ids.DIGEST_SIZE)
+        for each in islice(self._datasets.examples(dataset_id, Any, Any), num_examples):
+            content.update(exact_text(each) + b"\n")
+        return content.hexdigest()
 
     def _tracer(self, tracer: Tracer | None, run_id: str, example_id: str, individually: bool) -> Tracer:
         if not individually:
