@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import sys
 import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -367,7 +368,7 @@ class Outputs(EvaluationLogic[str, str, None, list[str]]):
         return [each.output for each in output]
 
 
-def shouted(kept: Repositories, *tasks: Shout, **options: Any) -> list[str]:
+def shouted(kept: Repositories, *tasks: Task[str, Any], **options: Any) -> list[str]:
     examples = [Example(id=each, input=each, expected_output=None) for each in "abcd"]
     dataset = kept.datasets.create_dataset(examples, "letters")
     return [Runner(task, kept.datasets, kept.runs, "shout").run_dataset(dataset.id, **options).id for task in tasks]
@@ -495,7 +496,7 @@ def test_an_output_that_cannot_be_written_is_a_failure(kept: Repositories) -> No
     dataset = kept.datasets.create_dataset([Example(id="a", input="a", expected_output=None)], "one")
     runner = Runner(Bad(), kept.datasets, kept.runs, "bad")
     assert runner.run_dataset(dataset.id).failed_example_count == 1
-    with pytest.raises(SpecError, match="example a cannot be kept"):
+    with pytest.raises(SpecError, match=r"example a: .* cannot be kept"):
         runner.run_dataset(dataset.id, abort_on_error=True)
 
 
@@ -884,3 +885,96 @@ def test_what_is_no_text_is_not_graded() -> None:
                 grade(hypothesis, reference)  # type: ignore[operator]
     assert BleuGrader().calculate_bleu("the cat", "the cat") == 0
     assert Bleu().score("the cat", "the cat").value == pytest.approx(100)
+
+
+class Leaving(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        return sys.exit(0) if input == "b" else input
+
+
+class LeavingLogic(SingleOutputEvaluationLogic[str, str, None, bool]):
+    def do_evaluate_single_output(self, example: Example[str, None], output: str) -> bool:
+        return sys.exit(0) if output == "c" else True
+
+
+def test_code_that_leaves_the_program_fails_on_its_example_only(kept: Repositories) -> None:
+    (run_id,) = shouted(kept, Leaving())
+    run = kept.runs.run_overview(run_id)
+    assert (run.successful_example_count, run.failed_example_count) == (3, 1)
+    judge = Evaluator(kept.datasets, kept.runs, kept.evaluations, "leaving", LeavingLogic())
+    evaluation = judge.evaluate_runs(run_id)
+    assert (evaluation.successful_evaluation_count, evaluation.failed_evaluation_count) == (2, 1)
+    assert kept.runs.example_output(run_id, "b", str).output.error_message == "SystemExit: 0"
+
+
+class Mixed(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> Any:
+        return 5 if input == "b" else input
+
+
+class MixedLogic(SingleOutputEvaluationLogic[str, str, None, float]):
+    def do_evaluate_single_output(self, example: Example[str, None], output: str) -> Any:
+        return "much" if output == "c" else 1.0
+
+
+class Total(AggregationLogic[float, float]):
+    def aggregate(self, evaluations: Iterable[float]) -> float:
+        return sum(evaluations)
+
+
+def test_what_is_not_of_the_declared_type_is_a_failure_of_its_example_only(kept: Repositories) -> None:
+    (run_id,) = shouted(kept, Mixed())
+    wrong = "the output for example b is no str: Input should be a valid string"
+    assert kept.runs.example_output(run_id, "b", str).output.error_message == f"Misfit: {wrong}"
+    judge = Evaluator(kept.datasets, kept.runs, kept.evaluations, "mixed", MixedLogic())
+    evaluation = judge.evaluate_runs(run_id)
+    (failed,) = judge.failed_evaluations(evaluation.id)
+    assert failed.evaluation.result.error_message.startswith("Misfit: the result of example c is no float: ")
+    overview = Aggregator(kept.evaluations, kept.aggregations, "total", Total()).aggregate_evaluation(evaluation.id)
+    assert (overview.statistics, overview.failed_evaluation_count) == (2.0, 2)
+    with pytest.raises(ValueError, match=wrong):
+        shouted(kept, Mixed(), abort_on_error=True)
+
+
+def test_kept_values_of_another_type_are_told_with_their_example(kept: Repositories) -> None:
+    run = shouted(kept, Shout())[0]
+    with pytest.raises(ValueError, match=f"^the output of run {run} for example a is no int: Input should be a valid"):
+        list(kept.runs.example_outputs(run, int))
+    evaluation = Evaluator(kept.datasets, kept.runs, kept.evaluations, "mixed", MixedLogic()).evaluate_runs(run)
+    with pytest.raises(ValueError, match=f"^the result of evaluation {evaluation.id} for example a is no Verdict: "):
+        aggregator(kept).aggregate_evaluation(evaluation.id)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options"),
+    [("wxyz", {}), ("abcd", {"seed": 2}), ("abcd", {"environment_version": "B"}), ("abcd", {"num_examples": 2})],
+)
+def test_a_run_of_other_examples_or_settings_is_not_gone_on_with(
+    kept: Repositories, inputs: str, options: dict[str, Any]
+) -> None:
+    class Fragile(Shout):
+        version = "1"
+
+        def do_run(self, input: str, task_span: TaskSpan) -> str:
+            if fails and input == "c":
+                raise ValueError("boom")
+            return input.upper()
+
+    def run(inputs: str, **options: Any) -> Any:
+        kept.datasets.delete_dataset("letters")
+        examples = [Example(id=f"{n}", input=each, expected_output=None) for n, each in enumerate(inputs)]
+        kept.datasets.create_dataset(examples, "letters", "letters")
+        runner = Runner(Fragile(), kept.datasets, kept.runs, "fragile")
+        return runner.run_dataset("letters", max_workers=1, resume_from_recovery_data=True, **options)
+
+    fails = True
+    with pytest.raises(ValueError, match="boom"):
+        run("abcd", abort_on_error=True, seed=1, environment_version="A")
+    fails = False
+    other = run(inputs, **{"seed": 1, "environment_version": "A"} | options)
+    count = options.get("num_examples", 4)
+    assert [each.output for each in kept.runs.example_outputs(other.id, str)] == list(inputs.upper()[:count])
+    assert (other.successful_example_count, other.failed_example_count) == (count, 0)
+    begun = run("abcd", seed=1, environment_version="A")
+    assert begun.id != other.id
+    assert kept.root is None or not list(kept.root.glob("runs/*.tmp"))

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from evaluand.errors import DataError, Fault
+from evaluand.errors import Fault
 from evaluand.files import replaced
 from evaluand.interop.pharia.domain import (
     Dataset,
@@ -26,14 +26,11 @@ from evaluand.interop.pharia.domain import (
     retyped,
 )
 from evaluand.interop.pharia.files import exact_text, file_name, heads, place, read_text
+from evaluand.interop.pharia.typed import Misfit
 from evaluand.task import Input
 from evaluand.typed import adapter_of
 
 T = TypeVar("T")
-
-
-class Misfit(DataError, ValueError):
-    """Examples are not of the types they were asked for; a ValueError, as users of the SDKs expect."""
 
 
 class DatasetRepository(ABC):

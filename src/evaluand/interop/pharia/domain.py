@@ -11,7 +11,7 @@ import datetime as dt
 import traceback
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
@@ -22,6 +22,9 @@ from evaluand.viewing import utc_now as utc_now
 ExpectedOutput = TypeVar("ExpectedOutput")
 Evaluation = TypeVar("Evaluation", covariant=True)
 AggregatedEvaluation = TypeVar("AggregatedEvaluation", covariant=True)
+
+FAILING: Final = (Exception, SystemExit)
+"""What users' code fails by: one that leaves the program by `sys.exit` fails on its example too, and ends nothing."""
 
 JsonSerializable = JsonValue
 SerializableDict = dict[str, JsonValue]

@@ -23,7 +23,7 @@ from evaluand.interop.pharia.domain import (
 )
 from evaluand.interop.pharia.files import exact_text
 from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Readable, Shelf
-from evaluand.typed import adapter_of
+from evaluand.interop.pharia.typed import read_as
 
 ROWS: Final = "results"
 PARTIAL: Final = ".partial_json"
@@ -211,5 +211,5 @@ def _row_of(content: dict[str, Any]) -> dict[str, Any]:
 
 def _result(evaluation_id: str, row: dict[str, Any], evaluation_type: Any) -> ExampleEvaluation[Any]:
     type_ = FailedExampleEvaluation if row["failed"] else evaluation_type
-    result = adapter_of(type_).validate_python(row["value"])
+    result = read_as(type_, row["value"], f"the result of evaluation {evaluation_id} for example {row['example_id']}")
     return ExampleEvaluation(evaluation_id=evaluation_id, example_id=row["example_id"], result=result)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import Any, Generic
 
-from pydantic_core import PydanticSerializationError, to_json
-
-from evaluand.errors import Doubt, SpecError
+from evaluand.errors import Doubt
 from evaluand.fingerprint import code_identity
 from evaluand.interop.pharia.datasets import DatasetRepository, made_of
 from evaluand.interop.pharia.domain import (
+    FAILING,
     Evaluation,
     EvaluationOverview,
     Example,
@@ -37,7 +37,7 @@ from evaluand.interop.pharia.logic import (
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import require_count, settled
+from evaluand.interop.pharia.typed import declared, keepable, require_count
 from evaluand.task import Input, Output
 
 WORKERS = 10
@@ -307,13 +307,9 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         """
         result: Any
         try:
-            result = settled(self._do_evaluate(example, *example_outputs))
-            to_json(result)
-        except PydanticSerializationError as error:
-            if abort_on_error:
-                raise SpecError(f"the result of example {example.id} cannot be kept: {error}") from error
-            result = FailedExampleEvaluation.from_exception(error)
-        except Exception as error:
+            result = self._do_evaluate(example, *example_outputs)
+            result = keepable(result, self._result_type, f"the result of example {example.id}")
+        except FAILING as error:
             if abort_on_error:
                 raise
             result = FailedExampleEvaluation.from_exception(error)
@@ -322,3 +318,7 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         )
         self._evaluations.store_example_evaluation(kept)
         return result  # type: ignore[no-any-return]
+
+    @cached_property
+    def _result_type(self) -> Any:
+        return declared(self.evaluation_type)

@@ -21,6 +21,7 @@ from evaluand.errors import DataError, Doubt
 from evaluand.files import replaced
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
+    FAILING,
     Evaluation,
     EvaluationOverview,
     Example,
@@ -228,7 +229,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         line: dict[str, Any] = {"example_id": example.id, "record": None, "label": None}
         try:
             return line | {"record": self._labelling.to_record(example, *outputs)}
-        except Exception as error:
+        except FAILING as error:
             if abort_on_error:
                 raise
             return line | {"error": told(error, stack_trace=False)}
@@ -246,7 +247,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             return None
         try:
             return self._labelling.from_label(line["label"], self.evaluation_type())
-        except Exception as error:
+        except FAILING as error:
             return FailedExampleEvaluation.from_exception(error)
 
 

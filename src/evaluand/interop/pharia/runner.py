@@ -8,14 +8,15 @@ import warnings
 from collections.abc import Awaitable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from hashlib import blake2b
+from itertools import islice
 from typing import Any, Generic
 
-from pydantic_core import PydanticSerializationError, to_json
-
 from evaluand import ids
-from evaluand.errors import Doubt, SpecError
+from evaluand.errors import Doubt
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
+    FAILING,
     Example,
     ExampleOutput,
     ExpectedOutput,
@@ -25,11 +26,12 @@ from evaluand.interop.pharia.domain import (
     Unknown,
     utc_now,
 )
+from evaluand.interop.pharia.files import exact_text
 from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import require_count, require_type, settled
+from evaluand.interop.pharia.typed import declared, keepable, require_count, require_type
 from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
 from evaluand.trace import Tracer
 from evaluand.tracers.composite import CompositeTracer
@@ -108,10 +110,11 @@ class Runner(Generic[Input, Output]):
             trace_examples_individually: keep a trace of each example.
             labels: for finding the run.
             metadata: anything known of the run, such as its configuration.
-            resume_from_recovery_data: continue the run with the same dataset, descriptions, metadata and task that did
-                not end, in this process or another: only what is missing is run. A new run where there is none, or only
-                such that are under way or of a task whose code, arguments or declared version were others. A `Doubt`
-                is told where a run is gone on with of a task that also depends on what its code does not tell.
+            resume_from_recovery_data: continue the run with the same dataset, examples, descriptions, metadata, seed,
+                version of the environment and task that did not end, in this process or another: only what is missing
+                is run. A new run where there is none, or only such that are under way or of a task whose code,
+                arguments or declared version were others. A `Doubt` is told where a run is gone on with of a task that
+                also depends on what its code does not tell.
             seed: the seed that the task was made with; the head tells it.
             environment_version: the version that you declare for what the task works on; the head tells it.
 
@@ -127,23 +130,26 @@ class Runner(Generic[Input, Output]):
         start = utc_now()
         examples = list(self._datasets.examples(dataset_id, self.input_type(), Any))[:num_examples]
         full = self.description if description is None else f"{self.description} : {description}"
-        note = self._note(dataset_id, full, metadata)
+        type_ = declared(self.output_type)
+        asked = [dataset_id, self._digest(dataset_id, num_examples), full, metadata or {}, seed, environment_version]
+        note = ids.digest([*asked, self._task.name, self._identity.spec]).hex()
 
         def run(example: Example[Input, Any]) -> bool:
             span_tracer = self._tracer(tracer, begun.run_id, example.id, trace_examples_individually)
-            output = self._output(example, span_tracer, abort_on_error)
+            output = self._output(example, span_tracer, type_, abort_on_error)
             kept: ExampleOutput[Any] = ExampleOutput(run_id=begun.run_id, example_id=example.id, output=output)
             self._runs.store_example_output_parallel(note, kept)
             return isinstance(output, FailedExampleRun)
 
         with self._runs.begun(note, resume_from_recovery_data) as begun:
-            done = set(begun.finished_examples)
+            done = {each.id for each in examples}.intersection(begun.finished_examples)
             if done and not self._identity.pinned:
                 reasons = "; ".join(self._identity.unpinned)
                 warnings.warn(
                     f"run {begun.run_id} is gone on with, and may mix settings: {reasons}", Doubt, stacklevel=2
                 )
-            failed = sum(1 for _ in self._runs.failed_example_outputs(begun.run_id, Any)) if done else 0
+            left = self._runs.failed_example_outputs(begun.run_id, Any) if done else ()
+            failed = sum(each.example_id in done for each in left)
             missing = [each for each in examples if each.id not in done]
             failed += sum(each_in_threads(run, missing, max_workers))
             configuration = {"num_examples": num_examples, "max_workers": max_workers, "abort_on_error": abort_on_error}
@@ -194,9 +200,12 @@ class Runner(Generic[Input, Output]):
         placeholder: Any = (Input, Output)[place]  # type: ignore[misc]
         return require_type(declared or placeholder, self._given, what, "do_run")
 
-    def _note(self, dataset_id: str, description: str, metadata: SerializableDict | None) -> str:
-        """What a run that did not end is found by again, in any process."""
-        return ids.digest([dataset_id, description, metadata or {}, self._task.name, self._identity.spec]).hex()
+    def _digest(self, dataset_id: str, num_examples: int | None) -> str:
+        """What tells these examples from others, in any process: as they are kept, since sets have no order."""
+        content = blake2b(digest_size=ids.DIGEST_SIZE)
+        for each in islice(self._datasets.examples(dataset_id, Any, Any), num_examples):
+            content.update(exact_text(each) + b"\n")
+        return content.hexdigest()
 
     def _tracer(self, tracer: Tracer | None, run_id: str, example_id: str, individually: bool) -> Tracer:
         if not individually:
@@ -204,18 +213,13 @@ class Runner(Generic[Input, Output]):
         own = self._runs.create_tracer_for_example(run_id, example_id)
         return own if tracer is None else CompositeTracer([tracer, own])
 
-    def _output(self, example: Example[Input, Any], tracer: Tracer, abort_on_error: bool) -> Any:
+    def _output(self, example: Example[Input, Any], tracer: Tracer, type_: Any, abort_on_error: bool) -> Any:
         try:
             output = self._task.run(example.input, tracer)
             if inspect.isawaitable(output):
                 output = _awaited(output)
-            output = settled(output)
-            to_json(output)
-        except PydanticSerializationError as error:
-            if abort_on_error:
-                raise SpecError(f"the output for example {example.id} cannot be kept: {error}") from error
-            return FailedExampleRun.from_exception(error)
-        except Exception as error:
+            output = keepable(output, type_, f"the output for example {example.id}")
+        except FAILING as error:
             if abort_on_error:
                 raise
             return FailedExampleRun.from_exception(error)

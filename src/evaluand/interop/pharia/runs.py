@@ -25,11 +25,11 @@ from evaluand.interop.pharia.domain import (
 from evaluand.interop.pharia.files import exact_text, place, sdk_place
 from evaluand.interop.pharia.kept_traces import ExampleTracer, tracer_of
 from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Shelf
+from evaluand.interop.pharia.typed import read_as
 from evaluand.task import Output
 from evaluand.trace import Tracer
 from evaluand.tracers.file import FileTracer
 from evaluand.tracers.in_memory import InMemoryTracer
-from evaluand.typed import adapter_of
 
 NOTE: Final = ".tmp"
 
@@ -274,5 +274,5 @@ def _row_of(content: dict[str, Any]) -> dict[str, Any]:
 
 def _output(run_id: str, row: dict[str, Any], output_type: Any) -> ExampleOutput[Any]:
     type_ = FailedExampleRun if row["failed"] else output_type
-    output = adapter_of(type_).validate_python(row["value"])
+    output = read_as(type_, row["value"], f"the output of run {run_id} for example {row['example_id']}")
     return ExampleOutput(run_id=run_id, example_id=row["example_id"], output=output)

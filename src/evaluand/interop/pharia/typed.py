@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from evaluand.errors import SpecError
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from evaluand.errors import DataError, SpecError
 from evaluand.interop.pharia.domain import Refused
+from evaluand.interop.pharia.files import exact_text
+from evaluand.typed import adapter_of
 
 
 class Untyped(SpecError, TypeError):
     """A class does not tell a type that is needed; a TypeError, as users of the SDKs expect."""
+
+
+class Misfit(DataError, ValueError):
+    """Values are not of the types they were asked for; a ValueError, as users of the SDKs expect."""
 
 
 def first_known(*types: Any) -> Any:
@@ -28,6 +37,51 @@ def require_type(found: Any, owner: object, what: str, method: str) -> Any:
         name = type(owner).__name__
         raise Untyped(f"{name} does not tell its {what}; annotate {name}.{method}, or give it in brackets: {name}[…]")
     return found
+
+
+def declared(tell: Callable[[], Any]) -> Any:
+    """The type that a function tells; of one that is not told, anything."""
+    try:
+        return tell()
+    except Untyped:
+        return Any
+
+
+def read_as(type_: Any, value: Any, what: str) -> Any:
+    """A value as it is kept, made one of a type.
+
+    Args:
+        type_: the type.
+        value: the value, as JSON.
+        what: whose it is, for people.
+
+    Raises:
+        Misfit: it is none.
+    """
+    try:
+        return adapter_of(type_).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        name = getattr(type_, "__name__", str(type_))
+        raise Misfit(f"{what} is no {name}: {place + ': ' if place else ''}{first['msg']}") from None
+
+
+def keepable(value: Any, type_: Any, what: str) -> Any:
+    """A value that can be kept and will be read back as one of its type; what an iterator gives as a list.
+
+    Raises:
+        Refused: it cannot be written.
+        SpecError: an iterator stands inside.
+        Misfit: it is not of the type.
+    """
+    value = settled(value)
+    try:
+        text = exact_text(value)
+    except Refused as error:
+        raise Refused(f"{what}: {error}") from None
+    read_as(type_, from_json(text), what)
+    return value
 
 
 def require_count(name: str, given: int | None, least: int = 0) -> None:
