@@ -978,3 +978,20 @@ def test_a_run_of_other_examples_or_settings_is_not_gone_on_with(
     begun = run("abcd", seed=1, environment_version="A")
     assert begun.id != other.id
     assert kept.root is None or not list(kept.root.glob("runs/*.tmp"))
+
+
+def test_results_that_are_lost_are_doubted_and_in_no_count(tmp_path: Path) -> None:
+    kinds: Any = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
+    kept = Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
+    run = classified(kept, reviews(("1", "good", "pos"), ("2", "good", "neg"), ("3", "good", "EVALCRASH")))
+    evaluation = evaluator(kept).evaluate_runs(run.id)
+    file = tmp_path / "evaluations" / evaluation.id / "results.jsonl"
+    lines = [line for line in file.read_text().splitlines(keepends=True) if '"1"' in line]
+    file.write_text("".join(lines))
+    kept = Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
+    with pytest.warns(Doubt, match=f"evaluation {evaluation.id} made 3 results, of which 2 are lost") as told:
+        overview = aggregator(kept).aggregate_evaluation(evaluation.id)
+    assert told[0].filename == __file__
+    assert overview.statistics == Share(accuracy=1.0, n=1)
+    assert (overview.successful_evaluation_count, overview.failed_evaluation_count) == (1, 0)
+    assert "1 evaluated, 0 failed, 2 lost (share)" in str(kept.aggregations.aggregation_overview(overview.id, Share))
