@@ -438,8 +438,12 @@ def test_the_names_that_checkers_see_are_those_that_are_loaded() -> None:
 
 def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
     for name, instead in INSTEAD.items():
-        with pytest.raises(ImportError, match=f"^{name} is not in evaluand.interop.pharia: {re.escape(instead)}$"):
+        told = f"^{name} is not in evaluand.interop.pharia: {re.escape(instead)}$"
+        with pytest.raises(ImportError, match=told):
+            exec(f"from evaluand.interop.pharia import {name}")
+        with pytest.raises(AttributeError, match=told):
             getattr(pharia, name)
+        assert not hasattr(pharia, name)
     with pytest.raises(ImportError, match="LabellingLogic"):
         exec("from evaluand.interop.pharia import ArgillaEvaluator")
     with pytest.raises(AttributeError, match="nonsense"):
