@@ -194,6 +194,9 @@ class FileEvaluationRepository(_KeptEvaluations):
     def __init__(self, root_directory: Path) -> None:
         self._shelf = FileShelf(Path(root_directory) / "evaluations", lambda folder: folder, _row_of)
 
+    def store_example_evaluation(self, example_evaluation: ExampleEvaluation[Evaluation]) -> None:
+        super().store_example_evaluation(example_evaluation)
+
 
 class AsyncInMemoryEvaluationRepository(_KeptAsyncEvaluations, InMemoryEvaluationRepository):
     """Keeps evaluations as long as it lives, those that wait for labels too."""
