@@ -995,3 +995,55 @@ def test_results_that_are_lost_are_doubted_and_in_no_count(tmp_path: Path) -> No
     assert overview.statistics == Share(accuracy=1.0, n=1)
     assert (overview.successful_evaluation_count, overview.failed_evaluation_count) == (1, 0)
     assert "1 evaluated, 0 failed, 2 lost (share)" in str(kept.aggregations.aggregation_overview(overview.id, Share))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"labels": "abc"}, "labels must be a set of texts, not 'abc'"),
+        ({"metadata": {"a": object}}, "metadata must be a dictionary of what JSON has, not "),
+        ({"description": 5}, "description must be text, not 5"),
+        ({"seed": "1"}, "seed must be a whole number, not '1'"),
+    ],
+)
+def test_what_a_head_cannot_tell_is_refused_before_anything_is_done(
+    kept: Repositories, given: dict[str, Any], told: str
+) -> None:
+    calls: list[Any] = []
+
+    class Counting(Shout):
+        def do_run(self, input: str, task_span: TaskSpan) -> str:
+            calls.append(input)
+            return input
+
+    class CountingLogic(MixedLogic):
+        def do_evaluate_single_output(self, example: Example[str, None], output: str) -> float:
+            calls.append(output)
+            return 1.0
+
+    class CountingTotal(Total):
+        def aggregate(self, evaluations: Iterable[float]) -> float:
+            calls.append(evaluations)
+            return 1.0
+
+    with pytest.raises(ValueError, match=f"^{told}"):
+        shouted(kept, Counting(), **given)
+    assert calls == []
+    if "seed" in given:
+        return
+    judge = Evaluator(kept.datasets, kept.runs, kept.evaluations, "counting", CountingLogic())
+    total = Aggregator(kept.evaluations, kept.aggregations, "total", CountingTotal())
+    run = shouted(kept, Shout())[0]
+    evaluation = judge.evaluate_runs(run)
+    calls.clear()
+    with pytest.raises(ValueError, match=f"^{told}"):
+        judge.evaluate_runs(run, **given)
+    with pytest.raises(ValueError, match=f"^{told}"):
+        total.aggregate_evaluation(evaluation.id, **given)
+    assert calls == []
+
+
+def test_what_failures_count_as_is_of_the_type_of_results(kept: Repositories) -> None:
+    evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
+    with pytest.raises(ValueError, match=r"^failure_counts_as is no Verdict: "):
+        aggregator(kept, failure_counts_as="zero").aggregate_evaluation(evaluation.id)

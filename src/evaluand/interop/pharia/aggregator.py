@@ -25,6 +25,7 @@ from evaluand.interop.pharia.domain import (
 from evaluand.interop.pharia.evaluations import EvaluationRepository
 from evaluand.interop.pharia.logic import AggregationLogic, aggregation_types
 from evaluand.interop.pharia.origin import origin
+from evaluand.interop.pharia.typed import read_as, require_told
 
 LEFT_OUT: Final = "left out"
 
@@ -81,8 +82,12 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
 
         Raises:
             Unknown: there is no such evaluation.
-            Refused: none was given.
+            Refused: none was given, or the head cannot tell what is given for it.
+            Misfit: `failure_counts_as` or a result is not of the type of results.
         """
+        require_told(description=description, labels=labels, metadata=metadata)
+        if self._substitute is not None:
+            self._substitute = read_as(self.evaluation_type(), self._substitute, "failure_counts_as")
         start = utc_now()
         overviews = self._heads(eval_ids)
         results = self._results(overviews)

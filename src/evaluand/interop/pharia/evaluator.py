@@ -37,7 +37,7 @@ from evaluand.interop.pharia.logic import (
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import declared, keepable, require_count
+from evaluand.interop.pharia.typed import declared, keepable, require_count, require_told
 from evaluand.task import Input, Output
 
 WORKERS = 10
@@ -258,9 +258,10 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
 
         Raises:
             Unknown: there is no such run.
-            Refused: the runs cannot be evaluated together.
+            Refused: the runs cannot be evaluated together, or the head cannot tell what is given for it.
             Misfit: the examples are not what the logic takes; nothing was evaluated.
         """
+        require_told(description=description, labels=labels, metadata=metadata)
         runs = self._heads(run_ids)
         if len(runs) > 1 and isinstance(self._logic, SingleOutputEvaluationLogic):
             name = type(self._logic).__name__

@@ -40,6 +40,7 @@ from evaluand.interop.pharia.evaluator import EvaluatorBase
 from evaluand.interop.pharia.files import file_name
 from evaluand.interop.pharia.logic import EvaluationLogicBase
 from evaluand.interop.pharia.runs import RunRepository
+from evaluand.interop.pharia.typed import require_told
 from evaluand.labelling import filled_in
 from evaluand.task import Input, Output
 from evaluand.typed import adapter_of
@@ -129,6 +130,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             Unknown: there is no such run.
             Refused: the runs cannot be evaluated together.
         """
+        require_told(description=dataset_name, labels=labels, metadata=metadata)
         runs = self._heads(run_ids)
         start, id = utc_now(), self._waiting.initialize_evaluation()
         evaluable = self._evaluable(runs, num_examples, skip_example_on_any_failure)

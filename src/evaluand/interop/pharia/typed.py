@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import StrictInt, ValidationError
 from pydantic_core import from_json
 
 from evaluand.errors import DataError, SpecError
-from evaluand.interop.pharia.domain import Refused
+from evaluand.interop.pharia.domain import Refused, SerializableDict
 from evaluand.interop.pharia.files import exact_text
 from evaluand.typed import adapter_of
 
@@ -94,6 +95,30 @@ def require_count(name: str, given: int | None, least: int = 0) -> None:
         return
     if not isinstance(given, int) or isinstance(given, bool) or given < least:
         raise Refused(f"{name} must be a whole number of at least {least}, not {given!r}")
+
+
+def require_told(**given: Any) -> None:
+    """Refuses what a head cannot tell, before anything is done for it.
+
+    Raises:
+        Refused: one of description, labels, metadata, seed and environment_version is not what it must be.
+    """
+    for name, value in given.items():
+        type_, words = _TOLD[name]
+        try:
+            adapter_of(type_ | None).validate_python(value)
+            exact_text(value)
+        except (ValidationError, Refused):
+            raise Refused(f"{name} must be {words}, not {reprlib.repr(value)}") from None
+
+
+_TOLD: Final[dict[str, tuple[Any, str]]] = {
+    "description": (str, "text"),
+    "labels": (set[str], "a set of texts"),
+    "metadata": (SerializableDict, "a dictionary of what JSON has"),
+    "seed": (StrictInt, "a whole number"),
+    "environment_version": (str, "text"),
+}
 
 
 def settled(value: Any) -> Any:
