@@ -378,6 +378,15 @@ MODULE = """
     class Count(AggregationLogic[Verdict, Total]):
         def aggregate(self, evaluations):
             return Total(right=sum(each.correct for each in evaluations))
+
+    class Leave(Task[str, str]):
+        def do_run(self, input, task_span):
+            raise SystemExit(0)
+
+    class Share(AggregationLogic[Verdict, float]):
+        def aggregate(self, evaluations):
+            given = [each.correct for each in evaluations]
+            return sum(given) / len(given)
 """
 
 
@@ -414,6 +423,11 @@ def test_the_three_steps_are_one_command(tmp_path: Path) -> None:
     assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
     assert "shouting.Needy makes nothing: TypeError: " in wrong.stderr
     assert "a class or function that makes it without arguments" in wrong.stderr
+    wrong = called(task="shouting.Leave", aggregation_logic="shouting.Share")
+    assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
+    assert re.search("shouting.Share fails on evaluation .* 0 successful.*: ZeroDivisionError: ", wrong.stderr)
+    assert "dat holds no datasets" in called(dataset_repository_path="dat").stderr
+    assert not (tmp_path / "dat").exists()
     (data,) = (tmp_path / "data").glob("datasets/letters/*.jsonl")
     data.write_text(data.read_text()[:-9])
     wrong = called()
