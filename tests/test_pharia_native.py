@@ -241,7 +241,8 @@ def test_labels_are_asked_for_given_and_retrieved(world: Any, tmp_path: Path, ki
     assert e.result.error_message == "ValueError: nothing to show"
 
     people.write_text('{"example_id": "d", "label": {"stars": 1}}\n{"example_id": "b", "label": {"stars": 2}}\n')
-    evaluator.import_labels(waiting.id, people)
+    with pytest.warns(Doubt, match="another label"):
+        evaluator.import_labels(waiting.id, people)
     full = evaluator.retrieve(waiting.id)
     assert (full.successful_evaluation_count, full.failed_evaluation_count, full.skipped_example_count) == (3, 1, 1)
     assert [lineage.example.id for lineage in evaluator.evaluation_lineages(full.id)] == ["a", "b", "d", "e"]
@@ -473,3 +474,17 @@ def test_the_guide_lists_the_names_that_are_here_and_those_that_are_not() -> Non
     assert set(re.findall(r"`(\w+)`", absent)) == INSTEAD.keys()
     words = re.sub(r"\s+", " ", absent)
     assert all(instead in words for instead in INSTEAD.values())
+
+
+def test_labels_that_give_way_to_others_are_named(world: Any, tmp_path: Path) -> None:
+    evaluator, id, file = stars(world, tmp_path, int)
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first.write_text("".join(lines_of(file, 4, 5, None)))
+    second.write_text("".join(lines_of(file, 4, 1, 3)))
+    evaluator.import_labels(id, first)
+    names = [json.loads(line)["example_id"] for line in file.read_text().splitlines()]
+    with pytest.warns(
+        Doubt, match=re.escape(f"second.jsonl: 1 examples had another label, which gives way: {names[1:2]}")
+    ):
+        evaluator.import_labels(id, second)
+    assert [json.loads(line)["label"] for line in file.read_text().splitlines()] == [4, 1, 3]

@@ -155,7 +155,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         return self._folder / f"{file_name(partial_evaluation_id)}.jsonl"
 
     def import_labels(self, partial_evaluation_id: str, path: Path | str) -> None:
-        """Takes over labels from another file of the same form.
+        """Takes over labels from another file of the same form. A `Doubt` names the examples that had another label.
 
         Raises:
             Unknown: nothing of that id was submitted here.
@@ -164,9 +164,15 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         """
         waiting = self._submitted(partial_evaluation_id)
         lines = {id: dict(line) for id, line in self._lines(waiting).items()}
+        replaced_labels: list[str] = []
         for id, line in _by_example(Path(path), waiting.submitted_example_ids or lines).items():
             if line["label"] is not None:
+                if lines.get(id, line)["label"] not in (None, line["label"]):
+                    replaced_labels.append(id)
                 lines.setdefault(id, {"example_id": id, "record": None})["label"] = line["label"]
+        if replaced_labels:
+            told = f"{len(replaced_labels)} examples had another label, which gives way"
+            warnings.warn(f"{path}: {told}: {reprlib.repr(replaced_labels)}", Doubt, stacklevel=2)
         self._write(partial_evaluation_id, list(lines.values()))
 
     def retrieve(self, partial_evaluation_id: str) -> EvaluationOverview:
