@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from evaluand.errors import Doubt, SpecError
+from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.interop.pharia import (
     AggregationLogic,
     AggregationRepository,
@@ -1047,3 +1048,21 @@ def test_what_failures_count_as_is_of_the_type_of_results(kept: Repositories) ->
     evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
     with pytest.raises(ValueError, match=r"^failure_counts_as is no Verdict: "):
         aggregator(kept, failure_counts_as="zero").aggregate_evaluation(evaluation.id)
+
+
+def test_a_head_that_was_cut_off_is_told_with_its_file(tmp_path: Path) -> None:
+    kinds: Any = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
+    kept = Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
+    evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
+    aggregator(kept).aggregate_evaluation(evaluation.id)
+    reads: dict[str, Any] = {
+        "runs": kept.runs.run_overviews,
+        "evaluations": kept.evaluations.evaluation_overviews,
+        "aggregations": lambda: kept.aggregations.aggregation_overviews(Share),
+        "datasets/*": kept.datasets.datasets,
+    }
+    for folder, read in reads.items():
+        (file,) = tmp_path.glob(f"{folder}/*.json")
+        file.write_text("{")
+        with pytest.raises(DataError, match=f"^{re.escape(str(file))} is no .*: Invalid JSON"):
+            list(read())
