@@ -1066,3 +1066,30 @@ def test_a_head_that_was_cut_off_is_told_with_its_file(tmp_path: Path) -> None:
         file.write_text("{")
         with pytest.raises(DataError, match=f"^{re.escape(str(file))} is no .*: Invalid JSON"):
             list(read())
+
+
+def test_a_mean_with_an_infinity_is_infinite_and_has_no_spread() -> None:
+    one, other = MeanAccumulator(), MeanAccumulator()
+    for value in (1.0, math.inf):
+        one.add(value)
+    assert one.extract() == math.inf
+    assert math.isnan(one.standard_deviation())
+    assert math.isnan(one.standard_error())
+    other.add(-math.inf)
+    assert other.extract() == -math.inf
+    assert math.isnan(other.standard_error())
+    assert math.isnan(one.merge(other).extract())
+
+
+def test_outputs_whose_examples_are_gone_are_named(kept: Repositories) -> None:
+    run = classified(kept)
+    evaluation = evaluator(kept).evaluate_runs(run.id)
+    kept.datasets.delete_dataset(run.dataset_id)
+    kept.datasets.create_dataset(THREE[:1], "reviews", run.dataset_id)
+    gone = f"2 examples of run {run.id} are not in dataset {run.dataset_id} any more and have no lineage: ['1', '2']"
+    with pytest.warns(Doubt, match=re.escape(gone)) as told:
+        lineages = list(Runner(Classify(), kept.datasets, kept.runs, "words").run_lineages(run.id, str))
+    assert [each.example.id for each in lineages] == ["3"]
+    assert told[0].filename == __file__
+    with pytest.warns(Doubt, match=f"1 examples of evaluation {evaluation.id} are not in dataset"):
+        assert len(list(evaluator(kept).evaluation_lineages(evaluation.id))) == 1

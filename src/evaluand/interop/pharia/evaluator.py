@@ -247,7 +247,8 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
 
         Args:
             run_ids: the runs, all of one dataset; their outputs come to the logic in this order.
-            num_examples: only so many, of the smallest ids that can be evaluated.
+            num_examples: only so many, of the smallest ids that can be evaluated. What is skipped before them counts,
+                what comes behind them does not: it was not looked at.
             abort_on_error: raise what the logic raises; otherwise it is a result of its kind.
             skip_example_on_any_failure: leave out examples that any run failed on or has not. Otherwise the logic gets
                 the outputs that there are, and only examples without any are left out; the head tells how many were
