@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ from collections import deque
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
@@ -36,6 +38,7 @@ from evaluand.interop.pharia import (
     FileTracer,
     InMemoryDatasetRepository,
     InMemorySpan,
+    InMemoryTaskSpan,
     InMemoryTracer,
     LogEntry,
     PartialEvaluationOverview,
@@ -564,7 +567,8 @@ def test_names_of_arguments_are_those_of_the_sdks(tmp_path: Path, kind: str) -> 
     evaluations.store_partial_evaluation_overview(overview=waiting)
     assert evaluations.partial_evaluation_overview(evaluation_id="e") == waiting
     evaluations.store_evaluation_overview(overview=an_evaluation("e"))
-    evaluations.store_example_evaluation(evaluation=ExampleEvaluation(evaluation_id="e", example_id="1", result="a"))
+    name = "evaluation" if kind == "memory" else "example_evaluation"
+    evaluations.store_example_evaluation(**{name: ExampleEvaluation(evaluation_id="e", example_id="1", result="a")})
     assert len(evaluations.example_evaluations("e", str)) == 1
 
 
@@ -581,3 +585,9 @@ def test_one_example_is_found_without_the_others_being_read(tmp_path: Path) -> N
         datasets.create_dataset([Example(id="new", input=1, expected_output="")], "n", id="d")
         assert datasets.example("d", "é0", int, str) is None
         assert datasets.example("d", "new", int, str) is not None
+
+
+def test_spans_and_entries_in_memory_are_made_as_the_sdks_make_them() -> None:
+    assert [*inspect.signature(InMemorySpan).parameters] == ["name", "context", "start_timestamp"]
+    assert [*inspect.signature(InMemoryTaskSpan).parameters] == ["name", "input", "context", "start_timestamp"]
+    assert LogEntry(message="a", value=1, trace_id=uuid4()).timestamp.tzinfo is not None

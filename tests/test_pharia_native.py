@@ -241,7 +241,8 @@ def test_labels_are_asked_for_given_and_retrieved(world: Any, tmp_path: Path, ki
     assert e.result.error_message == "ValueError: nothing to show"
 
     people.write_text('{"example_id": "d", "label": {"stars": 1}}\n{"example_id": "b", "label": {"stars": 2}}\n')
-    evaluator.import_labels(waiting.id, people)
+    with pytest.warns(Doubt, match="another label"):
+        evaluator.import_labels(waiting.id, people)
     full = evaluator.retrieve(waiting.id)
     assert (full.successful_evaluation_count, full.failed_evaluation_count, full.skipped_example_count) == (3, 1, 1)
     assert [lineage.example.id for lineage in evaluator.evaluation_lineages(full.id)] == ["a", "b", "d", "e"]
@@ -378,6 +379,15 @@ MODULE = """
     class Count(AggregationLogic[Verdict, Total]):
         def aggregate(self, evaluations):
             return Total(right=sum(each.correct for each in evaluations))
+
+    class Leave(Task[str, str]):
+        def do_run(self, input, task_span):
+            raise SystemExit(0)
+
+    class Share(AggregationLogic[Verdict, float]):
+        def aggregate(self, evaluations):
+            given = [each.correct for each in evaluations]
+            return sum(given) / len(given)
 """
 
 
@@ -414,6 +424,11 @@ def test_the_three_steps_are_one_command(tmp_path: Path) -> None:
     assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
     assert "shouting.Needy makes nothing: TypeError: " in wrong.stderr
     assert "a class or function that makes it without arguments" in wrong.stderr
+    wrong = called(task="shouting.Leave", aggregation_logic="shouting.Share")
+    assert (wrong.returncode, "Traceback" in wrong.stderr) == (1, False)
+    assert re.search("shouting.Share fails on evaluation .* 0 successful.*: ZeroDivisionError: ", wrong.stderr)
+    assert "dat holds no datasets" in called(dataset_repository_path="dat").stderr
+    assert not (tmp_path / "dat").exists()
     (data,) = (tmp_path / "data").glob("datasets/letters/*.jsonl")
     data.write_text(data.read_text()[:-9])
     wrong = called()
@@ -438,8 +453,12 @@ def test_the_names_that_checkers_see_are_those_that_are_loaded() -> None:
 
 def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:
     for name, instead in INSTEAD.items():
-        with pytest.raises(ImportError, match=f"^{name} is not in evaluand.interop.pharia: {re.escape(instead)}$"):
+        told = f"^{name} is not in evaluand.interop.pharia: {re.escape(instead)}$"
+        with pytest.raises(ImportError, match=told):
+            exec(f"from evaluand.interop.pharia import {name}")
+        with pytest.raises(AttributeError, match=told):
             getattr(pharia, name)
+        assert not hasattr(pharia, name)
     with pytest.raises(ImportError, match="LabellingLogic"):
         exec("from evaluand.interop.pharia import ArgillaEvaluator")
     with pytest.raises(AttributeError, match="nonsense"):
@@ -455,3 +474,17 @@ def test_the_guide_lists_the_names_that_are_here_and_those_that_are_not() -> Non
     assert set(re.findall(r"`(\w+)`", absent)) == INSTEAD.keys()
     words = re.sub(r"\s+", " ", absent)
     assert all(instead in words for instead in INSTEAD.values())
+
+
+def test_labels_that_give_way_to_others_are_named(world: Any, tmp_path: Path) -> None:
+    evaluator, id, file = stars(world, tmp_path, int)
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    first.write_text("".join(lines_of(file, 4, 5, None)))
+    second.write_text("".join(lines_of(file, 4, 1, 3)))
+    evaluator.import_labels(id, first)
+    names = [json.loads(line)["example_id"] for line in file.read_text().splitlines()]
+    with pytest.warns(
+        Doubt, match=re.escape(f"second.jsonl: 1 examples had another label, which gives way: {names[1:2]}")
+    ):
+        evaluator.import_labels(id, second)
+    assert [json.loads(line)["label"] for line in file.read_text().splitlines()] == [4, 1, 3]

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import os
+import re
 import sys
 import threading
 from collections.abc import Iterable
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from pydantic import BaseModel
 
-from evaluand.errors import Doubt, SpecError
+from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.interop.pharia import (
     AggregationLogic,
     AggregationRepository,
@@ -978,3 +979,117 @@ def test_a_run_of_other_examples_or_settings_is_not_gone_on_with(
     begun = run("abcd", seed=1, environment_version="A")
     assert begun.id != other.id
     assert kept.root is None or not list(kept.root.glob("runs/*.tmp"))
+
+
+def test_results_that_are_lost_are_doubted_and_in_no_count(tmp_path: Path) -> None:
+    kinds: Any = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
+    kept = Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
+    run = classified(kept, reviews(("1", "good", "pos"), ("2", "good", "neg"), ("3", "good", "EVALCRASH")))
+    evaluation = evaluator(kept).evaluate_runs(run.id)
+    file = tmp_path / "evaluations" / evaluation.id / "results.jsonl"
+    lines = [line for line in file.read_text().splitlines(keepends=True) if '"1"' in line]
+    file.write_text("".join(lines))
+    kept = Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
+    with pytest.warns(Doubt, match=f"evaluation {evaluation.id} made 3 results, of which 2 are lost") as told:
+        overview = aggregator(kept).aggregate_evaluation(evaluation.id)
+    assert told[0].filename == __file__
+    assert overview.statistics == Share(accuracy=1.0, n=1)
+    assert (overview.successful_evaluation_count, overview.failed_evaluation_count) == (1, 0)
+    assert "1 evaluated, 0 failed, 2 lost (share)" in str(kept.aggregations.aggregation_overview(overview.id, Share))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"labels": "abc"}, "labels must be a set of texts, not 'abc'"),
+        ({"metadata": {"a": object}}, "metadata must be a dictionary of what JSON has, not "),
+        ({"description": 5}, "description must be text, not 5"),
+        ({"seed": "1"}, "seed must be a whole number, not '1'"),
+    ],
+)
+def test_what_a_head_cannot_tell_is_refused_before_anything_is_done(
+    kept: Repositories, given: dict[str, Any], told: str
+) -> None:
+    calls: list[Any] = []
+
+    class Counting(Shout):
+        def do_run(self, input: str, task_span: TaskSpan) -> str:
+            calls.append(input)
+            return input
+
+    class CountingLogic(MixedLogic):
+        def do_evaluate_single_output(self, example: Example[str, None], output: str) -> float:
+            calls.append(output)
+            return 1.0
+
+    class CountingTotal(Total):
+        def aggregate(self, evaluations: Iterable[float]) -> float:
+            calls.append(evaluations)
+            return 1.0
+
+    with pytest.raises(ValueError, match=f"^{told}"):
+        shouted(kept, Counting(), **given)
+    assert calls == []
+    if "seed" in given:
+        return
+    judge = Evaluator(kept.datasets, kept.runs, kept.evaluations, "counting", CountingLogic())
+    total = Aggregator(kept.evaluations, kept.aggregations, "total", CountingTotal())
+    run = shouted(kept, Shout())[0]
+    evaluation = judge.evaluate_runs(run)
+    calls.clear()
+    with pytest.raises(ValueError, match=f"^{told}"):
+        judge.evaluate_runs(run, **given)
+    with pytest.raises(ValueError, match=f"^{told}"):
+        total.aggregate_evaluation(evaluation.id, **given)
+    assert calls == []
+
+
+def test_what_failures_count_as_is_of_the_type_of_results(kept: Repositories) -> None:
+    evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
+    with pytest.raises(ValueError, match=r"^failure_counts_as is no Verdict: "):
+        aggregator(kept, failure_counts_as="zero").aggregate_evaluation(evaluation.id)
+
+
+def test_a_head_that_was_cut_off_is_told_with_its_file(tmp_path: Path) -> None:
+    kinds: Any = (FileDatasetRepository, FileRunRepository, FileEvaluationRepository, FileAggregationRepository)
+    kept = Repositories(*(kind(tmp_path) for kind in kinds), tmp_path)
+    evaluation = evaluator(kept).evaluate_runs(classified(kept).id)
+    aggregator(kept).aggregate_evaluation(evaluation.id)
+    reads: dict[str, Any] = {
+        "runs": kept.runs.run_overviews,
+        "evaluations": kept.evaluations.evaluation_overviews,
+        "aggregations": lambda: kept.aggregations.aggregation_overviews(Share),
+        "datasets/*": kept.datasets.datasets,
+    }
+    for folder, read in reads.items():
+        (file,) = tmp_path.glob(f"{folder}/*.json")
+        file.write_text("{")
+        with pytest.raises(DataError, match=f"^{re.escape(str(file))} is no .*: Invalid JSON"):
+            list(read())
+
+
+def test_a_mean_with_an_infinity_is_infinite_and_has_no_spread() -> None:
+    one, other = MeanAccumulator(), MeanAccumulator()
+    for value in (1.0, math.inf):
+        one.add(value)
+    assert one.extract() == math.inf
+    assert math.isnan(one.standard_deviation())
+    assert math.isnan(one.standard_error())
+    other.add(-math.inf)
+    assert other.extract() == -math.inf
+    assert math.isnan(other.standard_error())
+    assert math.isnan(one.merge(other).extract())
+
+
+def test_outputs_whose_examples_are_gone_are_named(kept: Repositories) -> None:
+    run = classified(kept)
+    evaluation = evaluator(kept).evaluate_runs(run.id)
+    kept.datasets.delete_dataset(run.dataset_id)
+    kept.datasets.create_dataset(THREE[:1], "reviews", run.dataset_id)
+    gone = f"2 examples of run {run.id} are not in dataset {run.dataset_id} any more and have no lineage: ['1', '2']"
+    with pytest.warns(Doubt, match=re.escape(gone)) as told:
+        lineages = list(Runner(Classify(), kept.datasets, kept.runs, "words").run_lineages(run.id, str))
+    assert [each.example.id for each in lineages] == ["3"]
+    assert told[0].filename == __file__
+    with pytest.warns(Doubt, match=f"1 examples of evaluation {evaluation.id} are not in dataset"):
+        assert len(list(evaluator(kept).evaluation_lineages(evaluation.id))) == 1

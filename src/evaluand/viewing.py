@@ -19,7 +19,7 @@ from uuid import UUID
 
 import orjson
 from orjson import Fragment
-from pydantic import BaseModel, ConfigDict, PlainSerializer, RootModel
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, RootModel
 from rich.json import JSON
 from rich.panel import Panel
 from rich.text import Text
@@ -137,7 +137,7 @@ class LogEntry(BaseModel):
 
     message: str
     value: PydanticSerializable
-    timestamp: datetime
+    timestamp: datetime = Field(default_factory=utc_now)
     trace_id: UUID
 
     def _rich_render_(self) -> Panel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import io
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -70,6 +71,10 @@ class _Alone(ABCMeta):
         if args and isinstance(args[0], Trace):
             return super().__call__(*args, **named)
         return cls._alone(*args, **named)  # type: ignore[attr-defined]
+
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        return inspect.signature(cls._alone)  # type: ignore[attr-defined]
 
 
 class InMemorySpan(RecordedSpan, metaclass=_Alone):

@@ -9,6 +9,7 @@ from pathlib import Path
 from evaluand.interop.pharia.domain import AggregatedEvaluation, AggregationOverview
 from evaluand.interop.pharia.files import exact_text
 from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Shelf
+from evaluand.interop.pharia.typed import read_head
 
 
 class AggregationRepository(ABC):
@@ -57,7 +58,8 @@ class _KeptAggregations(AggregationRepository):
         text = self._shelf.get(aggregation_id)
         if text is None:
             return None
-        return AggregationOverview[aggregation_type].model_validate_json(text)  # type: ignore[valid-type]
+        model = AggregationOverview[aggregation_type]  # type: ignore[valid-type]
+        return read_head(model, text, self._shelf.where(aggregation_id))
 
     def aggregation_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids()

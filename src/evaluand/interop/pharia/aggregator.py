@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import warnings
 from typing import Any, Final, Generic
 
 from pydantic_core import to_json
 
+from evaluand.errors import Doubt
 from evaluand.fingerprint import code_identity
 from evaluand.interop.pharia.aggregations import AggregationRepository
 from evaluand.interop.pharia.domain import (
@@ -24,6 +25,7 @@ from evaluand.interop.pharia.domain import (
 from evaluand.interop.pharia.evaluations import EvaluationRepository
 from evaluand.interop.pharia.logic import AggregationLogic, aggregation_types
 from evaluand.interop.pharia.origin import origin
+from evaluand.interop.pharia.typed import read_as, require_told
 
 LEFT_OUT: Final = "left out"
 
@@ -80,12 +82,18 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
 
         Raises:
             Unknown: there is no such evaluation.
-            Refused: none was given.
+            Refused: none was given, or the head cannot tell what is given for it.
+            Misfit: `failure_counts_as` or a result is not of the type of results.
         """
+        require_told(description=description, labels=labels, metadata=metadata)
+        if self._substitute is not None:
+            self._substitute = read_as(self.evaluation_type(), self._substitute, "failure_counts_as")
         start = utc_now()
         overviews = self._heads(eval_ids)
-        successes = _Results(self._evaluations, overviews, self.evaluation_type(), *self._substitutes(overviews))
-        statistics = self._logic.aggregate(successes)
+        results = self._results(overviews)
+        successes = [each for each in results if not isinstance(each, FailedExampleEvaluation)]
+        crashed = len(results) - len(successes)
+        statistics = self._logic.aggregate(successes + self._substitutes(overviews, crashed))
         policy = LEFT_OUT
         if self._substitute is not None:
             policy = f"counted as {to_json(self._substitute).decode()}"
@@ -94,8 +102,8 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
             id=new_id(),
             start=start,
             end=utc_now(),
-            successful_evaluation_count=sum(each.successful_evaluation_count for each in overviews),
-            crashed_during_evaluation_count=sum(each.failed_evaluation_count for each in overviews),
+            successful_evaluation_count=len(successes),
+            crashed_during_evaluation_count=crashed,
             description=self.description if description is None else f"{self.description} : {description}",
             statistics=statistics,
             labels=labels or set(),
@@ -115,34 +123,23 @@ class Aggregator(Generic[Evaluation, AggregatedEvaluation]):
             raise Unknown(f"this repository has no evaluation {', '.join(map(repr, missing))}")
         return [overview for overview in found.values() if overview is not None]
 
-    def _substitutes(self, overviews: list[EvaluationOverview]) -> tuple[Any, int]:
-        """What examples without a result count as, and how many they are."""
+    def _results(self, overviews: list[EvaluationOverview]) -> list[Any]:
+        """The results and failures that there are, with a doubt where some are not there any more."""
+        results: list[Any] = []
+        for overview in overviews:
+            found = self._evaluations.example_evaluations(overview.id, self.evaluation_type())
+            made = overview.successful_evaluation_count + overview.failed_evaluation_count
+            if len(found) < made:
+                lost = f"{made} results, of which {made - len(found)} are lost or cannot be read"
+                warnings.warn(f"evaluation {overview.id} made {lost}; evaluate the runs again", Doubt, stacklevel=3)
+            results += [each.result for each in found]
+        return results
+
+    def _substitutes(self, overviews: list[EvaluationOverview], crashed: int) -> list[Any]:
+        """What stands for examples without a result, where they count."""
         if self._substitute is None:
-            return None, 0
-        return self._substitute, sum(each.failed_evaluation_count + _run_failures(each) for each in overviews)
-
-
-class _Results:
-    """The results of evaluations, those of failures first replaced; read anew each time they are gone through."""
-
-    def __init__(
-        self,
-        repository: EvaluationRepository,
-        overviews: list[EvaluationOverview],
-        type_: Any,
-        substitute: Any,
-        substitutes: int,
-    ) -> None:
-        self._repository, self._overviews, self._type = repository, overviews, type_
-        self._substitute, self._substitutes = substitute, substitutes
-
-    def __iter__(self) -> Iterator[Any]:
-        for overview in self._overviews:
-            for each in self._repository.example_evaluations(overview.id, self._type):
-                if not isinstance(each.result, FailedExampleEvaluation):
-                    yield each.result
-        for _ in range(self._substitutes):
-            yield self._substitute
+            return []
+        return [self._substitute] * (crashed + sum(map(_run_failures, overviews)))
 
 
 def _run_failures(overview: EvaluationOverview) -> int:

@@ -26,7 +26,7 @@ from evaluand.interop.pharia.domain import (
     retyped,
 )
 from evaluand.interop.pharia.files import exact_text, file_name, heads, place, read_text
-from evaluand.interop.pharia.typed import Misfit
+from evaluand.interop.pharia.typed import Misfit, read_head
 from evaluand.task import Input
 from evaluand.typed import adapter_of
 
@@ -219,8 +219,8 @@ class FileDatasetRepository(_KeptDatasets):
             shutil.rmtree(folder)
 
     def dataset(self, dataset_id: str) -> Dataset | None:
-        text = read_text(self._path(dataset_id, ".json"))
-        return None if text is None else Dataset.model_validate_json(text)
+        text = read_text(path := self._path(dataset_id, ".json"))
+        return None if text is None else read_head(Dataset, text, path)
 
     def dataset_ids(self) -> Iterable[str]:
         return sorted(id for folder in self._folder.iterdir() if folder.is_dir() for id in heads(folder, ".json"))

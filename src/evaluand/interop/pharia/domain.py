@@ -249,6 +249,8 @@ class PartialEvaluationOverview(_Evaluated):
 class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
     """The head of an aggregation, which is all of it.
 
+    Its counts are those of the results that it was made of; what of the evaluations is lost is in none.
+
     Attributes:
         failure_policy: what became of examples without a result: `left out`, or what they were counted as.
         provenance: versions, commit, identity of the logic.
@@ -273,6 +275,9 @@ class AggregationOverview(_Head, Generic[AggregatedEvaluation]):
         counts = f"{self.successful_evaluation_count} evaluated, {self.failed_evaluation_count} failed"
         policy = f" and {self.failure_policy}" if self.failure_policy and self.failed_evaluation_count else ""
         others = _told_of_others(self.evaluation_overviews, failures_told=True)
+        made = sum(e.successful_evaluation_count + e.failed_evaluation_count for e in self.evaluation_overviews)
+        lost = made - self.successful_evaluation_count - self.crashed_during_evaluation_count
+        others = f", {lost} lost{others}" if lost > 0 else others
         return f"aggregation {self.id}: {self.statistics!r}; {counts}{policy}{others} ({self.description})"
 
     @property

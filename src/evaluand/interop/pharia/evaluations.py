@@ -23,7 +23,7 @@ from evaluand.interop.pharia.domain import (
 )
 from evaluand.interop.pharia.files import exact_text
 from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Readable, Shelf
-from evaluand.interop.pharia.typed import read_as
+from evaluand.interop.pharia.typed import read_as, read_head
 
 ROWS: Final = "results"
 PARTIAL: Final = ".partial_json"
@@ -132,7 +132,7 @@ class _KeptEvaluations(EvaluationRepository):
 
     def evaluation_overview(self, evaluation_id: str) -> EvaluationOverview | None:
         text = self._shelf.get(evaluation_id)
-        return None if text is None else EvaluationOverview.model_validate_json(text)
+        return None if text is None else read_head(EvaluationOverview, text, self._shelf.where(evaluation_id))
 
     def evaluation_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids()
@@ -168,7 +168,8 @@ class _KeptAsyncEvaluations(_KeptEvaluations, AsyncEvaluationRepository):
 
     def partial_evaluation_overview(self, evaluation_id: str) -> PartialEvaluationOverview | None:
         text = self._shelf.get(evaluation_id, PARTIAL)
-        return None if text is None else PartialEvaluationOverview.model_validate_json(text)
+        where = self._shelf.where(evaluation_id, PARTIAL)
+        return None if text is None else read_head(PartialEvaluationOverview, text, where)
 
     def partial_evaluation_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids(PARTIAL)
@@ -193,6 +194,9 @@ class FileEvaluationRepository(_KeptEvaluations):
 
     def __init__(self, root_directory: Path) -> None:
         self._shelf = FileShelf(Path(root_directory) / "evaluations", lambda folder: folder, _row_of)
+
+    def store_example_evaluation(self, example_evaluation: ExampleEvaluation[Evaluation]) -> None:
+        super().store_example_evaluation(example_evaluation)
 
 
 class AsyncInMemoryEvaluationRepository(_KeptAsyncEvaluations, InMemoryEvaluationRepository):

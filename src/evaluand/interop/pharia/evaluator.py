@@ -37,7 +37,7 @@ from evaluand.interop.pharia.logic import (
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import declared, keepable, require_count
+from evaluand.interop.pharia.typed import declared, keepable, require_count, require_told
 from evaluand.task import Input, Output
 
 WORKERS = 10
@@ -247,7 +247,8 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
 
         Args:
             run_ids: the runs, all of one dataset; their outputs come to the logic in this order.
-            num_examples: only so many, of the smallest ids that can be evaluated.
+            num_examples: only so many, of the smallest ids that can be evaluated. What is skipped before them counts,
+                what comes behind them does not: it was not looked at.
             abort_on_error: raise what the logic raises; otherwise it is a result of its kind.
             skip_example_on_any_failure: leave out examples that any run failed on or has not. Otherwise the logic gets
                 the outputs that there are, and only examples without any are left out; the head tells how many were
@@ -258,9 +259,10 @@ class Evaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
 
         Raises:
             Unknown: there is no such run.
-            Refused: the runs cannot be evaluated together.
+            Refused: the runs cannot be evaluated together, or the head cannot tell what is given for it.
             Misfit: the examples are not what the logic takes; nothing was evaluated.
         """
+        require_told(description=description, labels=labels, metadata=metadata)
         runs = self._heads(run_ids)
         if len(runs) > 1 and isinstance(self._logic, SingleOutputEvaluationLogic):
             name = type(self._logic).__name__

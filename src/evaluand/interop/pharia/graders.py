@@ -176,18 +176,25 @@ class MeanAccumulator(Accumulator[float, float]):
     def __init__(self) -> None:
         self._state = moments(np.empty(0), np.empty(0, np.int64), 1)
         self._pending: list[float] = []
+        self._odd = 0.0  # the sum of infinities and of what is no number, of which there are no moments
 
     def add(self, value: float) -> None:
-        self._pending.append(float(value))
+        value = float(value)
+        if not math.isfinite(value):
+            self._odd += value
+            return
+        self._pending.append(value)
         if len(self._pending) >= _BLOCK:
             self._settle()
 
     def extract(self) -> float:
         self._settle()
-        return float(self._state["mean"][0] + self._state["rest"][0])
+        return float(self._state["mean"][0] + self._state["rest"][0]) + self._odd
 
     def standard_deviation(self) -> float:
-        """That of the values themselves, as of a whole population."""
+        """That of the values themselves, as of a whole population; NaN where one is infinite or NaN."""
+        if self._odd:
+            return math.nan
         self._settle()
         n = int(self._state["n"][0])
         return math.sqrt(float(self._state["m2"][0]) / n) if n else 0.0
@@ -195,13 +202,14 @@ class MeanAccumulator(Accumulator[float, float]):
     def standard_error(self) -> float:
         """The standard deviation by the root of the number of values."""
         deviation, n = self.standard_deviation(), int(self._state["n"][0])
-        return deviation / math.sqrt(n) if n else 0.0
+        return deviation / math.sqrt(n) if n else deviation
 
     def merge(self, other: MeanAccumulator) -> MeanAccumulator:
         """Takes what another has taken; gives itself."""
         self._settle()
         other._settle()
         self._state = merge_moments([self._state, other._state])
+        self._odd += other._odd
         return self
 
     def _settle(self) -> None:

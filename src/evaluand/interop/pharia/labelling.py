@@ -40,6 +40,7 @@ from evaluand.interop.pharia.evaluator import EvaluatorBase
 from evaluand.interop.pharia.files import file_name
 from evaluand.interop.pharia.logic import EvaluationLogicBase
 from evaluand.interop.pharia.runs import RunRepository
+from evaluand.interop.pharia.typed import require_told
 from evaluand.labelling import filled_in
 from evaluand.task import Input, Output
 from evaluand.typed import adapter_of
@@ -129,6 +130,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
             Unknown: there is no such run.
             Refused: the runs cannot be evaluated together.
         """
+        require_told(description=dataset_name, labels=labels, metadata=metadata)
         runs = self._heads(run_ids)
         start, id = utc_now(), self._waiting.initialize_evaluation()
         evaluable = self._evaluable(runs, num_examples, skip_example_on_any_failure)
@@ -153,7 +155,7 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         return self._folder / f"{file_name(partial_evaluation_id)}.jsonl"
 
     def import_labels(self, partial_evaluation_id: str, path: Path | str) -> None:
-        """Takes over labels from another file of the same form.
+        """Takes over labels from another file of the same form. A `Doubt` names the examples that had another label.
 
         Raises:
             Unknown: nothing of that id was submitted here.
@@ -162,9 +164,15 @@ class AsyncEvaluator(EvaluatorBase[Input, Output, ExpectedOutput, Evaluation]):
         """
         waiting = self._submitted(partial_evaluation_id)
         lines = {id: dict(line) for id, line in self._lines(waiting).items()}
+        replaced_labels: list[str] = []
         for id, line in _by_example(Path(path), waiting.submitted_example_ids or lines).items():
             if line["label"] is not None:
+                if lines.get(id, line)["label"] not in (None, line["label"]):
+                    replaced_labels.append(id)
                 lines.setdefault(id, {"example_id": id, "record": None})["label"] = line["label"]
+        if replaced_labels:
+            told = f"{len(replaced_labels)} examples had another label, which gives way"
+            warnings.warn(f"{path}: {told}: {reprlib.repr(replaced_labels)}", Doubt, stacklevel=2)
         self._write(partial_evaluation_id, list(lines.values()))
 
     def retrieve(self, partial_evaluation_id: str) -> EvaluationOverview:

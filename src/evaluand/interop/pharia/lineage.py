@@ -5,6 +5,8 @@ Every row is read once, so a table of lineages takes time in proportion to its r
 
 from __future__ import annotations
 
+import reprlib
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +17,7 @@ from pydantic_core import from_json
 from rich.text import Text
 from rich.tree import Tree
 
-from evaluand.errors import SpecError
+from evaluand.errors import Doubt, SpecError
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     AggregationOverview,
@@ -126,9 +128,13 @@ class RepositoryNavigator:
         """
         run = self._run(run_id)
         examples = self._examples(run.dataset_id, input_type, expected_output_type)
+        gone: list[str] = []
         for output in self._runs.example_outputs(run_id, output_type):
             if output.example_id in examples:
                 yield RunLineage(examples[output.example_id], output, self._runs)  # type: ignore[arg-type]
+            else:
+                gone.append(output.example_id)
+        _doubt_gone(gone, run.dataset_id, f"run {run_id}")
 
     def run_lineage(
         self,
@@ -167,11 +173,15 @@ class RepositoryNavigator:
         examples = self._examples(runs[0].dataset_id, input_type, expected_output_type) if runs else {}
         outputs = [{each.example_id: each for each in self._runs.example_outputs(run.id, output_type)} for run in runs]
         results = self._of_evaluations().example_evaluations(evaluation_id, evaluation_type)
+        gone: list[str] = []
         for result in results:
             id = result.example_id
             if id in examples:
                 own = [of_run[id] for of_run in outputs if id in of_run]
                 yield EvaluationLineage(examples[id], own, result, self._runs)  # type: ignore[arg-type]
+            else:
+                gone.append(id)
+        _doubt_gone(gone, runs[0].dataset_id if runs else "", f"evaluation {evaluation_id}")
 
     def evaluation_lineage(
         self,
@@ -215,6 +225,12 @@ class RepositoryNavigator:
 
     def _examples(self, dataset_id: str, input_type: Any, expected_type: Any) -> dict[str, Example[Any, Any]]:
         return {each.id: each for each in self._datasets.examples(dataset_id, input_type, expected_type)}
+
+
+def _doubt_gone(gone: list[str], dataset_id: str, what: str) -> None:
+    if gone:
+        told = f"{len(gone)} examples of {what} are not in dataset {dataset_id} any more and have no lineage"
+        warnings.warn(f"{told}: {reprlib.repr(gone)}", Doubt, stacklevel=3)
 
 
 def run_lineages_to_pandas(run_lineages: Sequence[RunLineage[Input, ExpectedOutput, Output]]) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from evaluand.errors import EvaluandError, SpecError
 from evaluand.interop.pharia.aggregations import FileAggregationRepository
 from evaluand.interop.pharia.aggregator import Aggregator
 from evaluand.interop.pharia.datasets import FileDatasetRepository
-from evaluand.interop.pharia.domain import told
+from evaluand.interop.pharia.domain import FAILING, told
 from evaluand.interop.pharia.evaluations import FileEvaluationRepository
 from evaluand.interop.pharia.evaluator import Evaluator
 from evaluand.interop.pharia.runner import Runner
@@ -40,13 +40,21 @@ def command(
 ) -> None:
     """Runs a task over a dataset, evaluates and aggregates what it gives."""
     try:
+        if not (dataset_repository_path / "datasets").is_dir():
+            raise SpecError(f"{dataset_repository_path} holds no datasets; name the folder that datasets/ is in")
         datasets = FileDatasetRepository(dataset_repository_path)
         runs, evaluations = FileRunRepository(target_dir), FileEvaluationRepository(target_dir)
         made, logic, aggregation = (_made(name) for name in (task, eval_logic, aggregation_logic))
         run = Runner(made, datasets, runs, description).run_dataset(dataset_id)
         evaluation = Evaluator(datasets, runs, evaluations, description, logic).evaluate_runs(run.id)
         aggregator = Aggregator(evaluations, FileAggregationRepository(target_dir), description, aggregation)
-        overview = aggregator.aggregate_evaluation(evaluation.id)
+        try:
+            overview = aggregator.aggregate_evaluation(evaluation.id)
+        except FAILING as error:
+            if isinstance(error, EvaluandError):
+                raise
+            cause = told(error, stack_trace=False)
+            raise SpecError(f"{aggregation_logic} fails on {evaluation}, kept in {target_dir}: {cause}") from error
     except EvaluandError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{overview}\nkept in {target_dir}")

@@ -31,7 +31,7 @@ from evaluand.interop.pharia.lineage import RepositoryNavigator, RunLineage
 from evaluand.interop.pharia.origin import origin
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.threads import each_in_threads
-from evaluand.interop.pharia.typed import declared, keepable, require_count, require_type
+from evaluand.interop.pharia.typed import declared, keepable, require_count, require_told, require_type
 from evaluand.task import FunctionTask, Input, Output, Runnable, Task, as_task, types_of
 from evaluand.trace import Tracer
 from evaluand.tracers.composite import CompositeTracer
@@ -120,11 +120,13 @@ class Runner(Generic[Input, Output]):
 
         Raises:
             Unknown: there is no such dataset.
-            Refused: a number of examples or workers that there cannot be.
+            Refused: a number of examples or workers that there cannot be, or what the head cannot tell.
             Misfit: its inputs are not what the task takes; nothing was run.
         """
         require_count("max_workers", max_workers, 1)
         require_count("num_examples", num_examples)
+        require_told(description=description, labels=labels, metadata=metadata)
+        require_told(seed=seed, environment_version=environment_version)
         if self._datasets.dataset(dataset_id) is None:
             raise Unknown(f"this repository has no dataset {dataset_id!r}")
         start = utc_now()

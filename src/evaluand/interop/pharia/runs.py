@@ -25,7 +25,7 @@ from evaluand.interop.pharia.domain import (
 from evaluand.interop.pharia.files import exact_text, place, sdk_place
 from evaluand.interop.pharia.kept_traces import ExampleTracer, tracer_of
 from evaluand.interop.pharia.shelves import FileShelf, MemoryShelf, Shelf
-from evaluand.interop.pharia.typed import read_as
+from evaluand.interop.pharia.typed import read_as, read_head
 from evaluand.task import Output
 from evaluand.trace import Tracer
 from evaluand.tracers.file import FileTracer
@@ -154,7 +154,7 @@ class _KeptRuns(RunRepository):
 
     def run_overview(self, run_id: str) -> RunOverview | None:
         text = self._shelf.get(run_id)
-        return None if text is None else RunOverview.model_validate_json(text)
+        return None if text is None else read_head(RunOverview, text, self._shelf.where(run_id))
 
     def run_overview_ids(self) -> Sequence[str]:
         return self._shelf.ids()

@@ -53,6 +53,9 @@ class Shelf(Protocol):
     def get(self, id: str, suffix: str = HEAD) -> bytes | None:
         """A head."""
 
+    def where(self, id: str, suffix: str = HEAD) -> object:
+        """What people find a head by."""
+
     def ids(self, suffix: str = HEAD) -> list[str]:
         """The ids of the heads, sorted."""
 
@@ -82,6 +85,9 @@ class MemoryShelf:
 
     def get(self, id: str, suffix: str = HEAD) -> bytes | None:
         return self._heads.get((id, suffix))
+
+    def where(self, id: str, suffix: str = HEAD) -> object:
+        return id
 
     def ids(self, suffix: str = HEAD) -> list[str]:
         return sorted(id for id, of in list(self._heads) if of == suffix)
@@ -129,7 +135,10 @@ class FileShelf:
             file.write(content)
 
     def get(self, id: str, suffix: str = HEAD) -> bytes | None:
-        return read_text(place(self.folder, id, suffix))
+        return read_text(self.where(id, suffix))
+
+    def where(self, id: str, suffix: str = HEAD) -> Path:
+        return place(self.folder, id, suffix)
 
     def ids(self, suffix: str = HEAD) -> list[str]:
         return heads(self.folder, suffix)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, StrictInt, ValidationError
 from pydantic_core import from_json
 
 from evaluand.errors import DataError, SpecError
-from evaluand.interop.pharia.domain import Refused
+from evaluand.interop.pharia.domain import Refused, SerializableDict
 from evaluand.interop.pharia.files import exact_text
 from evaluand.typed import adapter_of
+
+Head = TypeVar("Head", bound=BaseModel)
 
 
 class Untyped(SpecError, TypeError):
@@ -61,10 +64,24 @@ def read_as(type_: Any, value: Any, what: str) -> Any:
     try:
         return adapter_of(type_).validate_python(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        name = getattr(type_, "__name__", str(type_))
-        raise Misfit(f"{what} is no {name}: {place + ': ' if place else ''}{first['msg']}") from None
+        raise Misfit(_told(error, what, type_)) from None
+
+
+def read_head(model: type[Head], text: bytes, where: object) -> Head:
+    """A head as it is kept.
+
+    Args:
+        model: what it is.
+        text: its content.
+        where: the file, or whatever names it.
+
+    Raises:
+        Misfit: it is none; tells where.
+    """
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        raise Misfit(_told(error, str(where), model)) from None
 
 
 def keepable(value: Any, type_: Any, what: str) -> Any:
@@ -94,6 +111,36 @@ def require_count(name: str, given: int | None, least: int = 0) -> None:
         return
     if not isinstance(given, int) or isinstance(given, bool) or given < least:
         raise Refused(f"{name} must be a whole number of at least {least}, not {given!r}")
+
+
+def require_told(**given: Any) -> None:
+    """Refuses what a head cannot tell, before anything is done for it.
+
+    Raises:
+        Refused: one of description, labels, metadata, seed and environment_version is not what it must be.
+    """
+    for name, value in given.items():
+        type_, words = _TOLD[name]
+        try:
+            adapter_of(type_ | None).validate_python(value)
+            exact_text(value)
+        except (ValidationError, Refused):
+            raise Refused(f"{name} must be {words}, not {reprlib.repr(value)}") from None
+
+
+def _told(error: ValidationError, what: str, type_: Any) -> str:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"{what} is no {getattr(type_, '__name__', type_)}: {place + ': ' if place else ''}{first['msg']}"
+
+
+_TOLD: Final[dict[str, tuple[Any, str]]] = {
+    "description": (str, "text"),
+    "labels": (set[str], "a set of texts"),
+    "metadata": (SerializableDict, "a dictionary of what JSON has"),
+    "seed": (StrictInt, "a whole number"),
+    "environment_version": (str, "text"),
+}
 
 
 def settled(value: Any) -> Any:
