@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextvars import copy_context
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -478,6 +479,28 @@ def test_an_exception_stays_what_it_was_where_another_thread_logs_meanwhile(tmp_
     with pytest.raises(KeyError, match="k"), CompositeTracer([memory, *others]).span("fails"):
         raise KeyError("k")
     assert [entry.message for entry in memory.entries[0].entries if isinstance(entry, LogEntry)] == ["'k'"]
+
+
+class _Overtaken(datetime):
+    """A time that is read while another thread ends the span, too."""
+
+    span: Span
+
+    def __sub__(self, other: Any) -> Any:
+        thread = threading.Thread(target=self.span.end)
+        thread.start()
+        thread.join()
+        return super().__sub__(other)
+
+
+def test_of_two_threads_that_end_a_span_one_does(tmp_path: Path) -> None:
+    otel = OpenTelemetryTracer(TracerProvider().get_tracer("t"))
+    span = CompositeTracer([otel, FileTracer(tmp_path / "trace.jsonl")]).span("step")
+    time = _Overtaken(2024, 1, 1, tzinfo=UTC)
+    time.span = span
+    span.end(time)
+    assert len((tmp_path / "trace.jsonl").read_text().splitlines()) == 2
+    assert span.end_ns == 1_704_067_200 * 10**9
 
 
 def test_a_status_may_be_set_by_the_task() -> None:
@@ -1014,6 +1037,43 @@ def test_spans_of_instrumented_libraries_stand_below_the_entered_span(receiver: 
         "again": "step",
         "after": None,
     }
+
+
+class Slow(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        task_span.log("begun", input)
+        if input == "a":
+            BOTH.wait(PATIENCE)
+        task_span.log("done", input)
+        return input.upper()
+
+
+BOTH = threading.Barrier(2)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_traces_below_one_span_of_opentelemetry_stay_apart(tmp_path: Path, at_once: bool) -> None:
+    provider, sent = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(sent))
+    otel = provider.get_tracer("test")
+    memory, file = InMemoryTracer(), FileTracer(tmp_path / "trace.jsonl")
+    tracer = CompositeTracer([OpenTelemetryTracer(otel), memory, file])
+    with otel.start_as_current_span("request"):
+        if at_once:
+            thread = threading.Thread(target=copy_context().run, args=(Slow().run, "a", tracer))
+            thread.start()
+            Slow().run("b", tracer)
+            BOTH.wait(PATIENCE)
+            thread.join()
+        else:
+            for text in ("b", "c"):
+                Slow().run(text, tracer)
+    asked = {"a", "b"} if at_once else {"b", "c"}
+    told = {(entry.input, entry.output, *(each.value for each in entry.entries)) for entry in file.traces().entries}
+    assert told == {(text, text.upper(), text, text) for text in asked}
+    assert len({entry._trace.id for entry in memory.entries}) == 1  # that of the request
+    ends = {span.context.span_id.int & 2**64 - 1 for span in memory.export_for_viewing()}
+    assert ends == {span.context.span_id for span in sent.get_finished_spans() if span.name == "Slow"}
 
 
 def test_its_tracer_forgets_what_is_closed() -> None:

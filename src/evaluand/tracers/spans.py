@@ -284,8 +284,7 @@ def _span(trace: Trace, above: Span | None, told: _Told, stack_traces: bool) -> 
     for name, time, body in told.events:
         event = _exception(body, stack_traces) if name == "exception" else _body(body)
         span._events.append((name, time, span._kept(event, "events", name)))
-    if above is not None:
-        span._id = UUID(int=(trace.id.int >> 64 << 64) | told.id)
+    span._id = UUID(int=(trace.id.int >> 64 << 64) | told.id)
     span.start_ns, span.end_ns, span._status = told.start, told.end, 0 if told.end is None else told.status
     return span
 
