@@ -31,6 +31,7 @@ from rich.console import Console
 
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.interop import pharia
+from evaluand.interop.pharia.kept_traces import ExampleTracer, tracer_of
 from evaluand.task import Task
 from evaluand.trace import OpenSpanError, RootTracer, Span, TaskSpan, Trace, Tracer, Watcher, current_span, span
 from evaluand.tracers.composite import CompositeTracer
@@ -672,6 +673,24 @@ def test_spans_have_the_same_ids_in_all_tracers(tmp_path: Path) -> None:
     assert shape(first) == shape(second)
 
 
+class Asking(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        with task_span.span("ask", kind="llm", input=[input], model="small") as ask:
+            ask.set(output_tokens=3)
+            ask.output = "Jane"
+        return "Jane"
+
+
+@pytest.mark.parametrize(
+    "make", [InMemoryTracer, lambda: OpenTelemetryTracer(TracerProvider().get_tracer("t"))], ids=["memory", "otel"]
+)
+def test_a_trace_kept_beside_another_tracer_has_all_that_that_has(make: Any) -> None:
+    texts: list[bytes] = []
+    memory = InMemoryTracer()
+    Asking().run("q", CompositeTracer([make(), memory, ExampleTracer(texts.append)]))
+    assert exported(tracer_of(orjson.loads(text) for text in texts)) == exported(memory)
+
+
 def test_a_composite_of_no_tracer_is_refused() -> None:
     with pytest.raises(SpecError, match="at least one tracer"):
         CompositeTracer([])
@@ -1241,8 +1260,8 @@ def test_traces_stand_in_the_order_in_which_they_begin() -> None:
         ([{"resourceSpans": [1]}], "spans: not a span: it is an int"),
         ([{"resourceSpans": [{"scopeSpans": 5}]}], "spans: not a span: it is an int"),
         ([told("a", "01") | {"traceId": "0a" * 20}], "an id of a trace has 16 bytes, and one of a span 8"),
-        ([told("a", "01" * 30)], "an id of a trace has 16 bytes, and one of a span 8"),
-        ([told("a", "-1")], "an id of a trace has 16 bytes, and one of a span 8"),
+        ([told("a", "01") | {"spanId": "0b" * 30}], "an id of a trace has 16 bytes, and one of a span 8"),
+        ([told("a", "01") | {"spanId": "-1"}], "an id of a trace has 16 bytes, and one of a span 8"),
         ([told("a", "01") | {"endTimeUnixNano": "-5"}], "its times are not those from 1970 to 2262"),
         ([told("a", "01") | {"startTimeUnixNano": float("inf")}], "span 'a': not a span: .*infinity"),
         ([{"entry_type": "StartTask"}], r"open its file with FileTracer\(path\)\.traces\(\)"),

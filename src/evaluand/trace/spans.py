@@ -134,6 +134,11 @@ class Span(Tracer):
         return self._id
 
     @property
+    def given_id(self) -> uuid.UUID | None:
+        """Its id where that does not follow from the id of the trace and its number."""
+        return None if self._id is None or self._id == self._id_by_number() else self._id
+
+    @property
     def context(self) -> Context:
         """The ids of the trace and of the span."""
         context: Context = _viewing().Context(trace_id=self._trace.id, span_id=self.id)
@@ -291,6 +296,8 @@ class Span(Tracer):
         return f"<{type(self).__name__} {self.number} {label(self)}>"
 
     def _id_by_number(self) -> uuid.UUID:
+        if self._above is None:
+            return self._trace.id
         trace_id = self._trace.id.int
         return uuid.UUID(int=trace_id & ~_LOW | (trace_id + self.number * _ODD) & _LOW)
 
