@@ -97,7 +97,9 @@ def lineage_of_value(
     """
     value = row if isinstance(row, Mapping) else _value(aggregation, row)
     if missing := [name for name in _OF_VALUE if name not in value]:
-        raise SpecError(f"a row of the table of metrics has {', '.join(_OF_VALUE)}; this one lacks {', '.join(missing)}")
+        raise SpecError(
+            f"a row of the table of metrics has {', '.join(_OF_VALUE)}; this one lacks {', '.join(missing)}"
+        )
     number, scorer, by = value["evaluation"], value["scorer"], dict(value["by"])
     if evaluations is None:
         evaluations = aggregation.evaluations
