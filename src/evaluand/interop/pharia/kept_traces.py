@@ -7,7 +7,7 @@ is run again. Who wants to see it still gives the runner a `FileTracer` beside.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 from uuid import UUID
 
@@ -86,7 +86,7 @@ class _Kept(NamedTuple):
     input: Any
     output: Any
     rows: list[list[Any]]
-    ids: list[tuple[int, str]] = []  # of spans that took theirs from elsewhere
+    ids: Sequence[tuple[int, str]] = ()  # of spans that took theirs from elsewhere
 
 
 class _Step(NamedTuple):
