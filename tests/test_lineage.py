@@ -211,7 +211,9 @@ def test_rows_can_be_chosen_by_the_columns_of_scores(data: Dataset) -> None:
         ),
         (lambda found: found.highest(1.5), "a whole number from 0, and not 1.5"),
         (lambda found: found.head(-1), "a whole number from 0, and not -1"),
-        (lambda found: found.trace(9), "the lineage has 4 rows; none is 9"),
+        (lambda found: found.trace(9), "the lineage has 4 rows, counted from 0; none is 9"),
+        (lambda found: found.trace("a"), "counted from 0; none is 'a'"),
+        (lambda found: found.head(True), "a whole number from 0, and not True"),
         (lambda found: lineage(found.evaluations, "nera"), r"no scorer is called 'nera' \(did you mean 'near'\?\)"),
         (lambda found: lineage([]), "a lineage is that of an Evaluation"),
     ],
@@ -307,6 +309,10 @@ def test_a_value_of_the_second_evaluation_leads_to_its_rows(data: Dataset) -> No
     assert [row["response"] for row in found] == [3, 4, 6]  # the skipped one counts in no value
     with pytest.raises(SpecError, match="the aggregation has 2 values, counted from 0; none is 2"):
         lineage_of_value(aggregation, 2)
+    with pytest.raises(SpecError, match="the aggregation has 2 values, counted from 0; none is 'x'"):
+        lineage_of_value(aggregation, "x")  # type: ignore[arg-type]
+    with pytest.raises(SpecError, match="this one lacks evaluation, scorer, metric, signature, by, target"):
+        lineage_of_value(aggregation, {"a": 1})
 
 
 def test_evaluations_of_other_stores_are_given_beside(data: Dataset) -> None:

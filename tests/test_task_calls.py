@@ -14,7 +14,7 @@ import pytest
 from evaluand.dataset import Dataset
 from evaluand.errors import SpecError
 from evaluand.run import Runner
-from evaluand.task import MAX_CONCURRENCY, Task, task
+from evaluand.task import MAX_CONCURRENCY, Task, _helpers, task
 from evaluand.trace import TaskSpan, Trace, span
 from evaluand.tracers.in_memory import InMemoryTracer
 from evaluand.tracers.no_op import NoOpTracer
@@ -125,9 +125,9 @@ def test_calls_are_made_at_the_same_time() -> None:
     assert sorted(outputs) == list(range(MAX_CONCURRENCY))
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_that_admits_no_call_is_refused(limit: int) -> None:
-    with pytest.raises(SpecError, match=f"concurrency_limit must be at least 1, not {limit}"):
+@pytest.mark.parametrize("limit", [0, -1, None, "3", 1.5, True])
+def test_a_limit_that_is_no_number_of_calls_is_refused(limit: Any) -> None:
+    with pytest.raises(SpecError, match=f"concurrency_limit must be a whole number from 1, not {limit!r}"):
         Double().run_concurrently([1], NoOpTracer(), limit)
 
 
@@ -181,6 +181,37 @@ def test_the_failure_of_the_earliest_input_is_raised_and_no_further_call_is_made
         failing.run_concurrently(range(10), tracer, 4)
     assert sorted(failing.called) == [0, 1, 2, 3]
     assert [each.status for each in tracer.entries[0]._trace.spans] == ["error"] * 5
+
+
+def test_where_a_thread_cannot_be_started_those_that_were_end_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, refused = threading.Event(), threading.Event()
+    start, started = threading.Thread.start, list[threading.Thread]()
+
+    def limited(thread: threading.Thread) -> None:
+        if started:
+            begun.wait(PATIENCE)
+            refused.set()
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    class Waiting(Task[int, int]):
+        def do_run(self, input: int, task_span: TaskSpan) -> int:
+            begun.set()
+            refused.wait(PATIENCE)
+            time.sleep(0.05)
+            return input
+
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    tracer, free = InMemoryTracer(), _helpers._value
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        Waiting().run_concurrently(range(20), tracer, 8)
+    assert not started[0].is_alive()
+    assert _helpers._value == free
+    top, *calls = tracer.entries[0]._trace.spans
+    assert len(calls) < 20
+    assert top.end_ns is not None
+    assert all(call.end_ns is not None and call.end_ns <= top.end_ns for call in calls)
 
 
 def test_a_failure_of_an_async_call_is_raised_and_no_further_call_is_made() -> None:

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Iterator
+from contextvars import copy_context
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ from rich.console import Console
 
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.interop import pharia
+from evaluand.interop.pharia.kept_traces import ExampleTracer, tracer_of
 from evaluand.task import Task
 from evaluand.trace import OpenSpanError, RootTracer, Span, TaskSpan, Trace, Tracer, Watcher, current_span, span
 from evaluand.tracers.composite import CompositeTracer
@@ -480,6 +482,28 @@ def test_an_exception_stays_what_it_was_where_another_thread_logs_meanwhile(tmp_
     assert [entry.message for entry in memory.entries[0].entries if isinstance(entry, LogEntry)] == ["'k'"]
 
 
+class _Overtaken(datetime):
+    """A time that is read while another thread ends the span, too."""
+
+    span: Span
+
+    def __sub__(self, other: Any) -> Any:
+        thread = threading.Thread(target=self.span.end)
+        thread.start()
+        thread.join()
+        return super().__sub__(other)
+
+
+def test_of_two_threads_that_end_a_span_one_does(tmp_path: Path) -> None:
+    otel = OpenTelemetryTracer(TracerProvider().get_tracer("t"))
+    span = CompositeTracer([otel, FileTracer(tmp_path / "trace.jsonl")]).span("step")
+    time = _Overtaken(2024, 1, 1, tzinfo=UTC)
+    time.span = span
+    span.end(time)
+    assert len((tmp_path / "trace.jsonl").read_text().splitlines()) == 2
+    assert span.end_ns == 1_704_067_200 * 10**9
+
+
 def test_a_status_may_be_set_by_the_task() -> None:
     tracer = InMemoryTracer()
     with tracer.span("step") as step:
@@ -514,7 +538,7 @@ def test_a_file_tells_what_memory_tells(tmp_path: Path) -> None:
     with tracer.span("ask", kind="llm", input=["Who?"], model="small") as ask:
         ask.set(output_tokens=3)
         ask.output = {"text": "Jane"}
-    assert exported(file) == exported(memory)
+    assert sorted(exported(file), key=by_id) == sorted(exported(memory), key=by_id)  # threads open in any order
     assert shape(file.traces())[2:] == [("ask", "llm", "ok", ["Who?"], {"text": "Jane"}, [])]
     assert file.traces().entries[2].attributes == {"model": "small", "output_tokens": 3}
     assert file.traces().entries[2].kind == "llm"
@@ -647,6 +671,24 @@ def test_spans_have_the_same_ids_in_all_tracers(tmp_path: Path) -> None:
     told = [sorted(exported(tracer), key=by_id) for tracer in (first, second, file)]  # threads open in any order
     assert told[0] == told[1] == told[2]
     assert shape(first) == shape(second)
+
+
+class Asking(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        with task_span.span("ask", kind="llm", input=[input], model="small") as ask:
+            ask.set(output_tokens=3)
+            ask.output = "Jane"
+        return "Jane"
+
+
+@pytest.mark.parametrize(
+    "make", [InMemoryTracer, lambda: OpenTelemetryTracer(TracerProvider().get_tracer("t"))], ids=["memory", "otel"]
+)
+def test_a_trace_kept_beside_another_tracer_has_all_that_that_has(make: Any) -> None:
+    texts: list[bytes] = []
+    memory = InMemoryTracer()
+    Asking().run("q", CompositeTracer([make(), memory, ExampleTracer(texts.append)]))
+    assert exported(tracer_of(orjson.loads(text) for text in texts)) == exported(memory)
 
 
 def test_a_composite_of_no_tracer_is_refused() -> None:
@@ -1016,6 +1058,43 @@ def test_spans_of_instrumented_libraries_stand_below_the_entered_span(receiver: 
     }
 
 
+class Slow(Task[str, str]):
+    def do_run(self, input: str, task_span: TaskSpan) -> str:
+        task_span.log("begun", input)
+        if input == "a":
+            BOTH.wait(PATIENCE)
+        task_span.log("done", input)
+        return input.upper()
+
+
+BOTH = threading.Barrier(2)
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_traces_below_one_span_of_opentelemetry_stay_apart(tmp_path: Path, at_once: bool) -> None:
+    provider, sent = TracerProvider(), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(sent))
+    otel = provider.get_tracer("test")
+    memory, file = InMemoryTracer(), FileTracer(tmp_path / "trace.jsonl")
+    tracer = CompositeTracer([OpenTelemetryTracer(otel), memory, file])
+    with otel.start_as_current_span("request"):
+        if at_once:
+            thread = threading.Thread(target=copy_context().run, args=(Slow().run, "a", tracer))
+            thread.start()
+            Slow().run("b", tracer)
+            BOTH.wait(PATIENCE)
+            thread.join()
+        else:
+            for text in ("b", "c"):
+                Slow().run(text, tracer)
+    asked = {"a", "b"} if at_once else {"b", "c"}
+    told = {(entry.input, entry.output, *(each.value for each in entry.entries)) for entry in file.traces().entries}
+    assert told == {(text, text.upper(), text, text) for text in asked}
+    assert len({entry._trace.id for entry in memory.entries}) == 1  # that of the request
+    ends = {span.context.span_id.int & 2**64 - 1 for span in memory.export_for_viewing()}
+    assert ends == {span.context.span_id for span in sent.get_finished_spans() if span.name == "Slow"}
+
+
 def test_its_tracer_forgets_what_is_closed() -> None:
     tracer = OpenTelemetryTracer(TracerProvider().get_tracer("test"))
     with tracer.span("root") as root:
@@ -1178,12 +1257,24 @@ def test_traces_stand_in_the_order_in_which_they_begin() -> None:
         ([told("x", "zz")], "span 'x': not a span"),
         ([3], "spans: not a span"),
         ([told("a", "01", "02"), told("b", "02", "01")], "the spans 'a', 'b' are one another's parents"),
+        ([{"resourceSpans": [1]}], "spans: not a span: it is an int"),
+        ([{"resourceSpans": [{"scopeSpans": 5}]}], "spans: not a span: it is an int"),
+        ([told("a", "01") | {"traceId": "0a" * 20}], "an id of a trace has 16 bytes, and one of a span 8"),
+        ([told("a", "01") | {"spanId": "0b" * 30}], "an id of a trace has 16 bytes, and one of a span 8"),
+        ([told("a", "01") | {"spanId": "-1"}], "an id of a trace has 16 bytes, and one of a span 8"),
+        ([told("a", "01") | {"endTimeUnixNano": "-5"}], "its times are not those from 1970 to 2262"),
+        ([told("a", "01") | {"startTimeUnixNano": float("inf")}], "span 'a': not a span: .*infinity"),
         ([{"entry_type": "StartTask"}], r"open its file with FileTracer\(path\)\.traces\(\)"),
     ],
 )
 def test_what_is_no_span_is_refused(spans: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         traces_of(spans)
+
+
+@pytest.mark.parametrize("spans", [None, [{"scopeSpans": None}], [{"resource": {}}, {"scopeSpans": [{"scope": {}}]}]])
+def test_documents_may_hold_nothing(spans: Any) -> None:
+    assert traces_of([{"resourceSpans": spans}]) == []
 
 
 def test_good_traces_are_read_beside_what_is_none() -> None:

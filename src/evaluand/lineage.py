@@ -96,6 +96,10 @@ def lineage_of_value(
         NotFound: the store lacks the evaluation or the dataset.
     """
     value = row if isinstance(row, Mapping) else _value(aggregation, row)
+    if missing := [name for name in _OF_VALUE if name not in value]:
+        raise SpecError(
+            f"a row of the table of metrics has {', '.join(_OF_VALUE)}; this one lacks {', '.join(missing)}"
+        )
     number, scorer, by = value["evaluation"], value["scorer"], dict(value["by"])
     if evaluations is None:
         evaluations = aggregation.evaluations
@@ -120,8 +124,8 @@ def lineage_of_value(
 
 def _value(aggregation: Aggregation, number: int) -> Mapping[str, Any]:
     rows = aggregation.table()
-    if not 0 <= number < rows.num_rows:
-        raise SpecError(f"the aggregation has {rows.num_rows:,} values, counted from 0; none is {number}")
+    if not (_is_whole(number) and 0 <= number < rows.num_rows):
+        raise SpecError(f"the aggregation has {rows.num_rows:,} values, counted from 0; none is {number!r}")
     found: Mapping[str, Any] = rows.slice(number, 1).to_pylist()[0]
     return found
 
@@ -288,8 +292,8 @@ class Lineage:
         Raises:
             SpecError: there is no such row.
         """
-        if not 0 <= place < len(self):
-            raise SpecError(f"the lineage has {len(self):,} rows; none is {place}")
+        if not (_is_whole(place) and 0 <= place < len(self)):
+            raise SpecError(f"the lineage has {len(self):,} rows, counted from 0; none is {place!r}")
         row = self.scores.select(["evaluation", INDEX, "replication"]).slice(place, 1).to_pylist()[0]
         run = _Origins(self.evaluations[row["evaluation"]]).run
         found: list[dict[str, Any]] = []
@@ -440,11 +444,16 @@ class _Origins:
 
 _KEY: Final = ("evaluation", "scorer", INDEX, "replication", "fold", RESPONSE_INDEX, "target", SPREAD)
 _NOT_TOLD: Final = ("digest",)
+_OF_VALUE: Final = ("evaluation", "scorer", "metric", "signature", "by", "target")
 _RESPONSE: Final = ("status", "error", "attempts", "duration", "usage")
 
 
+def _is_whole(n: Any) -> bool:
+    return isinstance(n, Integral) and not isinstance(n, bool)
+
+
 def _require_number_of_rows(n: int | None) -> None:
-    if n is not None and (not isinstance(n, Integral) or n < 0):
+    if n is not None and (not _is_whole(n) or n < 0):
         raise SpecError(f"n is how many rows there are to be at most, a whole number from 0, and not {n!r}")
 
 

@@ -148,12 +148,12 @@ class Task(ABC, Generic[Input, Output]):
             The outputs in the order of the inputs; of an async task, an awaitable of them.
 
         Raises:
-            SpecError: the limit is below 1.
+            SpecError: the limit is no whole number from 1.
             Exception: what a call raised, of several the one of the earliest input. Calls not yet begun are not made;
                 async ones under way are cancelled, as their spans tell, and those in threads are waited for.
         """
-        if concurrency_limit < 1:
-            raise SpecError(f"concurrency_limit must be at least 1, not {concurrency_limit}")
+        if not isinstance(concurrency_limit, int) or isinstance(concurrency_limit, bool) or concurrency_limit < 1:
+            raise SpecError(f"concurrency_limit must be a whole number from 1, not {concurrency_limit!r}")
         inputs = list(inputs)
         name = f"Concurrent {self.name} tasks"
         if self.is_async:
@@ -453,13 +453,28 @@ def _in_threads(call: Callable[[Any], Any], inputs: Sequence[Any], limit: int) -
             _helpers.release()
 
     threads: list[threading.Thread] = []
-    while len(threads) + 1 < min(limit, len(inputs)) and _helpers.acquire(blocking=False):
-        threads.append(threading.Thread(target=copy_context().run, args=(help_and_leave,)))
-        threads[-1].start()
-    help()
-    for thread in threads:
-        thread.join()
+    try:
+        while len(threads) + 1 < min(limit, len(inputs)) and _helpers.acquire(blocking=False):
+            threads.append(_started(help_and_leave))
+        help()
+    except BaseException:
+        work.end()
+        raise
+    finally:  # none outlives the span
+        for thread in threads:
+            thread.join()
     return work.finished()
+
+
+def _started(helper: Callable[[], None]) -> threading.Thread:
+    """A thread in this context; where there can be no more, its place is given back."""
+    thread = threading.Thread(target=copy_context().run, args=(helper,))
+    try:
+        thread.start()
+    except RuntimeError:
+        _helpers.release()
+        raise
+    return thread
 
 
 async def _in_coroutines(call: Callable[[Any], Awaitable[Any]], inputs: Sequence[Any], limit: int) -> list[Any]:

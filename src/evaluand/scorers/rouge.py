@@ -14,6 +14,7 @@ from evaluand.scorer import (
     require_choice,
     require_extra,
     require_flags,
+    wrong_parameter,
 )
 
 VARIANTS: Final = ("1", "2", "L")
@@ -31,12 +32,12 @@ class Rouge(ReferenceScorer):
 
     Attributes:
         variant: `1` words, `2` pairs of words, `L` the longest common sequence of words.
-        stemmer: take English words by their stems.
+        stemmer: take English words by their stems; not with `any_script`.
         any_script: words are letters and digits of any script. Otherwise they are those of a–z and 0–9 alone, which is
             how ROUGE is published: `über` becomes `ber`, and a text in Greek has no words.
 
     Raises:
-        SpecError: there is no such variant, or rouge-score is not installed.
+        SpecError: there is no such variant, both flags are set, or rouge-score is not installed.
 
     Example:
         >>> score = Rouge(variant="2").score("a b c d e f g h", "a b c d x f g h")
@@ -56,6 +57,8 @@ class Rouge(ReferenceScorer):
     def __post_init__(self) -> None:
         require_choice(self, "variant", VARIANTS)
         require_flags(self, "stemmer", "any_script")
+        if self.stemmer and self.any_script:
+            raise wrong_parameter(self, "stemmer", "give false with any_script, since it knows English words alone")
         require_extra(self, "rouge_score", "text", "rouge-score")
 
     @property

@@ -71,6 +71,7 @@ class Span(Tracer):
         "_events",
         "_id",
         "_input",
+        "_is_open",
         "_outer",
         "_output",
         "_status",
@@ -111,6 +112,7 @@ class Span(Tracer):
         self._attributes: dict[str, Any] = {}
         self._events: list[tuple[str, int, Any]] = []
         self._entered = False
+        self._is_open = True
         self._outer: Span | None = None
         self._input = input if input is None or (above is None and self._by_reference) else self._kept(input, "input")
         if attributes:
@@ -124,13 +126,17 @@ class Span(Tracer):
 
     @property
     def id(self) -> uuid.UUID:
-        """What the span is called outside its trace; the root's is that of the trace."""
+        """What the span is called outside its trace; the root's is that of the trace, if nothing else gives ids."""
         if self._id is None:
             if self._above is None:
                 return self._trace.id
-            trace_id = self._trace.id.int
-            self._id = uuid.UUID(int=trace_id & ~_LOW | (trace_id + self.number * _ODD) & _LOW)
+            self._id = self._id_by_number()
         return self._id
+
+    @property
+    def given_id(self) -> uuid.UUID | None:
+        """Its id where that does not follow from the id of the trace and its number."""
+        return None if self._id is None or self._id == self._id_by_number() else self._id
 
     @property
     def context(self) -> Context:
@@ -289,6 +295,12 @@ class Span(Tracer):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.number} {label(self)}>"
 
+    def _id_by_number(self) -> uuid.UUID:
+        if self._above is None:
+            return self._trace.id
+        trace_id = self._trace.id.int
+        return uuid.UUID(int=trace_id & ~_LOW | (trace_id + self.number * _ODD) & _LOW)
+
     def _leave(self, error: BaseException | None) -> None:
         if error is not None:
             self._fail(error)
@@ -297,6 +309,10 @@ class Span(Tracer):
         self._close(None)
 
     def _close(self, timestamp: datetime | None) -> None:
+        try:
+            del self._is_open  # in one step: of several threads one closes it
+        except AttributeError:
+            return
         trace = self._trace
         self.end_ns = perf_counter_ns() + trace._clock_offset if timestamp is None else nanoseconds(timestamp)
         for watcher in trace._watchers:

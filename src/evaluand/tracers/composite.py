@@ -18,6 +18,8 @@ TracerVar = TypeVar("TracerVar", bound=Tracer)
 class CompositeTracer(RecordingTracer, Generic[TracerVar]):
     """Traces to several tracers at once; a span has the same ids in all that are evaluand's.
 
+    Below an open span that is among them it has other ids there, those of that span's trace.
+
     A tracer that is given twice, also within another composite, is told once.
 
     Attributes:
@@ -88,6 +90,8 @@ class _Forwarding(Watcher):
             told = tracer.task_span(span.name, span.input, started)
         else:
             told = tracer.span(span.name, started)
+        if isinstance(told, Span) and not isinstance(self._tracer, Span):
+            _name_alike(told, span)
         self._spans[span] = told
 
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
@@ -118,3 +122,11 @@ class _Forwarding(Watcher):
         if span.status == "error":
             told.status_code = SpanStatus.ERROR
         told.end(at(span.end_ns or 0))
+
+
+def _name_alike(told: Span, span: Span) -> None:
+    """Gives a span of another trace the ids of a span; most follow from the trace's and their number."""
+    if told._above is None:
+        told._trace._id = span._trace.id
+    if span._id is not None or told.number != span.number:
+        told._id = span.id

@@ -35,7 +35,9 @@ class TracerLogEntryFailed(EngineError):
 
 
 class FileTracer(RecordingTracer):
-    """Writes every step into a file as it is taken.
+    """Writes every step into a file as it is taken: opened, logged, closed.
+
+    Attributes set on an open span and its output are written when it is closed, since the lines know no other place.
 
     Attributes:
         stack_traces: whether stack traces are written with exceptions.

@@ -23,7 +23,8 @@ class OpenTelemetryTracer(RecordingTracer):
 
     Parents are told by the spans themselves, not by the context, so they are right in every thread. A span that is
     entered is OpenTelemetry's current one too: what instrumented libraries trace stands below it. The trace has the
-    same id here and there, and a span's id ends in that of its OpenTelemetry span.
+    same id here and there, and a span's id ends in that of its OpenTelemetry span. Opened while OpenTelemetry has a
+    current span, such as that of a web request, roots stand below it and their traces share its id.
 
     Args:
         tracer: of `opentelemetry.trace.get_tracer` or of a provider.
@@ -74,10 +75,10 @@ class _Mirror(Watcher):
         self._spans[span.number] = mirrored
         self._contexts[span.number] = set_span_in_context(mirrored)
         ids = mirrored.get_span_context()
-        if ids.is_valid and span.parent is None:
-            span._trace._id = UUID(int=ids.trace_id)
-        elif ids.is_valid:
-            span._id = UUID(int=(ids.trace_id >> 64 << 64) | ids.span_id)
+        if ids.is_valid:
+            if span.parent is None:
+                span._trace._id = UUID(int=ids.trace_id)
+            span._id = UUID(int=(ids.trace_id >> 64 << 64) | ids.span_id)  # the root's too: traces may share an id
 
     def logged(self, span: Span, event: tuple[str, int, Any]) -> None:
         message, time_ns, value = event

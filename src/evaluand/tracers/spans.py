@@ -21,12 +21,14 @@ from uuid import UUID
 
 import orjson
 
-from evaluand.errors import DataError, Doubt, Fault
+from evaluand.errors import DataError, Doubt, Fault, with_article
 from evaluand.trace import STATUSES, Span, TaskSpan, Trace, nanoseconds
 from evaluand.tracers import conventions
 
 GATHERED = "trace"
 """The name of the root that is put above spans which have none in common."""
+
+_HOLDERS = ("resourceSpans",), ("scopeSpans", "instrumentationLibrarySpans"), ("spans",)
 
 
 def read_spans(path: str | os.PathLike[str], *, stack_traces: bool = False) -> list[Trace]:
@@ -69,7 +71,7 @@ def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: st
         for span in _spans(document):
             try:
                 told = _told(span)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
                 faults.append(Fault(_place(where, span), f"not a span: {_fault(error)}"))
             else:
                 by_trace.setdefault(told.trace, {})[told.id] = told
@@ -101,6 +103,13 @@ class _Told:
     message: str
     attributes: dict[str, Any]
     events: list[tuple[str, int, dict[str, Any]]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.trace < 2**128 and 0 < self.id < 2**64 and 0 <= self.parent < 2**64):
+            raise ValueError("an id of a trace has 16 bytes, and one of a span 8, which are not all 0")
+        times = self.start, self.end or 0, *(time for _, time, _ in self.events)
+        if not all(0 <= time < 2**63 for time in times):
+            raise ValueError("its times are not those from 1970 to 2262")
 
 
 class _Circle(Exception):
@@ -144,18 +153,21 @@ def _fault(error: Exception) -> str:
 
 
 def _spans(document: Any) -> Iterator[Any]:
-    if isinstance(document, list):
-        for item in document:
-            yield from _spans(item)
-    elif isinstance(document, Mapping) and "resourceSpans" in document:
-        for resource in document["resourceSpans"]:
-            for scope in resource.get("scopeSpans") or resource.get("instrumentationLibrarySpans") or ():
-                yield from scope.get("spans") or ()
-    else:
-        yield document
+    """The spans of a document, and in their order what stands in a place of spans."""
+    waiting = [(document, 0)]
+    while waiting:
+        each, depth = waiting.pop()
+        if isinstance(each, list):
+            waiting += ((item, depth) for item in reversed(each))
+        elif isinstance(each, Mapping) and (depth or "resourceSpans" in each) and depth < len(_HOLDERS):
+            waiting.append((next((each[name] for name in _HOLDERS[depth] if each.get(name)), []), depth + 1))
+        else:
+            yield each
 
 
-def _told(span: Mapping[str, Any]) -> _Told:
+def _told(span: Any) -> _Told:
+    if not isinstance(span, Mapping):
+        raise ValueError(f"it is {with_article(type(span).__name__)}")
     if "entry_type" in span:
         raise ValueError("it is a line of a FileTracer; open its file with FileTracer(path).traces()")
     return _otlp(span) if "spanId" in span else _printed(span)
@@ -224,7 +236,7 @@ def _status(code: Any) -> int:
 
 
 def _listed(attributes: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    return {attribute["key"]: _any_value(attribute.get("value") or {}) for attribute in attributes or ()}
+    return {str(attribute["key"]): _any_value(attribute.get("value") or {}) for attribute in attributes or ()}
 
 
 def _any_value(value: Mapping[str, Any]) -> Any:
@@ -284,8 +296,7 @@ def _span(trace: Trace, above: Span | None, told: _Told, stack_traces: bool) -> 
     for name, time, body in told.events:
         event = _exception(body, stack_traces) if name == "exception" else _body(body)
         span._events.append((name, time, span._kept(event, "events", name)))
-    if above is not None:
-        span._id = UUID(int=(trace.id.int >> 64 << 64) | told.id)
+    span._id = UUID(int=(trace.id.int >> 64 << 64) | told.id)
     span.start_ns, span.end_ns, span._status = told.start, told.end, 0 if told.end is None else told.status
     return span
 

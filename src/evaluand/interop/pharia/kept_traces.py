@@ -7,7 +7,7 @@ is run again. Who wants to see it still gives the runner a `FileTracer` beside.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, NamedTuple, cast
 from uuid import UUID
 
@@ -70,7 +70,8 @@ class _Keeper(Watcher):
         trace, end = span._trace, cast(int, span.end_ns)
         status = STATUSES.index(span.status)
         head = (trace.id.hex, span.name, span.kind, span.start_ns, end, status, span._input, span._output)
-        self._keep(orjson.dumps((*head, trace.rows())))
+        ids = [(each.number, given.hex) for each in trace.spans if (given := each.given_id)]
+        self._keep(orjson.dumps((*head, trace.rows(), ids) if ids else (*head, trace.rows())))
 
 
 class _Kept(NamedTuple):
@@ -85,6 +86,7 @@ class _Kept(NamedTuple):
     input: Any
     output: Any
     rows: list[list[Any]]
+    ids: Sequence[tuple[int, str]] = ()  # of spans that took theirs from elsewhere
 
 
 class _Step(NamedTuple):
@@ -111,6 +113,8 @@ def _restored(tracer: InMemoryTracer, kept: _Kept) -> None:
             spans[number] = spans[parent].span(name, at(began), kind=kind, input=_value(input))
         if attributes:
             spans[number].set(**_value(attributes))
+    for number, id in kept.ids:
+        spans[number]._id = UUID(id)
     for step in logged:
         _log(spans, step)
     for number, _, _, _, start, duration, status, _, output, _, _ in reversed(kept.rows):
