@@ -21,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_pace import fullest
+from test_pace import Clock, fullest
 
 from evaluand.errors import EngineError, SpecError, TaskError, TransientError
 from evaluand.exchange import Exchange
 from evaluand.feedback.stored import reference_of, referred
 from evaluand.fingerprint import fingerprint
-from evaluand.pace import Pace
+from evaluand.pace import LONGEST_WAY, WAY, Pace
 from evaluand.provider import (
     Judgement,
     Provider,
@@ -538,6 +538,43 @@ WAYS = pytest.mark.parametrize("way", [in_threads, in_a_loop])
 Way = Callable[[Served, list[str], int], None]
 
 
+def test_a_slot_waits_for_the_reply_to_its_request_but_not_for_ever() -> None:
+    clock = Clock()
+    pace = Pace(1, 10.0, clock=clock)
+
+    def pause_after(reply: float, told: float | None) -> float:
+        """Seconds from a request to when the next may start, where its reply comes after so many."""
+        began = clock.now
+        with pace.request():
+            if told is not None:
+                clock.now = began + told
+                sent()
+            clock.now = began + reply
+        with pace.turn() as turn:
+            while pause := turn.pause():
+                clock.now += pause
+        return clock.now - began
+
+    assert pause_after(0.1, None) == pytest.approx(10.1)
+    assert pause_after(0.1, 0.05) == pytest.approx(10.1)  # the reply tells more exactly
+    assert pause_after(5.0, None) == pytest.approx(10 + LONGEST_WAY)
+
+
+def test_while_a_reply_is_awaited_its_slot_is_lent_again_after_the_longest_way() -> None:
+    clock = Clock()
+    pace = Pace(1, 10.0, clock=clock)
+    for told, free in ((None, 10 + LONGEST_WAY), (0.2, 10.2 + WAY)):
+        clock.now = began = clock.now + 100.0
+        with pace.request():
+            if told is not None:
+                clock.now = began + told
+                sent()
+            with pace.turn() as turn:
+                while pause := turn.pause():
+                    clock.now += pause
+            assert clock.now - began == pytest.approx(free)
+
+
 def test_a_service_is_left_alone_for_as_long_as_it_asks() -> None:
     with server(refusals=1) as port:
         served = Served(port=port, cache=False, backoff=0.0)
@@ -547,6 +584,7 @@ def test_a_service_is_left_alone_for_as_long_as_it_asks() -> None:
     assert (served.spent.n_requests, served.spent.n_failed, served.spent.input_tokens) == (2, 1, 1)
 
 
+@pytest.mark.slow  # a machine that is too busy for its own server delays requests by more than any client can know
 @WAYS
 def test_what_a_service_counts_never_exceeds_the_pace(way: Way) -> None:
     with server() as port:

@@ -26,7 +26,7 @@ from typing import Any, Self
 from evaluand.errors import SpecError
 
 MARGIN = 0.025  # of the period, where a start is told before it happens
-WAY = 0.25  # seconds in which a request that was sent is counted, unless its reply is there before
+WAY = 0.5  # seconds in which a request that was sent is counted, unless its reply is there before
 LONGEST_WAY = 1.0  # the same from when it began, where nobody tells when it was sent
 
 
@@ -125,7 +125,7 @@ class Pace:
 def sent() -> None:
     """Tells that the request of this thread or task, for which its pace was waited, is on its way now.
 
-    For clients that know this, so that a slow reply holds up nobody. A request is taken to arrive within a quarter of a
+    For clients that know this, so that a slow reply holds up nobody. A request is taken to arrive within half a
     second after it was sent, or where nobody tells that within a second; and surely before its reply.
     """
     turn = _turn.get()
