@@ -26,6 +26,7 @@ from evaluand.rows import FAILED
 from evaluand.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, exists
 from evaluand.task import Runnable, prepare
 from evaluand.trace import TaskSpan, Trace
+from evaluand.trace.values import text_of
 from evaluand.work import Artifact, KeyedWork, Progress, Receipt, Tally
 
 
@@ -173,8 +174,12 @@ class Runner:
         prepare(calls.task, calls.dataset)
         identity = calls.identity
         unpinned = identity.reasons(in_yaml="experiment" in (origin or {}))
-        told = {"parts": dict(identity.parts), "unpinned": unpinned, "policy": _policy(self.policy)}
-        told["task"] = calls.task.name
+        told = {
+            "task": text_of(calls.task.name),
+            "parts": dict(identity.parts),
+            "unpinned": unpinned,
+            "policy": _policy(self.policy),
+        }
         return {
             "work": [calls.work] if calls.work else [],
             "pinned": identity.pinned,
