@@ -152,7 +152,7 @@ class Task(ABC, Generic[Input, Output]):
             Exception: what a call raised, of several the one of the earliest input. Calls not yet begun are not made;
                 async ones under way are cancelled, as their spans tell, and those in threads are waited for.
         """
-        if not isinstance(concurrency_limit, int) or isinstance(concurrency_limit, bool) or concurrency_limit < 1:
+        if type(concurrency_limit) is not int or concurrency_limit < 1:
             raise SpecError(f"concurrency_limit must be a whole number from 1, not {concurrency_limit!r}")
         inputs = list(inputs)
         name = f"Concurrent {self.name} tasks"

@@ -84,6 +84,7 @@ class _Forwarding(Watcher):
     def opened(self, span: Span) -> None:
         tracer = self._tracer if span._above is None else self._spans[span._above]
         started = at(span.start_ns)
+        told: Any  # of a user's own tracer: whatever it gives
         if isinstance(tracer, Span):
             told = tracer.span(span.name, started, kind=span.kind, input=span.input, **span.attributes)
         elif span.kind == "task":
