@@ -46,7 +46,19 @@ def test_the_code_of_a_howto_runs_and_prints_what_it_says(document: str) -> None
 
 
 PRINTING = [
-    *("adapters", "d3m", "detection", "dyff", "estimator", "fairness", "feedback", "labels", "schemas", "service", "tagging"),
+    *(
+        "adapters",
+        "d3m",
+        "detection",
+        "dyff",
+        "estimator",
+        "fairness",
+        "feedback",
+        "labels",
+        "schemas",
+        "service",
+        "tagging",
+    ),
     *("lineage", "people", "pharia", "sample_tasks", "texts", "top_k", "tracing"),
     *("tradeoffs", "trulens"),
 ]
