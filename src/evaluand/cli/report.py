@@ -129,7 +129,7 @@ def _found(store: DirectoryStore, text: str) -> tuple[str, str, str]:
     if kind == KIND:
         kind, id = _made_of(Recorded(store, id))
     if kind not in _FIRST:
-        raise SpecError(f"{text} is one of the {kind}; a report tells of a run, an evaluation or an experiment")
+        raise SpecError(f"{text} is a {kind[:-1]}; a report tells of a run, an evaluation or an experiment")
     return kind, id, store.manifest(kind, id).get("name") or f"{kind[:-1]} {id[:SHORT_ID]}"
 
 
