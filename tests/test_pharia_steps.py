@@ -953,10 +953,13 @@ def test_kept_values_of_another_type_are_told_with_their_example(kept: Repositor
 def test_a_run_of_other_examples_or_settings_is_not_gone_on_with(
     kept: Repositories, inputs: str, options: dict[str, Any]
 ) -> None:
+    calls: list[str] = []
+
     class Fragile(Shout):
         version = "1"
 
         def do_run(self, input: str, task_span: TaskSpan) -> str:
+            calls.append(input)
             if fails and input == "c":
                 raise ValueError("boom")
             return input.upper()
@@ -972,12 +975,16 @@ def test_a_run_of_other_examples_or_settings_is_not_gone_on_with(
     with pytest.raises(ValueError, match="boom"):
         run("abcd", abort_on_error=True, seed=1, environment_version="A")
     fails = False
+    calls.clear()
     other = run(inputs, **{"seed": 1, "environment_version": "A"} | options)
     count = options.get("num_examples", 4)
+    assert calls == list(inputs[:count])
+    calls.clear()
     assert [each.output for each in kept.runs.example_outputs(other.id, str)] == list(inputs.upper()[:count])
     assert (other.successful_example_count, other.failed_example_count) == (count, 0)
     begun = run("abcd", seed=1, environment_version="A")
     assert begun.id != other.id
+    assert calls == ["c", "d"]
     assert kept.root is None or not list(kept.root.glob("runs/*.tmp"))
 
 
