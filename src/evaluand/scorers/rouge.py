@@ -32,7 +32,7 @@ class Rouge(ReferenceScorer):
 
     Attributes:
         variant: `1` words, `2` pairs of words, `L` the longest common sequence of words.
-        stemmer: take English words by their stems; not with `any_script`.
+        stemmer: take English words by their stems; if not given, yes unless words are of `any_script`.
         any_script: words are letters and digits of any script. Otherwise they are those of a–z and 0–9 alone, which is
             how ROUGE is published: `über` becomes `ber`, and a text in Greek has no words.
 
@@ -51,14 +51,17 @@ class Rouge(ReferenceScorer):
     ranges: ClassVar = dict.fromkeys(("value", "precision", "recall"), (0.0, 1.0))
 
     variant: str = "L"
-    stemmer: bool = True
+    stemmer: bool | None = None
     any_script: bool = False
 
     def __post_init__(self) -> None:
         require_choice(self, "variant", VARIANTS)
-        require_flags(self, "stemmer", "any_script")
+        require_flags(self, "any_script")
+        if self.stemmer is None:
+            object.__setattr__(self, "stemmer", not self.any_script)
+        require_flags(self, "stemmer")
         if self.stemmer and self.any_script:
-            raise wrong_parameter(self, "stemmer", "give false with any_script, since it knows English words alone")
+            raise wrong_parameter(self, "stemmer", "leave it out with any_script, since it knows English words alone")
         require_extra(self, "rouge_score", "text", "rouge-score")
 
     @property
