@@ -509,3 +509,16 @@ def test_what_is_being_recorded_is_not_closed_by_looking(store: Store) -> None:
 def test_an_app_refuses_what_cannot_be_deferred_when_it_is_made(store: Store) -> None:
     with pytest.raises(SpecError, match=r"cannot be deferred.*lambda"):
         App(Rag(), feedbacks=[Feedback(lambda text: 1.0, name="x").on_output()], mode="deferred", store=store)
+
+
+def test_a_store_that_was_removed_holds_up_no_interpreter() -> None:
+    code = (
+        "import shutil, tempfile\n"
+        "from evaluand import App, DirectoryStore\n"
+        "folder = tempfile.mkdtemp()\n"
+        "app = App(lambda text: text, name='app', mode='none', store=DirectoryStore(folder))\n"
+        "with app:\n"
+        "    app.app('a')\n"
+        "shutil.rmtree(folder)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0

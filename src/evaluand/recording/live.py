@@ -49,7 +49,7 @@ from evaluand.recording.stored import (
 from evaluand.responses import line_of
 from evaluand.run import Run
 from evaluand.scorer import Scorer, described
-from evaluand.store import FORMAT, MemoryStore, Store, check_name, check_store, now
+from evaluand.store import FORMAT, MemoryStore, Store, check_name, check_store, exists, now
 from evaluand.trace import Trace
 
 _SYNC_SECONDS = 1.0
@@ -407,6 +407,8 @@ class Recording(Recorded):
         """No thread can be started any more: what is not judged by now is left to `evaluand resume`."""
         self._stop()
         if self._pid != os.getpid() or self.mode == "deferred" or isinstance(self.store, MemoryStore):
+            return
+        if not exists(self.store, KIND, self.id):  # the store was removed meanwhile
             return
         with suppress(Exception), closing(Lanes.of(self.store, self.manifest)) as lanes:
             lanes.refresh()
