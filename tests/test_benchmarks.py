@@ -29,3 +29,10 @@ def test_the_steps_are_measured_quickly() -> None:
     assert done.returncode == 0, done.stderr
     assert "lineage table of 1,000 examples" in done.stdout
     assert "the path by the SDKs' names, 100 examples" in done.stdout
+
+
+def test_feedback_is_measured_quickly() -> None:
+    command = [sys.executable, ROOT / "benchmarks" / "feedback.py", "--quick"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "9-step Selector.select" in done.stdout

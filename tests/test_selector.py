@@ -480,6 +480,8 @@ CALLS = {
     "none": None,
     "empty": [],
     "object": {},
+    "alone": [[{"k": 9}]],
+    "number": [1],
 }
 
 
@@ -505,13 +507,14 @@ CALLS = {
         ("search.nothing", []),
         ("search.nothing.more[0]", []),
         ("nested.k", [1, 2]),
+        ("alone.k", [9]),
         ("empty[:]", []),
         ("empty[:].k", []),
         ("search[5:]", []),
         ("none", [None]),
         ("object[*]", []),
         ("search[?@.error].args.k", [1]),
-        ("$..k", [2, 1, 1, 2]),
+        ("$..k", [2, 1, 1, 2, 9]),
         ("search..k", [2, 1]),
     ],
 )
@@ -541,6 +544,8 @@ def test_all_that_is_demanded_is_selected(path: str, values: list[Any]) -> None:
         ("none.k", "none", "none.k: none is null, which has no 'k'"),
         ("none[*]", "none", "none[*]: none is null, which has no [*]"),
         ("empty.k", "empty", "empty.k: empty is a list of 0 without 'k'"),
+        ("alone.kk", "alone", "alone.kk: alone has no 'kk' (did you mean 'k'?)"),
+        ("number.k", "number", "number.k: number is a number, which has no 'k'"),
     ],
 )
 def test_what_is_missing_is_told_with_the_longest_path_that_exists(path: str, existing: str, message: str) -> None:
@@ -605,6 +610,7 @@ def test_python_objects_are_walked_only_by_selectors_that_are_told_to() -> None:
         ("[*]", {"a": 1, "b": 2}, {"a": 0, "b": 0}),
         ("[?@.a > 1].a", [{"a": 1}, {"a": 2}], [{"a": 1}, {"a": 0}]),
         ("a.b", {"a": [{"b": 1}, {}, [{"b": 2}], 5]}, {"a": [{"b": 0}, {"b": 0}, [{"b": 0}], 5]}),
+        ("a.b", {"a": [[{}]]}, {"a": [[{"b": 0}]]}),
     ],
 )
 def test_a_copy_is_changed_at_each_place_of_the_path(path: str, before: Any, after: Any) -> None:
@@ -633,6 +639,9 @@ def test_what_does_not_lie_on_the_path_is_not_copied() -> None:
         ("search[9000000]", "search is a list of 2 without 9000000"),
         ("search['a']", "search['a']: search is a list of 2 without 'a'"),
         ("object[0]", "object[0]: object has no 0"),
+        ("empty.k", "empty.k: empty is a list of 0 without 'k'"),
+        ("number.k", "number.k: number is a number, which has no 'k'"),
+        ("search.rets.k", "search.rets.k: search.rets is a list of 2 without 'k'"),
         ("search[0].rets[0].a", "search[0].rets[0] is a text, which has no 'a'"),
     ],
 )

@@ -26,7 +26,7 @@ from evaluand.errors import DataError, SpecError, kind_of
 from evaluand.registry import nearest
 from evaluand.selector.parsing import is_jsonpath, parsed
 from evaluand.selector.steps import Collect, Descend, Member, Step, Union, finder, is_list, one_step, printed, written
-from evaluand.selector.walking import Lead, changed, leading
+from evaluand.selector.walking import Lead, alone, changed, leading
 
 __all__ = ["Member", "Selector", "is_jsonpath"]
 
@@ -142,8 +142,9 @@ class Selector:
     def select(self, value: Any) -> list[Any]:
         """All values at the path, in the order of the data, where all of it is there.
 
-        A name is a key of a mapping; of a list, the members of that name that its elements have, and those of lists
-        within it. Slices, `*` and filters may lead to nothing. A list without elements has no members.
+        A name is a key of a mapping. Of a list it is the members of that name that elements have, those of lists within
+        it too; but a list of one is as good as that one, and a list of none has no members. So a name may lead to
+        nothing in a list of several, as slices, `*` and filters may.
 
         Raises:
             DataError: a step leads nowhere; says which, and what is there instead.
@@ -192,8 +193,8 @@ class Selector:
     def set(self, value: Any, new: Any) -> Any:
         """A copy of the value with something new at each place of the path; what is missing on the way is made.
 
-        What is copied is what lies on the way. Missing places of a list are filled up with None, and None is as good as
-        nothing. Mappings become dicts, lists and tuples lists.
+        What is copied is what lies on the way; mappings become dicts there, sequences lists. Missing places of a list
+        are filled up with None, and None is as good as nothing.
 
         Raises:
             DataError: what is there is nothing that the path could go through.
@@ -319,6 +320,8 @@ def _lacking(step: Step, there: Any, objects: bool = False) -> str:
     """What is at a place where a step leads nowhere."""
     if isinstance(step, Union):
         step = next((part for part in step.parts if not _leads(part, there, objects)), step.parts[0])
+    if isinstance(step, Member):
+        there = alone(there)
     named = repr(str(step)) if isinstance(step, str) else str(step) if isinstance(step, int) else f"[{step}]"
     if is_list(there):
         return f"is a list of {len(there)} without {named}"

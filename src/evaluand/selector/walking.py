@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.selector.steps import Collect, Descend, Every, Filter, Member, Slice, Step, Union, is_list
@@ -39,23 +39,18 @@ def leading(step: Step, objects: bool) -> Lead:
 
 def _to_member(name: str, objects: bool) -> Lead:
     def lead(value: Any, root: Any) -> list[Any]:
+        if type(value) is list and len(value) == 1:
+            value = value[0]
         if type(value) is dict:
             return [value[name]]
-        if type(value) is not list or not value:
-            return _member(name, value, objects)
-        found = []
-        for each in value:
-            if type(each) is not dict:
-                return _member(name, value, objects)
-            if name in each:
-                found.append(each[name])
-        return found
+        return _member(name, value, objects)
 
     return lead
 
 
 def _member(name: str, value: Any, objects: bool) -> list[Any]:
-    """Elements of a list that have no such member are left out; a list without elements has none."""
+    """A list of one is that one; of several, those without such a member are left out; of none, there is no member."""
+    value = alone(value)
     if isinstance(value, Mapping):
         return [value[name]]
     if is_list(value) and value:
@@ -74,6 +69,13 @@ def _member(name: str, value: Any, objects: bool) -> list[Any]:
     if not is_list(value) and (attribute := _attribute(name, value, objects)) is not _NOTHING:
         return [attribute]
     raise LookupError
+
+
+def alone(value: Any) -> Any:
+    """What a list of one holds, and all else as it is."""
+    while is_list(value) and len(value) == 1:
+        value = value[0]
+    return value
 
 
 def _to_place(step: str | int, objects: bool) -> Lead:
@@ -116,7 +118,7 @@ def changed(step: Step, value: Any, change: Change, root: Any, objects: bool) ->
         LookupError: the value is nothing of which the step could lead on.
     """
     if isinstance(step, Member) and is_list(value):
-        return [changed(step, each, change, root, objects) if _has_members(each, objects) else each for each in value]
+        return _with_members(step, value, change, root, objects)
     if isinstance(step, str):
         return _with_key(step, value, change, objects)
     if isinstance(step, Union):
@@ -125,7 +127,7 @@ def changed(step: Step, value: Any, change: Change, root: Any, objects: bool) ->
         return value
     if isinstance(step, Every | Filter) and isinstance(value, Mapping):
         return {key: change(each) if _passes(step, each, root) else each for key, each in value.items()}
-    items = [] if value is None else list(value) if is_list(value) else None
+    items = [] if value is None else list(value) if is_list(value, objects) else None
     if items is None:
         raise LookupError
     if isinstance(step, int):
@@ -141,6 +143,20 @@ def changed(step: Step, value: Any, change: Change, root: Any, objects: bool) ->
     return items
 
 
+def _with_members(name: Member, values: Sequence[Any], change: Change, root: Any, objects: bool) -> list[Any]:
+    """Elements that can have no members stay as they are, but not all of them."""
+    items, able = [], False
+    for each in values:
+        try:
+            items.append(changed(name, each, change, root, objects))
+            able = True
+        except LookupError:
+            items.append(each)
+    if not able:
+        raise LookupError
+    return items
+
+
 def _with_key(key: str, value: Any, change: Change, objects: bool) -> Any:
     if value is None or isinstance(value, Mapping):
         there = value or {}
@@ -153,10 +169,6 @@ def _with_key(key: str, value: Any, change: Change, objects: bool) -> Any:
     except (AttributeError, TypeError, ValueError):  # it has no attributes, or none that can be changed
         raise LookupError from None
     return copied
-
-
-def _has_members(value: Any, objects: bool) -> bool:
-    return isinstance(value, Mapping) or is_list(value) or (objects and hasattr(value, "__dict__"))
 
 
 def _passes(step: Step, child: Any, root: Any) -> bool:
