@@ -55,7 +55,7 @@ def feedback(function: Callable[..., Any], **options: Any) -> Feedback:
 def recording(
     store: Store, version: str, feedbacks: Sequence[Feedback], mode: str = "with_app", name: str = "app"
 ) -> Recording:
-    return Recording.open(store, {"name": name, "version": version}, feedbacks, mode=mode)
+    return Recording.begin(store, {"name": name, "version": version}, feedbacks, mode=mode)
 
 
 def use(recording: Recording, said: Iterable[tuple[Any, Any]], usage: Any = None) -> None:

@@ -152,7 +152,7 @@ def test_show_tells_what_each_feedback_was_asked(folder: Path, name: str, capsys
 
 def test_show_says_how_an_open_recording_is_closed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = DirectoryStore(tmp_path)
-    made = Recording.open(store, {"name": "rag", "version": "3"}, [], mode="none")
+    made = Recording.begin(store, {"name": "rag", "version": "3"}, [], mode="none")
     evaluand("show", made.id, "--index", "1", "--store", str(tmp_path), status=1)
     assert f"evaluand resume {made.id[:12]}" in capsys.readouterr().err
     made.close()
@@ -172,7 +172,7 @@ def test_a_report_of_recordings_begins_with_their_leaderboard(folder: Path, tmp_
 
 
 def test_a_report_of_an_open_recording_says_how_to_close_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    made = Recording.open(DirectoryStore(tmp_path), {"name": "rag"}, [], mode="none")
+    made = Recording.begin(DirectoryStore(tmp_path), {"name": "rag"}, [], mode="none")
     evaluand("report", made.id, "-o", str(tmp_path / "r.html"), "--store", str(tmp_path), status=1)
     assert f"evaluand resume {made.id[:12]}" in capsys.readouterr().err
     made.close()

@@ -448,7 +448,7 @@ def grown(store: DirectoryStore) -> None:
     broken = False
     Experiment("history", data(), {"it": one}, {"same": ExactMatch()}, measures).run(store, retry_failed=True)
     broken = True
-    with Recording.open(store, {"name": "app"}) as recording:
+    with Recording.begin(store, {"name": "app"}) as recording:
         trace = Trace.start("call", "q1")
         trace.root.end()
         recording.keep(trace)
@@ -649,7 +649,7 @@ def test_no_name_leaves_the_store_or_reaches_a_path(tmp_path: Path, name: str) -
     evaluation = Evaluator().evaluate(run, {name: ExactMatch()}, name=name)
     aggregation = Aggregator().aggregate([evaluation], [Measure(name, Accuracy())], name=name)
     compare(evaluation, evaluation, name=name)
-    Recording.open(store, {"name": name}, name=name).close()
+    Recording.begin(store, {"name": name}, name=name).close()
 
     again = DirectoryStore(store.root)
     for kind, id in (("runs", run.id), ("evaluations", evaluation.id), ("aggregations", aggregation.id)):
