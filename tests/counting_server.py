@@ -13,7 +13,7 @@ import sys
 import time
 from collections import Counter
 
-REFUSALS, DELAY = int(sys.argv[1]), float(sys.argv[2])
+REFUSALS, DELAY = (int(sys.argv[1]), float(sys.argv[2])) if __name__ == "__main__" else (0, 0.0)
 NOTED: list[tuple[float, str]] = []
 ASKED = Counter[str]()
 

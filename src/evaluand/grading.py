@@ -420,6 +420,8 @@ class Grader:
     def _scored(self, piece: _Piece, score: Score) -> list[Any]:
         if score.status not in SCORE_STATUSES:
             raise DataError(f"a scorer gives one of the statuses {', '.join(SCORE_STATUSES)}, not {score.status!r}")
+        if score.status in (FAILED, SKIPPED) and score.value is not None:
+            raise DataError(f"the score is {score.status} and has the value {score.value!r}; give one of them")
         value = None if score.value is None else float(score.value)
         if value is not None and not math.isfinite(value):
             raise DataError(f"the score is {value}; give a finite number, or Score.abstained(reason)")
