@@ -15,6 +15,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 from guide import HERE, Guide, rows
+from rich.console import Console
+from rich.progress import track
 
 from evaluand import App, ChatModel, Feedback, GroundTruth, Local
 from evaluand.stores.directory import DirectoryStore
@@ -58,10 +60,11 @@ def main() -> None:
             app = App(Guide(model, by), name="guide", version=by, feedbacks=feedbacks(questions), store=store)
             with app as recording, ThreadPoolExecutor(2) as threads:
                 ask = recording.carried(app.app.ask)
-                for number, _ in enumerate(threads.map(ask, [row["question"] for row in questions]), 1):
-                    print(f"\r{by}: {number} of {len(questions)}", end="", file=sys.stderr)
+                asked = threads.map(ask, [row["question"] for row in questions])
+                for _ in track(asked, f"search by {by}", len(questions), console=Console(stderr=True)):
+                    pass
             app.close()
-            print(f": {len(recording.records)} answers recorded and judged", file=sys.stderr)
+            print(f"search by {by}: {len(recording.records)} answers recorded and judged")
 
 
 @contextmanager

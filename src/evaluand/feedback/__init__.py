@@ -505,10 +505,8 @@ class Feedback(Scorer):
         plan = self._plan(source, given)
         if isinstance(plan, Result):
             return plan
-        call, calls = (
-            self.accepts.caller(self.implementation, copied=not plan.plain),
-            _Calls(self.accepts.called, self.strict),
-        )
+        call = self.accepts.caller(self.implementation, copied=not plan.plain)
+        calls = _Calls(self.accepts.called, self.strict)
         for args in plan.combinations:
             try:
                 calls.add(args, call(args))
@@ -521,10 +519,8 @@ class Feedback(Scorer):
         plan = self._plan(source, given)
         if isinstance(plan, Result):
             return plan
-        call, calls = (
-            self.accepts.caller(self.implementation, copied=not plan.plain),
-            _Calls(self.accepts.called, self.strict),
-        )
+        call = self.accepts.caller(self.implementation, copied=not plan.plain)
+        calls = _Calls(self.accepts.called, self.strict)
         for args in plan.combinations:
             try:
                 said = call(args)
