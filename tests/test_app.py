@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from evaluand import Dataset, Evaluator, Runner, span
 from evaluand.app import App, Recording, virtual
-from evaluand.errors import DataError, SpecError
+from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.feedback import Feedback
 from evaluand.instrument import carried, instrument
 from evaluand.record import Record
@@ -1229,3 +1229,17 @@ def test_spans_of_open_telemetry_are_records() -> None:
     assert (record["main_input"], record["main_output"], record["perf"]["latency"]) == ("Who?", "Austen", 1.0)
     assert Selector("app.retriever.search[*].rets").find(record) == ["by Austen"]
     assert record["calls"][0]["args"] == {"input": "Who?"}
+
+
+def test_feedbacks_are_held_against_the_app_when_it_is_made() -> None:
+    class Answers:
+        def query(self, question: str) -> str:
+            return question
+
+    found = Feedback(len).on("__record__.app.query[0].rets")
+    anywhere = Feedback(len, name="anywhere").on("__record__.app..rets")
+    assert list(App(Answers(), methods=["query"], feedbacks=[found, anywhere]).feedbacks) == ["len", "anywhere"]
+    with pytest.warns(Doubt, match="leads to no call that the app instruments; there are query"):
+        App(Answers(), methods=["query"], feedbacks=[Feedback(len).on("__record__.app.qery[0].rets")])
+    with pytest.raises(SpecError, match="__app__ has no 'nam'"):
+        App(Answers(), methods=["query"], feedbacks=[Feedback(len).on("__app__.nam")])

@@ -34,6 +34,7 @@ from evaluand.dataset import Dataset
 from evaluand.engine import Policy
 from evaluand.errors import DataError, Fault, SpecError, TaskError, with_article
 from evaluand.evaluation import Evaluation
+from evaluand.feedback import Feedback
 from evaluand.fingerprint import Identity
 from evaluand.instrument import MARK, Recorded, carried, closed, instrumented, is_open, named, opened
 from evaluand.jsonlike import Likeness, attributes_of, text_of
@@ -107,6 +108,9 @@ class App:
         self._kept: stored.Recording | None = None
         self._opening = threading.Lock()
         self.refresh()
+        for feedback in self.feedbacks.values():
+            if isinstance(feedback, Feedback):
+                feedback.check_app(self.json)
 
     @staticmethod
     def virtual(structure: Mapping[str, Any] | None = None, *, name: str = "logged", **options: Any) -> App:

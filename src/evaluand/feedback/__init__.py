@@ -368,8 +368,8 @@ class Feedback(Scorer):
 
     def _check_calls(self, name: str, selector: Selector, instrumented: Mapping[str, Sequence[str]]) -> None:
         known = [f"{path}.{method}" if path else method for path, methods in instrumented.items() for method in methods]
-        asked = selector.steps[2:]
-        if not any(all(map(eq, asked, Selector(call).steps)) for call in known):
+        asked = tuple(itertools.takewhile(lambda step: isinstance(step, str | int), selector.steps[2:]))
+        if known and not any(all(map(eq, asked, Selector(call).steps)) for call in known):
             told = "".join(map(printed, asked)).removeprefix(".")
             warnings.warn(
                 f"feedback {self.name!r}: {name}: {selector} leads to no call that the app instruments"
