@@ -28,20 +28,18 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-import numbers
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from decimal import Decimal
 from functools import cached_property
 from operator import eq
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
-from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, message_of
+from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.feedback.arguments import PLAIN, Arguments
+from evaluand.feedback.calls import Calls, line_of_error, number_of, reason_of, storable
 from evaluand.feedback.stored import reference_of, referred
 from evaluand.fingerprint import Identity, code_identity
-from evaluand.ids import encode
 from evaluand.provider import Provider
 from evaluand.registry import nearest
 from evaluand.scorer import Score, Scorer, described, is_async
@@ -423,18 +421,18 @@ class Feedback(Scorer):
 
     def _score_of(self, result: Result) -> Score:
         status, value, calls, reason, note, error = result
-        columns = {"calls": [_storable(call) for call in calls]} if calls else None
+        columns = {"calls": [storable(call) for call in calls]} if calls else None
         if status != "scored":
             return Score(status=status, reason=reason, columns=columns, error=error)
         if isinstance(value, dict):
             return Score(data=value, explanation=note, columns=columns, error=error)
-        number = _number(value)
+        number = number_of(value)
         if number is None:
             reason = f"the aggregate gave {described(value)}; it is to give a number"
             return Score(status="failed", reason=reason, columns=columns)
         if not math.isfinite(number):
             return Score(status="abstained", reason=f"the value is {number}", columns=columns, error=error)
-        return Score(number, explanation=note or _told_by(calls), columns=columns, error=error)
+        return Score(number, explanation=note or reason_of(calls), columns=columns, error=error)
 
     # As it is stored
 
@@ -506,7 +504,7 @@ class Feedback(Scorer):
         if isinstance(plan, Result):
             return plan
         call = self.accepts.caller(self.implementation, copied=not plan.plain)
-        calls = _Calls(self.accepts.called, self.strict)
+        calls = Calls(self.accepts.called, self.strict)
         for args in plan.combinations:
             try:
                 calls.add(args, call(args))
@@ -520,7 +518,7 @@ class Feedback(Scorer):
         if isinstance(plan, Result):
             return plan
         call = self.accepts.caller(self.implementation, copied=not plan.plain)
-        calls = _Calls(self.accepts.called, self.strict)
+        calls = Calls(self.accepts.called, self.strict)
         for args in plan.combinations:
             try:
                 said = call(args)
@@ -598,7 +596,7 @@ class Feedback(Scorer):
         except SpecError as error:
             raise self._fault(str(error)) from None
 
-    def _result(self, calls: _Calls, note: str | None) -> Result:
+    def _result(self, calls: Calls, note: str | None) -> Result:
         """What the aggregate makes of calls."""
         first = calls.errors[0] if calls.errors else None
         if len(calls.said) < len(calls.told):
@@ -610,7 +608,7 @@ class Feedback(Scorer):
         try:
             return Result("scored", self._aggregated(calls.said), calls.told, None, note, first)
         except Exception as error:
-            return Result("failed", None, calls.told, f"the aggregate failed: {_told(error)}", note, error)
+            return Result("failed", None, calls.told, f"the aggregate failed: {line_of_error(error)}", note, error)
 
     def _aggregated(self, said: list[Any]) -> Any:
         if not any(type(value) is dict for value in said):
@@ -618,7 +616,7 @@ class Feedback(Scorer):
         keys = said[0].keys() if type(said[0]) is dict else ()
         if not all(type(value) is dict and value.keys() == keys for value in said):
             raise DataError("calls returned different things; each is to return a number, or numbers of the same keys")
-        made = {key: _number(self.aggregator([value[key] for value in said])) for key in keys}
+        made = {key: number_of(self.aggregator([value[key] for value in said])) for key in keys}
         if None in made.values():
             raise DataError("it is to give a number")
         return made
@@ -663,138 +661,3 @@ class _Plan(NamedTuple):
     combinations: Iterator[dict[str, Any]]
     plain: bool
     note: str | None
-
-
-class _Calls:
-    """The calls of an implementation: each as it is told, and apart from that what they said, or raised."""
-
-    __slots__ = ("called", "errors", "said", "skipped", "strict", "told", "undefined")
-
-    def __init__(self, called: str, strict: bool) -> None:
-        self.called = called
-        self.strict = strict
-        self.told: list[dict[str, Any]] = []
-        self.said: list[Any] = []
-        self.errors: list[Exception] = []
-        self.skipped: list[Skipped] = []
-        self.undefined: list[str] = []
-
-    def add(self, args: dict[str, Any], said: Any) -> None:
-        """A call that returned.
-
-        Raises:
-            DataError: it returned what no call should.
-        """
-        meta: dict[str, Any] = {}
-        if isinstance(said, tuple):
-            said, meta = self._parts(said)
-        if said is None and meta:
-            ret = None
-            self.undefined.append(str(meta.get("reason", "no value")))
-        else:
-            ret = said if type(said) is float else self._ret(said)
-            self.said.append(ret)
-        self.told.append({"args": args, "ret": ret, "meta": meta, "error": None})
-
-    def add_failed(self, args: dict[str, Any], error: Exception) -> None:
-        """A call that raised; raises what is to stop everything."""
-        if isinstance(error, TaskError) and error.stops:
-            raise error
-        if isinstance(error, Skipped):
-            self.skipped.append(error)
-        else:
-            self.errors.append(error)
-        self.told.append({"args": args, "ret": None, "meta": {}, "error": _told(error)})
-
-    @property
-    def failures(self) -> str:
-        """What is to be told of the calls that failed."""
-        return self._of_all("failed", [_told(error) for error in self.errors])
-
-    @property
-    def gaps(self) -> str:
-        """What is to be told of the calls without a value that did not fail."""
-        skipped = self._of_all("were skipped", [_told(error) for error in self.skipped])
-        return "; ".join(filter(None, (self._of_all("have no value", self.undefined), skipped)))
-
-    def _of_all(self, what: str, reasons: Sequence[str]) -> str:
-        if not reasons or len(self.told) == 1:
-            return reasons[0] if reasons else ""
-        return f"{len(reasons)} of {len(self.told)} calls {what}: {reasons[0]}"
-
-    def _parts(self, said: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
-        if len(said) != 2 or not isinstance(said[1], Mapping):
-            listed = ", ".join(described(value) for value in said)
-            raise DataError(f"{self.called} returned ({listed}); a tuple is a value and a dictionary of metadata")
-        return said[0], dict(said[1])
-
-    def _ret(self, said: Any) -> Any:
-        """What a call returned, as floats."""
-        number = _number(said)
-        if number is not None:
-            return number
-        if isinstance(said, Mapping) and said:
-            return {str(key): self._part(value, f"under {key!r}") for key, value in said.items()}
-        if isinstance(said, list) and said:
-            return [self._part(value, f"at place {place}") for place, value in enumerate(said)]
-        empty = "an empty list or object" if said in ([], {}) else described(said)
-        raise DataError(
-            f"{self.called} returned {empty}; it is to return a number, a list of numbers or a dictionary of numbers, "
-            "alone or in a tuple with a dictionary of metadata"
-        )
-
-    def _part(self, value: Any, where: str) -> float:
-        number = _number(value)
-        if number is None or (self.strict and not isinstance(value, float)):
-            raise DataError(f"{self.called} returned {described(value)} {where}; it is to be a {self._kind}")
-        return number
-
-    @property
-    def _kind(self) -> str:
-        return "float" if self.strict else "number"
-
-
-_NUMBERS: Final = frozenset((float, int, bool))
-
-
-def _number(value: Any) -> float | None:
-    """A number of any kind as a float; None for what is none."""
-    if type(value) not in _NUMBERS and hasattr(value, "item") and getattr(value, "ndim", None) == 0:  # of NumPy
-        value = value.item()
-    if not isinstance(value, numbers.Real | Decimal):
-        return None
-    try:
-        return float(value)
-    except OverflowError:  # more digits than a float has
-        return None
-
-
-def _told(error: Exception) -> str:
-    """An error in one line, as it is kept."""
-    return f"{type(error).__name__}: {message_of(error)}"
-
-
-def _told_by(calls: Sequence[Mapping[str, Any]]) -> str | None:
-    """The reason that the one call gave, where there is one."""
-    reason = calls[0]["meta"].get("reason") if len(calls) == 1 else None
-    return reason if isinstance(reason, str) else None
-
-
-def _storable(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A call as it can be written: what is no data is told by its type."""
-    args, meta = call["args"], call["meta"]
-    if not meta and all(type(value) in PLAIN for value in args.values()):
-        return call
-    return {**call, "args": _all_data(args), "meta": _all_data(meta)}
-
-
-def _all_data(values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): value if type(value) in PLAIN else _data(value) for name, value in values.items()}
-
-
-def _data(value: Any) -> Any:
-    try:
-        encode(value)
-    except DataError:
-        return {"unstorable": type(value).__qualname__}
-    return value
