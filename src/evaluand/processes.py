@@ -264,21 +264,10 @@ class ProcessMap(Generic[U]):
                 worker.turn = None
 
     def _forked(self) -> _Worker:
-        context = multiprocessing.get_context("fork")
-        here, there = context.Pipe()
+        here, there = multiprocessing.Pipe()
         others = [here, *(w.connection for w in [*self._busy.values(), *self._waiting, *self._idle])]
-        process = context.Process(
-            target=_serve,
-            args=(there, others, os.getpid(), self._call, self._line, self._wire, self._policy),
-            name="evaluand worker",
-        )
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the child ignores it
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # threads of this process mean nothing to a child
-                process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        given = (there, others, os.getpid(), self._call, self._line, self._wire, self._policy)
+        process = forked(_serve, given, "evaluand worker")
         there.close()
         return _Worker(process, here)
 
@@ -348,6 +337,19 @@ def _kill(process: Any) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.kill()
+
+
+def forked(target: Callable[..., None], given: tuple[Any, ...], name: str) -> Any:
+    """A fork of this process that calls a function, which is to begin with `settle`."""
+    process = multiprocessing.get_context("fork").Process(target=target, args=given, name=name)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the child ignores it
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # threads of this process mean nothing to a child
+            process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return process
 
 
 def settle(parent: int) -> None:

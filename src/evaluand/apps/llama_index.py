@@ -20,7 +20,7 @@ from __future__ import annotations
 import builtins
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from pydantic import PrivateAttr
@@ -146,9 +146,7 @@ class Handler(BaseSpanHandler[BaseSpan]):
         self, id: str, response: Any, parts: Iterator[Any], text: Callable[[Any], str] = str
     ) -> Generator[Any, None, None]:
         """The parts of an answer; they are made within the step, which ends with the last of them."""
-        read: list[str] = []
-        step = self._steps[id]
-        try:
+        with self._reading(id, response) as (step, read):
             yield
             while True:
                 step.enter()
@@ -160,18 +158,11 @@ class Handler(BaseSpanHandler[BaseSpan]):
                     return
                 read.append(text(part))
                 yield part
-        except Exception as error:
-            self._fail(id, error)
-            raise
-        finally:
-            self._end(id, response, "".join(read))
 
     async def _read_async(
         self, id: str, response: AsyncStreamingResponse, parts: AsyncGenerator[str, None]
     ) -> AsyncGenerator[Any, None]:
-        read: list[str] = []
-        step = self._steps[id]
-        try:
+        with self._reading(id, response) as (step, read):
             yield
             while True:
                 step.enter()
@@ -183,6 +174,13 @@ class Handler(BaseSpanHandler[BaseSpan]):
                     return
                 read.append(str(part))
                 yield part
+
+    @contextmanager
+    def _reading(self, id: str, response: Any) -> Iterator[tuple[Step, list[str]]]:
+        """The step of an answer and the texts read of it so far; it ends, or fails, with the reading."""
+        read: list[str] = []
+        try:
+            yield self._steps[id], read
         except Exception as error:
             self._fail(id, error)
             raise

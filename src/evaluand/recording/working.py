@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from multiprocessing.connection import wait
@@ -14,7 +12,7 @@ from typing import Any, Final
 
 from evaluand.engine import Policy
 from evaluand.errors import EngineError, SpecError
-from evaluand.processes import GRACE, settle
+from evaluand.processes import GRACE, forked, settle
 from evaluand.recording.judging import Worker
 from evaluand.recording.loading import Absent, all_loaded, loaded
 from evaluand.recording.stored import KIND, Lanes, Recorded, found, sealed, standing
@@ -167,7 +165,7 @@ class _Crew:
     def perform(self) -> bool:
         """Returns when the workers have nothing left to do; whether that is all there will be."""
         deaths, done, complete = 0, -1, False
-        self._running = [self._forked() for _ in range(self._workers)]
+        self._running = [self._fork() for _ in range(self._workers)]
         try:
             while self._running:
                 wait([process.sentinel for process in self._running], _LOOK_SECONDS)
@@ -182,24 +180,14 @@ class _Crew:
                         deaths += 1
                         if deaths > self.patience:
                             raise EngineError(f"workers end again and again; the last one {_ended(code)}")
-                        self._running.append(self._forked())
+                        self._running.append(self._fork())
         finally:
             self._end()
             self._lanes.close()
         return complete
 
-    def _forked(self) -> Any:
-        process = multiprocessing.get_context("fork").Process(
-            target=_serve, args=(os.getpid(), *self._worker), name="evaluand feedback"
-        )
-        mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the child ignores it
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", DeprecationWarning)  # threads of this process mean nothing to a child
-                process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
-        return process
+    def _fork(self) -> Any:
+        return forked(_serve, (os.getpid(), *self._worker), "evaluand feedback")
 
     def _end(self) -> None:
         """Has workers give back what they hold; those that do not end are killed."""
