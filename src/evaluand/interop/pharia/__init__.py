@@ -10,10 +10,9 @@ The names are loaded on first use.
 
 from __future__ import annotations
 
-import importlib
-import sys
 from typing import TYPE_CHECKING, Any
 
+from evaluand.interop.names import looked_up
 from evaluand.interop.pharia.absent import INSTEAD
 
 if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
@@ -302,12 +301,7 @@ __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name in INSTEAD:
-        importing = sys._getframe(1).f_globals.get("__name__") == "importlib._bootstrap"  # by `from … import …`
-        raise (ImportError if importing else AttributeError)(f"{name} is not in {__name__}: {INSTEAD[name]}")
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_MODULES[name]), name)
+    return looked_up(__name__, name, _MODULES, INSTEAD)
 
 
 def __dir__() -> list[str]:

@@ -7,8 +7,10 @@ The names are loaded on first use.
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from evaluand.interop.names import looked_up
+from evaluand.interop.trulens.absent import INSTEAD
 
 if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__` below
     from evaluand.interop.trulens.feedback import (
@@ -132,9 +134,7 @@ __all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(_MODULES[name]), name)
+    return looked_up(__name__, name, _MODULES, INSTEAD)
 
 
 def __dir__() -> list[str]:

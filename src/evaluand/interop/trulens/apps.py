@@ -115,10 +115,15 @@ class Recording(native.Recording):
         """What the app's feedbacks say of a record, with each of them."""
         if not self.app.feedbacks:
             return
-        record_id = self.kept.record(number)["record_id"]
+        record_id = self.record_id(number)
         for name, rows in self._evaluated().items():
             feedback = self.app.feedbacks[name]
             yield feedback, FeedbackResult(feedback, _result(rows[number]), record_id, {}, Spending())  # type: ignore[arg-type]
+
+    def record_id(self, number: int) -> str:
+        """What a record is called among all: one without a name of its own has the recording's id before its number."""
+        told = str(self.kept.record(number)["record_id"])
+        return f"{self.id}/{number}" if told == str(number) else told
 
     def _evaluated(self) -> dict[str, dict[int, dict[str, Any]]]:
         """The rows of each feedback by the numbers of the records, as many as there are."""
@@ -148,7 +153,9 @@ class Records(Sequence[Record]):
         return self._made(numbers) if isinstance(numbers, int) else [self._made(number) for number in numbers]
 
     def _made(self, number: int) -> Record:
-        return Record.of(self._recording.kept.record(number), lambda: self._recording.results(number))
+        record = Record.of(self._recording.kept.record(number), lambda: self._recording.results(number))
+        record.record_id = self._recording.record_id(number)
+        return record
 
 
 class App(native.App):

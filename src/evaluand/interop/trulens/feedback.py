@@ -271,8 +271,8 @@ class Feedback(Native):
             result = self.evaluate(source, **given)
         if isinstance(result.error, Missing) and not result.calls:
             raise result.error
-        about = source.get(RECORD)
-        record_id = about.get("record_id") if isinstance(about, Mapping) else None
+        about = source.get(RECORD) if record is None else record
+        record_id = about.get("record_id") if isinstance(about, Mapping) else getattr(about, "record_id", None)
         return FeedbackResult(self, result, str(record_id or "no record"), kwargs, spent)
 
     def extract_selection(
