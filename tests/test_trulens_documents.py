@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from evaluand.errors import SpecError
 from evaluand.interop import trulens
 from evaluand.interop.trulens import (
     App,
+    Cost,
     Feedback,
     FeedbackMode,
     FeedbackResult,
@@ -23,6 +27,9 @@ from evaluand.interop.trulens import (
     Select,
     TruApp,
     TruBasicApp,
+    TruVirtual,
+    VirtualRecord,
+    instrument,
 )
 from evaluand.interop.trulens.absent import INSTEAD
 
@@ -57,6 +64,10 @@ class Chain:
     def run(self, question: str) -> str:
         documents = [Document("Austen wrote Emma"), Document("Emma Stone is an actress")]
         return self.combine_docs_chain._call(inputs={"input_documents": documents})
+
+
+def length(text: str) -> float:
+    return float(len(text))
 
 
 provider = Judges()
@@ -195,6 +206,67 @@ def test_records_and_results_of_two_recordings_have_ids_of_their_own() -> None:
         assert again.feedback_result_id == result.feedback_result_id
         ids_ += [record.record_id, result.feedback_result_id]
     assert len({*ids_}) == 4
+
+
+def test_a_virtual_record_is_kept_as_it_was_made_to_be() -> None:
+    context = Select.RecordCalls.retriever.get_context
+    rec = VirtualRecord(main_input="Where is Germany?", main_output="In Europe", calls={context: {"rets": ["a", "b"]}})
+    rec.cost.n_tokens, rec.cost.cost = 234, 0.05
+    rec.perf.start_time = datetime(2024, 1, 1, tzinfo=UTC)
+    rec.perf.end_time = datetime(2024, 1, 1, 0, 1, tzinfo=UTC)
+    rec.main_output = "in the middle of Europe"
+    tru = TruVirtual(app_name="logged", feedbacks=[Feedback(length, name="length").on_output()])
+    kept = tru.add_record(rec)
+    assert (kept.cost.n_tokens, kept.cost.cost, kept.perf.latency) == (234, 0.05, timedelta(minutes=1))
+    assert kept.main_output == rec.layout_calls_as_app()["main_output"] == "in the middle of Europe"
+    assert [(each.name, each.result) for each in rec.feedback_results] == [("length", 23.0)]
+    assert VirtualRecord(main_input="a", cost=Cost(n_tokens=3, cost=0.1)).cost == Cost(n_tokens=3, cost=0.1)
+
+
+def test_a_recording_is_a_sequence_and_an_app_an_async_context() -> None:
+    class Shout:
+        @instrument
+        async def answer(self, text: str) -> str:
+            return text.upper()
+
+    shout = Shout()
+    recorder = TruApp(shout, app_name="shout")
+
+    async def use() -> trulens.Record:
+        async with recorder as recording:
+            await shout.answer("a")
+            await shout.answer("b")
+        assert [record.main_output for record in recording] == ["A", "B"]
+        assert (len(recording), recording[-1].main_output) == (2, "B")
+        assert await recorder.awith_(shout.answer, "c") == "C"
+        return recording[0]
+
+    record = asyncio.run(use())
+    assert json.loads(record.model_dump_json())["main_output"] == "A"
+
+
+def test_an_option_that_is_not_here_is_told_with_what_to_give_instead() -> None:
+    with pytest.raises(SpecError, match=r"TruApp has no option 'app_id': it is made of app_name and app_version"):
+        TruApp(Chain(), app_id="chain")
+    with pytest.raises(SpecError, match=r"no option 'app_nam': there are .*app_name"):
+        TruApp(Chain(), app_nam="chain")
+
+
+def test_a_feedback_is_called_as_its_implementation() -> None:
+    feedback = Feedback(length)
+    assert feedback("four") == 4.0
+    result = Feedback(lambda text: numpy.float64(0.5), name="half").on(Select.RecordInput).run(record=Record())
+    assert type(result.result) is float
+
+
+def test_contexts_of_several_calls_are_grounds_of_one_answer() -> None:
+    hugs = trulens.Huggingface(local=True)
+    chunks = [["The crossing takes fifty minutes."], ["Dogs travel free."]]
+    found = hugs.groundedness_measure_with_nli(chunks, "The crossing takes fifty minutes.")
+    assert found == hugs.groundedness(
+        ["The crossing takes fifty minutes.", "Dogs travel free."], "The crossing takes fifty minutes."
+    )
+    assert found.value > 0.9
 
 
 def test_a_name_that_is_not_here_is_told_with_what_to_take_instead() -> None:

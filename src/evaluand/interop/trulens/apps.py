@@ -15,8 +15,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import cached_property
-from typing import Any, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 from evaluand import app as native
 from evaluand import ids
@@ -27,7 +28,7 @@ from evaluand.feedback import Result
 from evaluand.instrument import Recorded, instrumented
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
-from evaluand.interop.trulens.records import Cost, Perf, Record
+from evaluand.interop.trulens.records import Cost, Layout, Perf, Record
 from evaluand.provider import Spending
 from evaluand.record import Record as NativeRecord
 from evaluand.selector.steps import Member
@@ -101,6 +102,15 @@ class Recording(native.Recording):
     def records(self) -> Records:  # type: ignore[override]
         """The records so far, in the order in which the calls ended."""
         return Records(self)
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __getitem__(self, place: int) -> Record:
+        return self.records[place]
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
 
     def get(self) -> Record:  # type: ignore[override]
         """The only record.
@@ -189,7 +199,11 @@ class App(native.App):
         methods_to_instrument: Sequence[str] | None = None,
         store: Store | None = None,
         policy: Policy | None = None,
+        **others: Any,
     ) -> None:
+        for name in others:
+            instead = _OPTIONS.get(name) or f"there are {', '.join(inspect.signature(App).parameters)}"
+            raise SpecError(f"{type(self).__name__} has no option {name!r}: {instead}")
         super().__init__(
             app if main_method is None else main_method,
             name=app_name,
@@ -266,6 +280,18 @@ class App(native.App):
         """Calls a method of the app and keeps its record."""
         with self:
             return func(*args, **kwargs)
+
+    async def awith_(self, func: Callable[..., Awaitable[R]], *args: Any, **kwargs: Any) -> R:
+        """The same of an async method."""
+        with self:
+            return await func(*args, **kwargs)
+
+    async def __aenter__(self) -> Recording:
+        entered: Any = self.__enter__()
+        return entered  # type: ignore[no-any-return]
+
+    async def __aexit__(self, *raised: Any) -> None:
+        self.__exit__(*raised)
 
     def wait_for_feedback_results(self, feedback_timeout: float | None = None) -> None:
         """Has everything judged that was recorded so far; see `Record.wait_for_feedback_results`."""
@@ -361,19 +387,30 @@ class VirtualRecord(Record):
         perf: Perf | None = None,
         **told: Any,
     ) -> None:
-        interaction = {
-            "input": told.pop("main_input", None),
-            "output": told.pop("main_output", None),
-            "error": told.pop("main_error", None),
-            "calls": {path_text(_below_app(lens)): _calls(given) for lens, given in (calls or {}).items()},
-            **({} if perf is None else {"started": perf.start_time, "duration": perf.latency.total_seconds()}),
-            **({} if cost is None else {"usage": _usage(cost)}),
-            **told,
+        self._calls = {path_text(_below_app(lens)): _calls(given) for lens, given in (calls or {}).items()}
+        super().__init__(**{"cost": cost or Cost(), "perf": perf or Perf(), **told})
+        self.calls = Record.of(self._told()).calls
+
+    @property
+    def recorded(self) -> Recorded:
+        """The call as it is now, also where it was changed since it was made."""
+        told = {
+            "input": self.main_input,
+            "output": self.main_output,
+            "error": self.main_error,
+            "calls": self._calls,
+            **_times(self.perf),
+            **({} if self.cost in (None, Cost()) else {"usage": _usage(self.cost)}),
+            **{name: value for name in ("record_id", "tags", "meta") if (value := getattr(self, name))},
         }
-        self.recorded: Recorded = native.logged(interaction, "the virtual record")
-        about = dict(self.recorded.about or {})
-        record = Record.of(NativeRecord.of_trace(self.recorded.trace, **about))
-        vars(self).update(vars(record))
+        return native.logged(told, "the virtual record")
+
+    def layout_calls_as_app(self) -> Layout:
+        return Layout(self._told())
+
+    def _told(self) -> NativeRecord:
+        recorded = self.recorded
+        return NativeRecord.of_trace(recorded.trace, **(recorded.about or {}))
 
 
 class TruVirtual(App, native.LoggedApp):
@@ -393,7 +430,9 @@ class TruVirtual(App, native.LoggedApp):
         """Keeps a record and has it judged."""
         recording = self.record()
         recording.take(record.recorded)
-        return recording.get()
+        kept = recording.get()
+        record.judged_as(kept)
+        return kept
 
     def add_dataframe(self, df: Any) -> list[Record]:
         """Keeps a record of each row of a frame, or mapping of a list.
@@ -406,6 +445,16 @@ class TruVirtual(App, native.LoggedApp):
         """
         rows = df.to_dict("records") if hasattr(df, "to_dict") else list(df)
         return [self.add_record(_of_row(row)) for row in rows]
+
+
+_OPTIONS: Final = {
+    "app_id": "it is made of app_name and app_version",
+    "session": "give store=DirectoryStore(folder)",
+    "main_method_name": "give main_method=app.method",
+    "selectors_nocheck": "selectors that lead to no call of the app are warnings, which can be filtered",
+    "selectors_check_warning": "selectors that lead to no call of the app are warnings",
+    "record_ingest_mode": "records are written as their calls end",
+}
 
 
 def _of_row(row: Mapping[str, Any]) -> VirtualRecord:
@@ -440,9 +489,16 @@ def _call(given: Mapping[str, Any]) -> dict[str, Any]:
     return known | ({} if named is None else {"args": named})
 
 
+def _times(perf: Perf | None) -> dict[str, Any]:
+    if perf is None or perf.start_time is None:
+        return {}
+    return {"started": perf.start_time, "duration": (perf.latency or timedelta()).total_seconds()}
+
+
 def _usage(cost: Cost) -> dict[str, Any]:
+    """What was used; tokens of which it is not said what they were count as read."""
     return {
-        "input_tokens": cost.n_prompt_tokens,
+        "input_tokens": max(cost.n_prompt_tokens, cost.n_tokens - cost.n_completion_tokens),
         "output_tokens": cost.n_completion_tokens,
         "cost": cost.cost,
         "currency": cost.cost_currency,

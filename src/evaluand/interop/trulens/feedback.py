@@ -21,6 +21,7 @@ from evaluand import ids
 from evaluand.errors import Doubt, Skipped, SpecError
 from evaluand.feedback import APP, RECORD, Aggregator, Missing, Result, mean
 from evaluand.feedback import Feedback as Native
+from evaluand.feedback.calls import number_of
 from evaluand.interop.trulens.lens import Lens
 from evaluand.interop.trulens.records import Cost
 from evaluand.provider import Spending, spending
@@ -110,7 +111,7 @@ class FeedbackResult:
         self.status = _STATUSES[result.status]
         self.name = feedback.name
         several = isinstance(result.value, dict)
-        self.result: Any = math.nan if several else result.value
+        self.result: Any = math.nan if several else number_of(result.value)
         self.error = result.reason if result.status == "failed" else None
         self.reason = None if result.status == "failed" else result.reason
         self.record_id = record_id
@@ -225,6 +226,10 @@ class Feedback(Native):
                 n: Lens.of_string(one) if isinstance(one, str) else one for n, one in selectors.items()
             }
             self._set(bound=self.on(**lenses).bound)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the implementation says of arguments."""
+        return self.implementation(*args, **kwargs)
 
     @property
     def imp(self) -> Callable[..., Any]:

@@ -69,13 +69,20 @@ class Huggingface(Local):
         """As `personal_data`."""
         return self.personal_data(text)
 
-    def groundedness_measure_with_nli(self, source: str | Sequence[str], statement: str) -> Judgement:
+    def groundedness_measure_with_nli(self, source: str | Sequence[Any], statement: str) -> Judgement:
         """As `groundedness`: by embeddings, numbers and names, and not by inference."""
-        return self.groundedness(source, statement)
+        return self.groundedness(_texts(source), statement)
 
-    def hallucination_evaluator(self, model_output: str, retrieved_text_chunks: str | Sequence[str]) -> Judgement:
+    def hallucination_evaluator(self, model_output: str, retrieved_text_chunks: str | Sequence[Any]) -> Judgement:
         """As `groundedness`, with the arguments the other way round; 1 is no hallucination."""
-        return self.groundedness(retrieved_text_chunks, model_output)
+        return self.groundedness(_texts(retrieved_text_chunks), model_output)
+
+
+def _texts(source: str | Sequence[Any]) -> Any:
+    """Texts, of which `collect()` may give a list for each call."""
+    if isinstance(source, str):
+        return source
+    return [text for each in source for text in (each if isinstance(each, list) else [each])]
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ calls of a method as a list, also of one.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,7 @@ from evaluand.interop.trulens.lens import Lens
 
 @dataclass
 class Cost:
-    """What was asked and used."""
+    """What was asked and used; `n_tokens` is the sum of both kinds if not given."""
 
     n_requests: int = 0
     n_successful_requests: int = 0
@@ -34,6 +35,9 @@ class Cost:
     n_reasoning_tokens: int = 0
     cost: float = 0.0
     cost_currency: str = "USD"
+
+    def __post_init__(self) -> None:
+        self.n_tokens = self.n_tokens or self.n_prompt_tokens + self.n_completion_tokens
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Self:
@@ -52,12 +56,12 @@ class Cost:
         return Cost(**summed, cost_currency=self.cost_currency)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Perf:
-    """From when to when."""
+    """From when to when; None where that is not known."""
 
-    start_time: datetime
-    end_time: datetime
+    start_time: datetime | None = None
+    end_time: datetime | None = None
 
     @classmethod
     def of(cls, told: Mapping[str, Any] | None) -> Self | None:
@@ -74,9 +78,9 @@ class Perf:
         return cls(here, here + latency)
 
     @property
-    def latency(self) -> timedelta:
+    def latency(self) -> timedelta | None:
         """How long it took."""
-        return self.end_time - self.start_time
+        return None if self.start_time is None or self.end_time is None else self.end_time - self.start_time
 
 
 @dataclass(frozen=True)
@@ -160,8 +164,8 @@ class Record:
     calls: list[RecordAppCall] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.__native: native.Record | None = None
-        self.__judged: Any = None
+        self._native: native.Record | None = None
+        self._judged: Any = None
 
     @classmethod
     def of(cls, told: native.Record, judged: Any = None) -> Self:
@@ -180,13 +184,13 @@ class Record:
         )
         if told["ts"] is not None:
             made.ts = datetime.fromisoformat(told["ts"])
-        made.__native, made.__judged = told, judged
+        made._native, made._judged = told, judged
         return made
 
     def layout_calls_as_app(self) -> Layout:
         """All of it as data, with the calls where they belong in the app, under `app`."""
-        if self.__native is not None:
-            return Layout(self.__native)
+        if self._native is not None:
+            return Layout(self._native)
         told = self.model_dump()
         named = ((_name(call.top()), plain) for call, plain in zip(self.calls, told["calls"], strict=True))
         return Layout(told | {"app": native.layout(named)})
@@ -201,7 +205,11 @@ class Record:
         Args:
             feedback_timeout: is not needed: how long feedbacks may take is said by the app's `policy`.
         """
-        return {} if self.__judged is None else dict(self.__judged())
+        return {} if self._judged is None else dict(self._judged())
+
+    def judged_as(self, other: Record) -> None:
+        """Has the results of feedbacks of another record."""
+        self._judged = other._judged
 
     @property
     def feedback_results(self) -> list[Any]:
@@ -221,6 +229,10 @@ class Record:
         }
 
     dict = model_dump
+
+    def model_dump_json(self) -> str:
+        """All of it as JSON."""
+        return json.dumps(self.model_dump(), default=str)
 
 
 def _lens(path: str) -> Lens:
