@@ -111,7 +111,8 @@ class FeedbackResult:
         self.status = _STATUSES[result.status]
         self.name = feedback.name
         several = isinstance(result.value, dict)
-        self.result: Any = math.nan if several else number_of(result.value)
+        number = number_of(result.value)
+        self.result: Any = math.nan if several else result.value if number is None else number
         self.error = result.reason if result.status == "failed" else None
         self.reason = None if result.status == "failed" else result.reason
         self.record_id = record_id
