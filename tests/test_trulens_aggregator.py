@@ -62,7 +62,7 @@ def test_labels_may_be_degrees_where_that_is_defined() -> None:
     assert beside.kendall_tau([0.1, 0.2, 0.3]) == pytest.approx(1.0)
     assert beside.ndcg_at_k([0.1, 0.2, 0.3]) == pytest.approx(1.0)
     for name in ("auc", "brier_score", "precision", "recall", "f1_score", "cohens_kappa", "matthews_correlation"):
-        with pytest.raises(DataError, match="a label is 0.5: this is defined for labels 0 and 1"):
+        with pytest.raises(DataError, match=r"a label is 0\.5: this is defined for labels 0 and 1"):
             getattr(beside, name)([0.1, 0.2, 0.3])
 
 
@@ -113,7 +113,7 @@ def test_scores_that_have_no_place_beside_the_labels_are_refused(scores: list[An
 
 @pytest.mark.parametrize("wrong", [[], ["1"], [1, None], {1: 0}, 1])
 def test_labels_that_are_none_are_refused(wrong: Any) -> None:
-    with pytest.raises(SpecError, match="true_labels is .*give a list of one number for each score"):
+    with pytest.raises(SpecError, match=r"true_labels is .*give a list of one number for each score"):
         GroundTruthAggregator(wrong)
 
 
