@@ -134,6 +134,14 @@ class Step:
         for active in self._started:
             active.end(span, None, gave)
 
+    def tell(self, **more: Any) -> None:
+        """Says more of the call beside its arguments; see `evaluand.record.CALL`."""
+        self.span.set(**{CALL: {**(decode(orjson.dumps(self.span._attributes.get(CALL))) or {}), **more}})
+        for active in self._started:
+            if active.told is not None:
+                given, call = decode(active.told)
+                active.told = text_of([given, {**call, **more}])
+
     def correct(self, args: Mapping[str, Any], given: Any) -> None:
         """The call was given this, which was not known when it began; see `begin`."""
         span = self.span
