@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import dataclasses
 import functools
 import gc
 import pickle
 import threading
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
@@ -804,10 +806,76 @@ def test_what_is_no_function_cannot_be_marked(wrong: Any) -> None:
 def test_a_plain_thread_belongs_to_no_recording_unless_it_is_carried() -> None:
     rag = Rag()
     with App(rag) as recording, ThreadPoolExecutor(4) as pool:
-        pool.submit(rag.query, "lost").result()
+        with pytest.warns(Doubt, match="in no record"):
+            pool.submit(rag.query, "lost").result()
         list(pool.map(recording.carried(rag.query), map(str, range(50))))
     assert sorted(int(record["main_input"]) for record in recording.records) == list(range(50))
     assert all(methods(record) == ["search", "ask", "query"] for record in recording.records)
+
+
+def test_a_call_that_a_thread_loses_is_told_once_for_each_app_and_method() -> None:
+    rag, other = Rag(), Rag()
+    with App(rag, name="one"), App(rag, name="two"), ThreadPoolExecutor(1, "worker") as pool:
+        with pytest.warns(Doubt) as told:
+            list(pool.map(lambda each: each.query("lost"), [rag, rag, rag, other]))
+        said = [str(each.message) for each in told]
+        assert sorted(text.partition(" was called")[0] for text in said) == sorted(
+            f"{app}: {call}" for app in ("one", "two") for call in ("query", "model.ask", "retriever.search")
+        )
+        assert "in the thread worker_0" in said[0]
+        assert "give the thread recording.carried(function)" in said[0]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            pool.submit(rag.query, "lost again").result()
+
+
+@pytest.mark.parametrize("kind", ["coroutine", "generator", "function"])
+def test_calls_of_every_sort_are_told_that_a_thread_loses(kind: str) -> None:
+    class Sorts:
+        async def coroutine(self) -> int:
+            return 1
+
+        def generator(self) -> Iterator[int]:
+            yield 1
+
+    def function() -> int:
+        return 1
+
+    sorts = Sorts()
+    app: App = App(function) if kind == "function" else App(sorts)
+    calls: dict[str, Callable[[], Any]] = {
+        "coroutine": lambda: asyncio.run(sorts.coroutine()),
+        "generator": lambda: list(sorts.generator()),
+        "function": lambda: app.app(),
+    }
+    with app, ThreadPoolExecutor(1) as pool, pytest.warns(Doubt, match=f": {kind} was called in the thread"):
+        pool.submit(calls[kind]).result()
+
+
+def test_nothing_is_told_where_nothing_is_lost() -> None:
+    rag = Rag()
+
+    def judge(text: str) -> float:  # is asked in a thread, and uses the app
+        return float(bool(rag.retriever.search(text)))
+
+    async def beside(app: App) -> None:
+        outside = asyncio.create_task(asyncio.sleep(0.0))
+        outside.add_done_callback(lambda _: rag.query("of this thread"), context=contextvars.Context())
+        with app:
+            await outside
+            await asyncio.to_thread(rag.query, "carried by itself")
+
+    app = App(rag, feedbacks=[Feedback(judge).on_output()])
+    with warnings.catch_warnings(), ThreadPoolExecutor(2) as pool:
+        warnings.simplefilter("error")
+        pool.submit(rag.query, "before").result()
+        with app as recording:
+            rag.query("here")
+            pool.submit(recording.carried(rag.query), "carried").result()
+        pool.submit(rag.query, "after").result()
+        asyncio.run(beside(app))
+        assert recording.evaluation.table("judge").column("value").to_pylist() == [1.0] * 3
+    assert sorted(record["main_input"] for record in recording.records) == ["carried", "here"]
 
 
 def test_threads_within_a_call_belong_to_it_where_they_are_carried() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -26,7 +26,8 @@ from langchain_core.vectorstores import InMemoryVectorStore
 
 from evaluand.app import App
 from evaluand.apps.langchain import LangChainApp
-from evaluand.errors import SpecError
+from evaluand.errors import Doubt, SpecError
+from evaluand.feedback import Feedback
 from evaluand.instrument import instrument
 from evaluand.record import Record
 from evaluand.selector import Selector
@@ -108,6 +109,76 @@ def test_the_context_is_selected() -> None:
     assert selector.find({"__record__": recording.get()}) == ["hi 0", "hi 1"]
 
 
+CONTEXT = "first.steps__.context.first"
+
+
+def by_invoke(chain: Runnable[Any, str]) -> None:
+    chain.invoke("hi")
+
+
+def by_ainvoke(chain: Runnable[Any, str]) -> None:
+    asyncio.run(chain.ainvoke("hi"))
+
+
+def by_stream(chain: Runnable[Any, str]) -> None:
+    list(chain.stream("hi"))
+
+
+def by_astream(chain: Runnable[Any, str]) -> None:
+    async def read() -> None:
+        async for _ in chain.astream("hi"):
+            pass
+
+    asyncio.run(read())
+
+
+def by_batch(chain: Runnable[Any, str]) -> None:
+    chain.batch(["hi"])
+
+
+@pytest.mark.parametrize("way", [by_invoke, by_ainvoke, by_stream, by_astream, by_batch])
+def test_invoke_leads_to_the_calls_of_every_component_however_it_was_called(
+    way: Callable[[Runnable[Any, str]], None],
+) -> None:
+    chain = rag()
+    app = LangChainApp(chain)
+    with app as recording:
+        way(chain)
+    record = recording.get()
+    assert sorted(names(record)) == sorted(RUNS)
+    for run in RUNS:
+        path = run.rpartition(".")[0]
+        [by_name] = Selector(f"__record__.app.{run}").select({"__record__": record})
+        [call] = Selector(".".join(filter(None, ["__record__.app", path, "invoke"]))).select({"__record__": record})
+        assert call == by_name
+        assert len(call) == 1
+    texts = Selector(f"__record__.app.{CONTEXT}.invoke.rets[:].page_content").select({"__record__": record})
+    assert texts == app.select_context().find({"__record__": record}) == ["hi 0", "hi 1"]
+
+
+def test_a_feedback_may_select_a_retriever_by_invoke(recwarn: pytest.WarningsRecorder) -> None:
+    chain = rag()
+    found = Feedback(len).on(f"__record__.app.{CONTEXT}.invoke.rets[:].page_content")
+    app = LangChainApp(chain, feedbacks=[found], mode="none")
+    assert app.instrumented[CONTEXT] == ["_get_relevant_documents", "invoke"]
+    assert not [each for each in recwarn if issubclass(each.category, Doubt)]
+    with app as recording:
+        chain.invoke("hi")
+    assert found.evaluate({"__record__": recording.get()}).value == 4.0
+    assert recording.evaluate().table("len").column("value").to_pylist() == [4.0]
+
+
+def test_another_name_of_a_retriever_that_is_the_app_or_a_part_of_two_leads_to_its_calls() -> None:
+    retriever = Fixed()
+    chain = {"found": retriever} | RunnableLambda(str)
+    with LangChainApp(chain) as of_chain, LangChainApp(retriever) as of_retriever:
+        chain.invoke("hi")
+    [call] = of_retriever.get()["app"]["invoke"]
+    assert call["rets"][0]["page_content"] == "hi 0"
+    assert of_retriever.get()["app"]["_get_relevant_documents"] == [call]
+    assert of_chain.get()["app"]["first"]["steps__"]["found"]["invoke"][0]["args"] == {"query": "hi"}
+
+
 def test_the_context_of_none_or_several_retrievers_is_refused() -> None:
     with pytest.raises(SpecError, match=r"retrievers of .*: none"):
         LangChainApp(RunnableLambda(str.upper)).select_context()
@@ -179,6 +250,7 @@ def test_chains_of_the_older_sort_are_recorded_by_their_fields() -> None:
     assert selector.find({"__record__": record}) == ["hi 0", "hi 1"]
     assert app.select_context().find({"__record__": record}) == ["hi 0", "hi 1"]
     assert record["calls"][-1]["rets"] == {"answer": "answer"}
+    assert record["app"]["invoke"] == record["app"]["_call"] == record["calls"][-1:]
 
 
 def test_retrieval_over_an_index_is_recorded() -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import inspect
 import threading
+import warnings
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -32,13 +33,14 @@ from evaluand import recording as stored
 from evaluand.components import Component, class_of, components_of, key_of
 from evaluand.dataset import Dataset
 from evaluand.engine import Policy
-from evaluand.errors import DataError, Fault, SpecError, TaskError, with_article
+from evaluand.errors import DataError, Doubt, Fault, SpecError, TaskError, with_article
 from evaluand.evaluation import Evaluation
 from evaluand.feedback import Feedback
 from evaluand.fingerprint import Identity
 from evaluand.instrument import MARK, Recorded, carried, closed, instrumented, is_open, named, opened
 from evaluand.jsonlike import Likeness, attributes_of, text_of
 from evaluand.record import Record, facts_of
+from evaluand.recording.judging import judging
 from evaluand.registry import nearest
 from evaluand.run import Run
 from evaluand.scorer import Scorer
@@ -105,6 +107,7 @@ class App:
         self.policy, self.attempts = policy, attempts
         self._entered: list[Recording] = []
         self._blocks: weakref.WeakSet[Recording] = weakref.WeakSet()
+        self._missed: set[str] = set()
         self._kept: stored.Recording | None = None
         self._opening = threading.Lock()
         self.refresh()
@@ -434,6 +437,21 @@ class Recording:
         number = self.kept.keep(recorded.trace, recorded.error, about)
         if number is not None:
             self._numbers.append(number)
+
+    def miss(self, component: object, method: str) -> None:
+        """Tells once of each method that it was called in a thread in which nothing is recorded."""
+        path = self.place(component)
+        called = f"{path}.{method}" if path else method
+        if path is None or called in self.app._missed or judging.get():
+            return
+        self.app._missed.add(called)
+        warnings.warn(
+            f"{self.app.name}: {called} was called in the thread {threading.current_thread().name}, in which nothing "
+            "is recorded, while a recording is open in another; the call is in no record. If it belongs to one, give "
+            "the thread recording.carried(function)",
+            Doubt,
+            stacklevel=5,
+        )
 
     def _closed(self) -> stored.Recording:
         if self.kept.blocks:

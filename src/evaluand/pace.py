@@ -22,12 +22,14 @@ from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakKeyDictionary
 
 from evaluand.errors import SpecError
 
 MARGIN = 0.025  # of the period, where a start is told before it happens
 WAY = 0.5  # seconds in which a request that was sent is counted, unless its reply is there before
 LONGEST_WAY = 1.0  # the same from when it began, where nobody tells when it was sent
+STEP = 0.005  # seconds for which a request of an event loop holds up the next, unless it is sent before
 
 
 class Pace:
@@ -54,6 +56,7 @@ class Pace:
         self._lock = threading.Lock()
         self._free: list[_Slot] = []  # those that nobody holds; a heap
         self._made = 0
+        self._doors: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
     @classmethod
     def parse(cls, text: str) -> Pace:
@@ -115,11 +118,25 @@ class Pace:
 
     @asynccontextmanager
     async def request_async(self) -> AsyncIterator[None]:
-        """The same in an event loop."""
+        """The same in an event loop, whose requests are sent one after another."""
         turn = self.turn()
         await turn._wait_async()
-        with turn._sending():
-            yield
+        try:
+            await turn._enter(self._door())
+            with turn._sending():
+                yield
+        finally:
+            turn._leave()
+            turn.give_back()
+
+    def _door(self) -> asyncio.Lock:
+        """What the requests of this event loop go through one after another, each until it is sent.
+
+        Those whose slots come free together would else take their steps in turn: all would be sent late and see their
+        replies late, and so lend their slots late again, by a few percent of a short period each time.
+        """
+        with self._lock:
+            return self._doors.setdefault(asyncio.get_running_loop(), asyncio.Lock())
 
 
 def sent() -> None:
@@ -136,10 +153,12 @@ def sent() -> None:
 class Turn:
     """One call's turn: it holds a slot from when there is one until the call has started, or its `with` block ends."""
 
-    __slots__ = ("_pace", "_slot", "_under_way")
+    __slots__ = ("_door", "_loop", "_pace", "_slot", "_under_way")
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
+        self._door: asyncio.Lock | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._slot: _Slot | None = None
         self._under_way: _Slot | None = None
 
@@ -190,6 +209,16 @@ class Turn:
             self.give_back()
             raise
 
+    async def _enter(self, door: asyncio.Lock) -> None:
+        await door.acquire()
+        self._door, self._loop = door, asyncio.get_running_loop()
+        self._loop.call_later(STEP, self._leave)
+
+    def _leave(self) -> None:
+        door, self._door = self._door, None
+        if door is not None:
+            door.release()
+
     @contextmanager
     def _sending(self) -> Iterator[None]:
         """Counts a request that is made in the block: it arrives there, and not later than the block ends."""
@@ -204,6 +233,8 @@ class Turn:
 
     def _sent(self) -> None:
         pace = self._pace
+        if self._door is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._leave)  # whatever thread the client sends in
         with pace._lock:
             if self._under_way is not None:
                 self._under_way.arrives(pace._clock() + pace.seconds + WAY)

@@ -37,10 +37,11 @@ from evaluand.selector.steps import printed
 from evaluand.trace import Trace
 
 CALL: Final = "evaluand.call"
-"""An attribute that a span of an instrumented call may have: {argument, arguments, rets, pid, tid}.
+"""An attribute that a span of an instrumented call may have: {argument, arguments, rets, pid, tid, also}.
 
 On the root `argument` names what its input is, and `arguments` holds the others; `rets` is what it returned, where its
-output is a part of that. `tid` stands on the root, and on spans of other threads.
+output is a part of that. `tid` stands on the root, and on spans of other threads. `also` is another method by which its
+component was called: in `app` the call stands under both.
 """
 
 ITSELF: Final = "__call__"
@@ -206,8 +207,15 @@ class Record(Mapping[str, Any]):
         return {**first, **call.get("arguments", {})}
 
     def _app(self) -> dict[str, Any]:
-        names = {row[0]: row[2] for row in self._spans}
-        return layout(zip((names[number] for number in _by_end(self._spans)), self["calls"], strict=True))
+        rows = {row[0]: row for row in self._spans}
+        placed = []
+        for number, call in zip(_by_end(self._spans), self["calls"], strict=True):
+            name, also = rows[number][2], _call_of(rows[number]).get("also")
+            placed.append((name, call))
+            if isinstance(also, str):
+                path = _place(name)[0]
+                placed.append((f"{path}.{also}" if path else also, call))
+        return layout(placed)
 
     def _cost(self) -> dict[str, Any]:
         spans = self._spans

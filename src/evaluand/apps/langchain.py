@@ -8,8 +8,10 @@
 Chains, retrievers, models and tools stand in a record where they stand in the app's object: a sequence has `first`,
 `middle[0]` … and `last`, a parallel `steps__`, a chain of the older sort what its fields are called. What is told of a
 component is told under the method that works in it: `_call(inputs)` of such a chain, `_get_relevant_documents(query)`
-of a retriever, `invoke(input)` of all others. First-party objects and methods with `@instrument` are recorded as in any
-app, also within a chain. A call that is streamed ends with its last part.
+of a retriever, `invoke(input)` of all others. It is one call, whether it came by `invoke`, `ainvoke`, `stream` or
+`batch`, and `invoke` leads to it in any component: `app.retriever.invoke` are the calls of `_get_relevant_documents`.
+First-party objects and methods with `@instrument` are recorded as in any app, also within a chain. A call that is
+streamed ends with its last part.
 
 A run of LangChain in the `with` block that is no part of another is a record, and so is one of a chain that is no part
 of the app, since it is as a part of nothing else.
@@ -185,6 +187,7 @@ class Handler(BaseCallbackHandler):
         if step is not None:
             self.steps[run_id] = step
             if method != INVOKE:  # which has no context of its own, nor gives anything before its end
+                step.tell(also=INVOKE)
                 step.enter()
 
     def _end(self, run_id: UUID, output: Any) -> None:
@@ -238,8 +241,8 @@ def _method(runnable: Any) -> str:
 
 
 def _told(value: object) -> tuple[str, ...]:
-    """The method of a component of which LangChain tells."""
-    return (_method(value),) if isinstance(value, Runnable) else ()
+    """The methods under which a component has the calls of which LangChain tells."""
+    return tuple(dict.fromkeys((_method(value), INVOKE))) if isinstance(value, Runnable) else ()
 
 
 def _sole(values: Sequence[Any]) -> Any:

@@ -15,6 +15,7 @@ there is one trace still, and the inner app's records are cut from it. So each c
 
 What is open in a context is a context variable, as the current span is: asyncio tasks and `asyncio.to_thread` inherit
 it, plain threads do not. Give these a function that carries it with it: `pool.submit(carried(app.query), question)`.
+A call without it is not guessed to belong to what happens to be open elsewhere, but told: see `Recorder.miss`.
 
     instrument/calling.py    functions that take the place of others
     instrument/steps.py      calls under way, and the recordings that they belong to

@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
-from evaluand.instrument.steps import Step, begin, class_key, is_recorded
+from evaluand.instrument.steps import Step, begin, class_key, is_recorded, missed, open_anywhere
 
 MARK: Final = "__evaluand_call__"
 """The attribute by which an instrumented function is known."""
@@ -43,15 +43,18 @@ class Called:
     def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | None:
         """The step of a call, where somebody records it."""
         if not is_recorded():
+            if open_anywhere:
+                missed(self.component(args), self.name)
             return None
-        if self.bound and args:
-            component, args = args[0], args[1:]
-            if isinstance(component, type):
-                component = class_key(component.__module__, component.__qualname__)
-        else:
-            component = self.owner
-        given, main = self.given(args, kwargs)
+        component = self.component(args)
+        given, main = self.given(args[1:] if self.bound else args, kwargs)
         return begin(component, self.name, given, kind=self.kind, main=main, marked=self.marked)
+
+    def component(self, args: tuple[Any, ...]) -> object:
+        """What stands for the object or class that it is called on, or for the function itself."""
+        if not (self.bound and args):
+            return self.owner
+        return class_key(args[0].__module__, args[0].__qualname__) if isinstance(args[0], type) else args[0]
 
     def given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         """The arguments by name, and the name of the first in the order of the signature."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -44,6 +45,9 @@ class Recorder(Names, Protocol):
     def take(self, recorded: Recorded, /) -> None:
         """Keeps a call; called in the thread where the call ended."""
 
+    def miss(self, component: object, method: str, /) -> None:
+        """Hears of a call in another thread, which is in no record since nothing is recorded there."""
+
 
 @contextmanager
 def named(names: Names) -> Iterator[None]:
@@ -59,12 +63,14 @@ def named(names: Names) -> Iterator[None]:
 
 def opened(recorder: Recorder) -> None:
     """From now on, calls in this context are recorded by it too."""
+    open_anywhere[id(recorder)] = recorder, threading.get_ident()
     scope = _scope.get()
     _scope.set(_Scope(scope.active, (*scope.waiting, recorder)) if scope else _Scope((), (recorder,)))
 
 
 def closed(recorder: Recorder) -> None:
     """From now on, calls in this context are not recorded by it any more; the calls under way still are."""
+    open_anywhere.pop(id(recorder), None)
     scope = _scope.get()
     if scope is None:
         return
@@ -81,6 +87,18 @@ def is_open(recorder: Recorder) -> bool:
 def is_recorded() -> bool:
     """Whether calls in this context may be traced by anybody."""
     return _scope.get() is not None or current_span() is not None
+
+
+def missed(component: object, method: str) -> None:
+    """A call was made in a context where nothing is recorded: tells the recordings that are open in other threads."""
+    here = threading.get_ident()
+    for recorder, thread in list(open_anywhere.values()):
+        if thread != here:
+            recorder.miss(component, method)
+
+
+open_anywhere: Final[dict[int, tuple[Recorder, int]]] = {}
+"""The recordings that are open in any context, with the threads in which they were opened."""
 
 
 class Step:
@@ -133,6 +151,14 @@ class Step:
             span.end()
         for active in self._started:
             active.end(span, None, gave)
+
+    def tell(self, **more: Any) -> None:
+        """Says more of the call beside its arguments; see `evaluand.record.CALL`."""
+        self.span.set(**{CALL: {**(decode(orjson.dumps(self.span._attributes.get(CALL))) or {}), **more}})
+        for active in self._started:
+            if active.told is not None:
+                given, call = decode(active.told)
+                active.told = text_of([given, {**call, **more}])
 
     def correct(self, args: Mapping[str, Any], given: Any) -> None:
         """The call was given this, which was not known when it began; see `begin`."""
@@ -193,6 +219,8 @@ def begin(
         outer = None
     if scope is None:
         if outer is None:
+            if open_anywhere and not is_recorded():
+                missed(component, method)
             return None
         return Step(outer.span(_name(None, component, method), kind=kind, input=shown(outer, args)), None, ())
     if outer is not None and not scope.waiting and len(scope.active) == 1:  # most calls, in the shortest way

@@ -64,6 +64,9 @@ if TYPE_CHECKING:  # each with `as`, since checkers do not see through `__all__`
         RecordAppCall as RecordAppCall,
         RecordAppCallMethod as RecordAppCallMethod,
     )
+    from evaluand.interop.trulens.aggregator import (
+        GroundTruthAggregator as GroundTruthAggregator,
+    )
     from evaluand.interop.trulens.providers import (
         GroundTruthAgreement as GroundTruthAgreement,
         HuggingFace as HuggingFace,
@@ -84,6 +87,7 @@ _PLACES = {
         "VirtualRecord",
         "instrument",
     ),
+    "evaluand.interop.trulens.aggregator": ("GroundTruthAggregator",),
     "evaluand.interop.trulens.langchain": ("TruChain",),
     "evaluand.interop.trulens.llama_index": ("TruLlama",),
     "evaluand.interop.trulens.records": (
