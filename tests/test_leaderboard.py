@@ -107,6 +107,28 @@ def test_the_interval_of_zeros_and_ones_is_wilsons() -> None:
     assert (found["low"], found["high"]) == pytest.approx((wilson.low, wilson.high))
 
 
+@pytest.mark.parametrize("values", [[0.99, 1.0], [0.5, 0.5, 0.5], [1.0, 1.0], [0.0, 0.01, 0.0]])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_the_interval_stays_in_the_range_that_is_declared(values: list[float], is_open: bool) -> None:
+    made = recording(MemoryStore(), "1", [feedback(number, range=(0, 1))])
+    use(made, asked(values))
+    found = row(leaderboard([made if is_open else made.close()]), "1")
+    assert 0 <= found["low"] <= found["mean"] <= found["high"] <= 1
+    assert found["low"] < found["high"]
+
+
+def test_zeros_of_another_range_are_no_share() -> None:
+    found = row(leaderboard([recorded(MemoryStore(), "1", asked([0.0] * 9), feedback(number, range=(0, 100)))]), "1")
+    assert found["high"] > 1
+
+
+def test_values_outside_the_range_have_no_mean_and_that_is_told() -> None:
+    said = asked([0.5, 1.5, 0.25])
+    found = row(leaderboard([recorded(MemoryStore(), "1", said, feedback(number, range=(0, 1)))]), "1")
+    assert (found["mean"], found["n_scored"]) == (None, 3)
+    assert found["reason"] == "1 of 3 values lie outside the range 0 to 1 that is declared"
+
+
 def test_what_has_no_score_is_told_and_is_no_number() -> None:
     said = asked([1.0, -1.0, ValueError("broken"), 3.0])
     exists = feedback(number, name="never", if_exists="__record__.app.nothing")

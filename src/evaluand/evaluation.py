@@ -38,7 +38,7 @@ from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import FAILED, INDEX, SCORED, SKIPPED, Rows
 from evaluand.run import Run
-from evaluand.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer
+from evaluand.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, ranges_of
 from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, journalled, now
 from evaluand.wanted import Wanted
 from evaluand.work import Artifact, KeyedWork, Progress, Receipt, Tally
@@ -70,6 +70,12 @@ class Evaluation(Artifact):
     def scorers(self) -> list[str]:
         """The names of the scorers, each of which has a table."""
         return list(self.manifest["spec"]["scorers"])
+
+    @property
+    def ranges(self) -> Mapping[str, Mapping[str, tuple[float, float]]]:
+        """What its scorers knew of the numbers in their columns: scorer → column → the lowest and the highest."""
+        told = self.manifest["provenance"].get("ranges") or {}
+        return {name: {column: (low, high) for column, (low, high) in of.items()} for name, of in told.items()}
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -227,11 +233,12 @@ class _Asked:
         """What the manifest says beside the spec."""
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         unpinned = self.unpinned(in_experiment="experiment" in (origin or {}))
+        made_of = {"run": self.run.id, "parts": parts, "unpinned": unpinned}
         return {
             "work": [work for name in self.scorers if (work := self.work(name))],
             "pinned": self.pinned,
             "fresh": fresh,
-            "provenance": provenance(origin) | {"run": self.run.id, "parts": parts, "unpinned": unpinned},
+            "provenance": provenance(origin) | made_of | {"ranges": ranges_of(self.scorers)},
         }
 
 

@@ -42,6 +42,7 @@ __all__ = [
     "Reply",
     "Spending",
     "asks",
+    "from_0_to_1",
     "lower_is_better",
     "quoted",
     "sent",
@@ -371,6 +372,12 @@ def quoted(text: str, longest: int = 80) -> str:
     """
     line = " ".join(text.split())
     return f"“{line if len(line) <= longest else line[: longest - 1] + '…'}”"
+
+
+def from_0_to_1(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Marks a method of a provider that says nothing below 0 or above 1, so that no interval of a mean goes beyond."""
+    method.range = (0.0, 1.0)  # type: ignore[attr-defined]
+    return method
 
 
 def lower_is_better(method: Callable[_P, _T]) -> Callable[_P, _T]:
