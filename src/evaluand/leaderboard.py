@@ -92,6 +92,9 @@ class Leaderboard:
 
     Attributes:
         rows: by version and feedback, as `LEADERBOARD` has them.
+        spent: by version and feedback what judging took, where providers were asked: how many `requests` for how many
+            scores (`n`), tokens, known of so many (`n_tokens`), and cost (`n_cost`); None where it is not known. It is
+            no part of what the calls themselves cost.
         pairs: by feedback every two versions: `a` and `b` (their labels), `difference` (b − a), `n` (the inputs both
             were asked, None where they are two samples), `p` and `p_holm`, None where nothing can be said.
         notes: what is to be known of the numbers, a sentence each.
@@ -104,7 +107,9 @@ class Leaderboard:
         pairs: Sequence[Mapping[str, Any]],
         notes: Sequence[str],
         confidence: float,
+        spent: Sequence[Mapping[str, Any]] = (),
     ) -> None:
+        self.spent = list(spent)
         self.rows, self.pairs, self.notes, self.confidence = list(rows), list(pairs), list(notes), confidence
 
     def __repr__(self) -> str:
@@ -147,6 +152,7 @@ class Leaderboard:
             "confidence": self.confidence,
             "versions": self.versions,
             "feedbacks": [{"label": label_of(row), **row} for row in self.rows if row["feedback"] is not None],
+            "spent": self.spent,
             "pairs": self.pairs,
             "notes": self.notes,
         }
@@ -220,7 +226,13 @@ def leaderboard(
     notes += [f"{v.label} has costs in several currencies, which are not summed" for v in versions if v.currencies > 1]
     found = [row for board in boards for row in board.rows(pairs, 1 - confidence)]
     found += [version.about | _nothing_said() for version in versions if not version.judged]
-    return Leaderboard(found, pairs, notes, confidence)
+    spent = [one for version in versions for one in version.spent]
+    notes += [
+        f"{one['label']}: {one['feedback']} was paid in several currencies, which are not summed"
+        for one in spent
+        if one["n_cost"] and one["cost"] is None
+    ]
+    return Leaderboard(found, pairs, notes, confidence, spent)
 
 
 def gathered(store: Store, names: Sequence[str] = ()) -> list[Evaluation | Recorded | Run]:
@@ -306,6 +318,9 @@ class _Source:
     currencies: frozenset[str]
     task: str | None = None  # what was asked, where its name does not say it
     judged: dict[str, _Judgement] = field(default_factory=dict)
+    spent: dict[str, pa.StructArray] = field(
+        default_factory=dict
+    )  # by feedback, for each score that anybody was asked for
 
 
 def _sources(given: Sequence[Any]) -> list[_Source]:
@@ -369,6 +384,7 @@ def _of_run(run: Run, evaluations: Sequence[Evaluation]) -> _Source:
         directions = _directions(evaluation)
         for name, spec in evaluation.manifest["spec"]["scorers"].items():
             about = _about(spec, directions.get(name), evaluation.ranges.get(name, {}))
+            source.spent[name] = _spent_in(evaluation, name)
             for part, judged in _of_table(evaluation, name, known, times):
                 source.judged[part] = replace(judged, **about)
     return source
@@ -397,6 +413,12 @@ def _of_table(evaluation: Evaluation, name: str, known: np.ndarray, times: int) 
         for each in dict.fromkeys(target):
             mine = np.array([other == each for other in target], bool)
             yield name if each is None else f"{name} · {each}", _judgement(call[mine], status[mine], value[mine])
+
+
+def _spent_in(evaluation: Evaluation, name: str) -> pa.StructArray:
+    """What the scores of a table took; tables had not always a column of it."""
+    batches = (batch for batch in evaluation.batches(name, ["usage"]) if batch.num_columns)
+    return pa.chunked_array([batch.column(0).drop_null() for batch in batches], rows.SPENT).combine_chunks()
 
 
 def _by_key(name: str, call: np.ndarray, status: np.ndarray, said: Sequence[Any]) -> Iterator[tuple[str, _Judgement]]:
@@ -467,6 +489,7 @@ def _of_lanes(recording: Recorded) -> _Source:
         for name, lane in lanes.judged.items():
             said = {slot: scores[0] for slot, _, scores in lane.records() if scores}
             about = _about(manifest["spec"]["feedbacks"][name], directions.get(name), ranges.get(name, {}))
+            source.spent[name] = pa.array([score[9] for score in said.values() if len(score) > 9], rows.SPENT)
             for part, judged in _of_lines(name, known, said):
                 source.judged[part] = replace(judged, **about)
     return source
@@ -530,6 +553,16 @@ class _Version:
         return len(frozenset().union(*(source.currencies for source in self.sources)))
 
     @cached_property
+    def spent(self) -> list[dict[str, Any]]:
+        """What each feedback took, of those that asked anybody."""
+        found: dict[str, list[pa.StructArray]] = {}
+        for source in self.sources:
+            for name, usage in source.spent.items():
+                found.setdefault(name, []).append(usage)
+        usages = {name: pa.chunked_array(parts, rows.SPENT).combine_chunks() for name, parts in found.items()}
+        return [{"label": self.label, "feedback": name, **_summed(each)} for name, each in usages.items() if len(each)]
+
+    @cached_property
     def about(self) -> dict[str, Any]:
         status, seconds, cost = (
             np.concatenate([getattr(source, name) for source in self.sources]) for name in ("status", "seconds", "cost")
@@ -555,6 +588,20 @@ class _Version:
             "n_tokens": int((~np.isnan(tokens).all(axis=0)).sum()),
             "n_cost": priced,
         }
+
+
+def _summed(usage: pa.StructArray) -> dict[str, Any]:
+    column = dict(zip(usage.type.names, usage.flatten(), strict=True))
+    told = {name: pc.sum(column[name]).as_py() for name in ("requests", "input_tokens", "output_tokens")}
+    cost, currencies = column["cost"].drop_null().to_pylist(), column["currency"].drop_null().unique().to_pylist()
+    return {
+        "n": len(usage),
+        **told,
+        "cost": math.fsum(cost) if cost and len(currencies) < 2 else None,
+        "currency": currencies[0] if len(currencies) == 1 else None,
+        "n_tokens": len(pc.coalesce(column["input_tokens"], column["output_tokens"]).drop_null()),
+        "n_cost": len(cost),
+    }
 
 
 def _together(parts: Sequence[_Judgement]) -> _Judgement:
