@@ -19,7 +19,7 @@ from evaluand import Dataset, Evaluation, Evaluator, Policy, Run, Runner
 from evaluand.aggregation import Aggregator, Measure
 from evaluand.cli import main
 from evaluand.comparison import compare
-from evaluand.errors import Doubt, Skipped, SpecError, TaskError, TransientError
+from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, TransientError
 from evaluand.feedback import Feedback, may_see_times, mean
 from evaluand.feedback.stored import reference_of
 from evaluand.gradable import check_gradable
@@ -140,7 +140,7 @@ def test_whatever_changes_what_is_said_changes_the_identity(changed: Feedback) -
 
 
 def test_names_and_directions_change_no_identity() -> None:
-    named = Feedback(length, name="n", higher_is_better=False).on_input()
+    named = Feedback(length, name="n", higher_is_better=False, range=(0, 99)).on_input()
     assert named.identify() == Feedback(length).on_input().identify()
 
 
@@ -285,6 +285,80 @@ def test_zip_tells_of_values_that_are_left_over() -> None:
 @pytest.mark.parametrize(("aggregate", "said"), [(max, 22), (len, 2), (np.min, 10), (statistics.median, 16)])
 def test_an_aggregate_is_given_what_all_calls_said(aggregate: Any, said: float) -> None:
     assert value(Feedback(length).on(RETS).aggregate(aggregate)) == said
+
+
+def ratio(text: str) -> float:
+    return len(text) / 22
+
+
+ratio.range = (0, 1)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("feedback", "ends"),
+    [
+        (Feedback(ratio), (0.0, 1.0)),
+        (Feedback(ratio, range=(0, 2)), (0.0, 2.0)),
+        (Feedback(length, range=[0, 99]), (0.0, 99.0)),  # type: ignore[arg-type]
+        (Feedback(length), None),
+        *((Feedback(ratio).aggregate(keeping), (0.0, 1.0)) for keeping in (mean, min, max, np.mean, np.max)),
+        *((Feedback(ratio).aggregate(keeping), (0.0, 1.0)) for keeping in (statistics.fmean, statistics.median)),
+        *((Feedback(ratio).aggregate(leaving), None) for leaving in (sum, len, math.prod, statistics.stdev, worst)),
+    ],
+)
+def test_a_range_is_known_where_the_implementation_says_it_and_the_aggregate_keeps_it(
+    feedback: Feedback, ends: tuple[float, float] | None
+) -> None:
+    assert feedback.on_output().ranges == ({} if ends is None else {"value": ends})
+
+
+@pytest.mark.parametrize("ends", [(1, 0), (0, 0), (0,), (0, 1, 2), 1, "01", (0, math.inf), (math.nan, 1), (None, 1)])
+def test_a_range_without_two_ends_is_refused(ends: Any) -> None:
+    with pytest.raises(SpecError, match=r"feedback 'length': range is .*; give the lowest and the highest number"):
+        Feedback(length, range=ends)
+
+
+def test_what_an_object_calls_its_range_is_none_of_its_values() -> None:
+    class Near:
+        range = "50 km"
+
+        def __call__(self, text: str) -> float:
+            return 7.0
+
+    assert Feedback(Near()).on_output().ranges == {}
+
+
+def summary(feedback: Feedback, answers: list[str]) -> dict[str, Any]:
+    data = Dataset.from_rows([{"input": text} for text in answers])
+    evaluation = Evaluator().evaluate(Runner(MemoryStore()).run(str, data), {"f": feedback})
+    [row] = Aggregator().aggregate([evaluation], [Measure("f", Mean())]).table().to_pylist()
+    return dict(row)
+
+
+@pytest.mark.parametrize("answers", [["a" * 22, "a" * 21], ["a" * 22] * 2, ["a" * 11] * 3, ["", "a", ""]])
+def test_the_interval_of_a_mean_stays_in_the_range(answers: list[str]) -> None:
+    row = summary(Feedback(ratio).on_output(), answers)
+    assert 0 <= row["low"] <= row["value"] <= row["high"] <= 1
+    assert row["low"] < row["high"]
+
+
+def test_a_mean_of_no_known_range_has_an_interval_that_is_not_cut() -> None:
+    assert summary(Feedback(length).on_output(), ["a" * 22, "a"])["low"] < 0
+
+
+def test_values_outside_the_range_are_refused() -> None:
+    with pytest.raises(DataError, match=r"mean of 'f': _index_ 0: value 2\.0 lies outside the range 0\.0 to 1\.0"):
+        summary(Feedback(ratio).on_output(), ["a" * 44, "a"])
+
+
+def test_a_comparison_by_no_declared_metric_knows_the_range() -> None:
+    data, store = Dataset.from_rows([{"input": "a" * n} for n in range(9)]), MemoryStore()
+    runs = [Runner(store).run(task, data) for task in (str.upper, str.split)]
+    told = {}
+    for feedback in (Feedback(ratio).on_input(), Feedback(length).on_input()):
+        [row] = compare(*(Evaluator().evaluate(run, {"f": feedback}) for run in runs)).pairs
+        told[feedback.name] = "range=(0.0,1.0)" in row["signature"], row["share"]
+    assert told == {"ratio": (True, True), "length": (False, False)}
 
 
 def test_lists_of_numbers_count_with_their_means() -> None:

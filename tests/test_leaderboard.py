@@ -6,17 +6,33 @@ import json
 import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy import stats
 
-from evaluand import Aggregator, Dataset, DirectoryStore, Evaluation, Evaluator, Measure, MemoryStore, Run, Runner
+from evaluand import (
+    Aggregator,
+    Dataset,
+    DirectoryStore,
+    Evaluation,
+    Evaluator,
+    Measure,
+    MemoryStore,
+    Policy,
+    RemoteProvider,
+    Reply,
+    Run,
+    Runner,
+    asks,
+)
 from evaluand.cli import main
-from evaluand.errors import SpecError
+from evaluand.errors import SpecError, TransientError
 from evaluand.feedback import Feedback
 from evaluand.leaderboard import LEADERBOARD, Leaderboard, gathered, leaderboard
 from evaluand.metrics.mean import Mean
@@ -24,6 +40,7 @@ from evaluand.recording import Recording
 from evaluand.report.leaderboard import leaderboard_section
 from evaluand.store import Store
 from evaluand.trace import Trace
+from evaluand.verification import verify
 
 
 def number(output: float) -> float:
@@ -107,6 +124,28 @@ def test_the_interval_of_zeros_and_ones_is_wilsons() -> None:
     assert (found["low"], found["high"]) == pytest.approx((wilson.low, wilson.high))
 
 
+@pytest.mark.parametrize("values", [[0.99, 1.0], [0.5, 0.5, 0.5], [1.0, 1.0], [0.0, 0.01, 0.0]])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_the_interval_stays_in_the_range_that_is_declared(values: list[float], is_open: bool) -> None:
+    made = recording(MemoryStore(), "1", [feedback(number, range=(0, 1))])
+    use(made, asked(values))
+    found = row(leaderboard([made if is_open else made.close()]), "1")
+    assert 0 <= found["low"] <= found["mean"] <= found["high"] <= 1
+    assert found["low"] < found["high"]
+
+
+def test_zeros_of_another_range_are_no_share() -> None:
+    found = row(leaderboard([recorded(MemoryStore(), "1", asked([0.0] * 9), feedback(number, range=(0, 100)))]), "1")
+    assert found["high"] > 1
+
+
+def test_values_outside_the_range_have_no_mean_and_that_is_told() -> None:
+    said = asked([0.5, 1.5, 0.25])
+    found = row(leaderboard([recorded(MemoryStore(), "1", said, feedback(number, range=(0, 1)))]), "1")
+    assert (found["mean"], found["n_scored"]) == (None, 3)
+    assert found["reason"] == "1 of 3 values lie outside the range 0 to 1 that is declared"
+
+
 def test_what_has_no_score_is_told_and_is_no_number() -> None:
     said = asked([1.0, -1.0, ValueError("broken"), 3.0])
     exists = feedback(number, name="never", if_exists="__record__.app.nothing")
@@ -143,6 +182,13 @@ def test_an_app_without_feedbacks_has_its_records_latency_and_cost() -> None:
     assert (found["cost"], found["currency"], found["n_cost"]) == (0.5, "EUR", 2)
 
 
+def test_a_cost_that_is_known_of_some_records_says_of_how_many() -> None:
+    made = recording(MemoryStore(), "1", [])
+    use(made, asked([1]), {"cost": 0.25, "currency": "EUR"})
+    use(made, asked([2]))
+    assert "0.250 EUR (1 of 2)" in leaderboard_section(leaderboard([made.close()]).to_dict())
+
+
 def test_costs_in_several_currencies_are_not_summed() -> None:
     made = recording(MemoryStore(), "1", [])
     for currency in ("EUR", "USD"):
@@ -162,6 +208,158 @@ def test_latencies_are_those_of_completed_calls() -> None:
         made.keep(trace, error)
     found = row(leaderboard([made.close()]), "1", None)
     assert (found["latency_median"], found["latency_p95"]) == pytest.approx((0.025, 0.0385))
+
+
+# What judging took
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge(RemoteProvider):
+    """Each request reads a token for each letter and costs a quarter; some fail, or are worth another attempt."""
+
+    currency: str = "EUR"
+    trouble: list[str] = field(default_factory=list)
+    unidentified = (*RemoteProvider.unidentified, "trouble")
+
+    @asks
+    def reply(self, text: str) -> Any:
+        return Reply(len(text), {"input_tokens": len(text), "cost": 0.25, "currency": self.currency})
+
+    def letters(self, text: str) -> float:
+        said = float(self.reply(text))
+        if text in self.trouble:
+            self.trouble.remove(text)
+            raise TransientError("try again")
+        return said
+
+    async def letters_later(self, text: str) -> float:
+        return self.letters(text)
+
+    @asks
+    def free(self, text: str) -> int:
+        return len(text)
+
+
+def judge(**options: Any) -> Judge:
+    return Judge(version="1", cache=False, **options)
+
+
+ANSWERS = ["a", "bb", "ccc", "bb"]
+
+
+@pytest.mark.parametrize("mode", ["none", "with_app", "with_app_thread"])
+@pytest.mark.parametrize("method", ["letters", "letters_later"])
+def test_what_judging_took_stands_beside_what_calls_cost(mode: str, method: str) -> None:
+    provider = judge()
+    made = recording(MemoryStore(), "1", [Feedback(getattr(provider, method)).on_output(), feedback(len)], mode=mode)
+    use(made, asked(ANSWERS), {"input_tokens": 100, "cost": 7.0, "currency": "USD"})
+    made.close()
+    board = leaderboard([made.evaluate()])
+    [spent] = board.spent
+    counts = {"n": 4, "requests": 4, "n_tokens": 4, "n_cost": 4, "input_tokens": 8, "output_tokens": None}
+    assert spent == {"label": "app 1", "feedback": method, "cost": 1.0, "currency": "EUR", **counts}
+    assert (provider.spent.n_requests, provider.spent.cost) == (4, {"EUR": 1.0})
+    [version] = board.versions
+    assert (version["input_tokens"], version["cost"], version["currency"]) == (400, 28.0, "USD")
+
+
+def test_an_open_recording_tells_what_judging_took_so_far() -> None:
+    made = recording(MemoryStore(), "1", [Feedback(judge().letters).on_output()])
+    use(made, asked(ANSWERS))
+    before = leaderboard([made]).spent
+    assert (before[0]["requests"], before[0]["cost"]) == (4, 1.0)
+    assert leaderboard([made.close()]).spent == before
+
+
+def test_all_attempts_count_and_those_of_scores_that_fail() -> None:
+    provider = judge(trouble=["a", "bb", "bb", "bb"])
+    made = recording(MemoryStore(), "1", [Feedback(provider.letters).on_output()], mode="none")
+    use(made, asked(["a", "bb", "ccc"]))
+    run = made.close().run
+    assert run is not None
+    scorers = {"letters": Feedback(provider.letters).on_output()}
+    evaluation = Evaluator(policy=Policy(retries=1, backoff=0.0, concurrency=1)).evaluate(run, scorers)
+    assert evaluation.counts == {"letters": {"scored": 2, "failed": 1}}
+    [spent] = leaderboard([evaluation]).spent
+    assert (spent["n"], spent["requests"], spent["cost"]) == (3, 5, 1.25)
+    assert provider.spent.n_requests == 5
+
+
+def test_requests_of_no_known_cost_are_counted_and_known_replies_are_none() -> None:
+    provider = Judge(version="1")
+    free = Feedback(provider.free, name="free").on_output()
+    made = recorded(MemoryStore(), "1", asked([*ANSWERS, ValueError()]), free)
+    [spent] = leaderboard([made]).spent
+    assert (spent["n"], spent["requests"]) == (3, 3)
+    assert {spent[name] for name in ("input_tokens", "output_tokens", "cost", "currency")} == {None}
+    assert (spent["n_tokens"], spent["n_cost"]) == (0, 0)
+
+
+def test_what_judging_took_is_no_part_of_what_came_out() -> None:
+    store, provider = MemoryStore(), judge()
+    run = recorded(store, "1", asked(ANSWERS)).run
+    assert run is not None
+    first, second = (
+        Evaluator().evaluate(run, {"letters": Feedback(each.letters, version="1").on_output()}, fresh=True)
+        for each in (provider, Judge(version="1"))
+    )
+    assert leaderboard([first]).spent != leaderboard([second]).spent
+    assert first.digest == second.digest
+    assert first.id != second.id
+    assert verify(store, "evaluations", first.id) == []
+
+
+def test_scores_that_are_taken_over_tell_what_they_took() -> None:
+    store, provider = MemoryStore(), judge()
+    made = recorded(store, "1", asked(ANSWERS))
+    assert made.run is not None
+    both = {"letters": Feedback(provider.letters).on_output(), "right": lambda output: True}
+    first = Evaluator().evaluate(made.run, {"letters": both["letters"]})
+    second = Evaluator().evaluate(made.run, both)
+    assert leaderboard([second]).spent == leaderboard([first]).spent
+    assert provider.spent.n_requests == 4
+
+
+def test_what_judging_took_in_several_currencies_is_not_summed() -> None:
+    store = MemoryStore()
+    for currency in ("EUR", "USD"):
+        recorded(store, "1", asked(["a"]), Feedback(judge(currency=currency).letters, name="l").on_output())
+    board = leaderboard(store)
+    assert (board.spent[0]["requests"], board.spent[0]["cost"]) == (2, None)
+    assert "app 1: l was paid in several currencies, which are not summed" in board.notes
+
+
+def test_tables_from_before_what_judging_took_was_kept_can_be_read(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+    made = recorded(store, "1", asked(ANSWERS), Feedback(judge().letters).on_output())
+    assert made.evaluation is not None
+    [file] = (tmp_path / "evaluations" / made.evaluation.id).rglob("*.parquet")
+    pq.write_table(pq.read_table(file).drop_columns(["usage"]), file)
+    board = leaderboard([made])
+    assert (board.spent, board.rows[0]["mean"]) == ([], 2.0)
+
+
+def test_what_judging_took_is_shown_in_the_terminal_and_on_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    recorded(DirectoryStore(tmp_path), "1", asked(ANSWERS), Feedback(judge().letters, name="<b>").on_output())
+    evaluand("leaderboard", "--store", str(tmp_path))
+    shown = capsys.readouterr().out
+    assert "spent by feedbacks, beside the cost of calls" in shown
+    assert re.search(r"^version +feedback +scores +requests +tokens in +cost *$", shown, re.M)
+    assert re.search(r"^app 1 +<b> +4 +4 +8 +1(\.0+)? EUR *$", shown, re.M)
+    evaluand("leaderboard", "--store", str(tmp_path), "--json")
+    assert json.loads(capsys.readouterr().out)["spent"][0]["cost"] == 1.0
+    page = leaderboard_section(leaderboard(DirectoryStore(tmp_path)).to_dict())
+    assert "Spent by feedbacks, beside the cost of calls" in page
+    assert "&lt;b&gt;" in page
+    assert "<b>" not in page
+
+
+def test_without_providers_nothing_is_told_of_what_judging_took(folder: Path) -> None:
+    board = leaderboard(DirectoryStore(folder))
+    assert board.spent == []
+    assert "Spent by" not in leaderboard_section(board.to_dict())
 
 
 # Which versions can be told apart

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -75,6 +76,28 @@ LONG = {
     "colons": "ab:" * 33_333,
     "Chinese": "今天天气很好。" * 14_285,
 }
+
+
+def methods(kind: type[Provider]) -> list[str]:
+    """The methods of a provider that judge."""
+    return [
+        name
+        for name, method in inspect.getmembers(kind, inspect.isfunction)
+        if inspect.signature(method).return_annotation == "Judgement" and not name.startswith("_")
+    ]
+
+
+@pytest.mark.parametrize("kind", [Local, GroundTruth, Huggingface, GroundTruthAgreement])
+def test_every_method_says_its_range_but_those_without_one(kind: type[Provider]) -> None:
+    named = {name for name in methods(kind) if getattr(getattr(kind, name), "range", None) != (0.0, 1.0)}
+    assert named <= {"absolute_error", "reading_ease", "grade_level", "bert_score"}
+    assert len(methods(kind)) > 9
+
+
+def test_a_feedback_of_a_provider_has_its_range() -> None:
+    local = Local()
+    assert Feedback(local.language_match).on_input_output().ranges == {"value": (0.0, 1.0)}
+    assert Feedback(local.reading_ease).on_output().ranges == {}
 
 
 def judged(method: Callable[..., Judgement], *texts: str) -> Judgement:

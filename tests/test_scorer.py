@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evaluand import ids
+from evaluand import Dataset, Evaluator, MemoryStore, Runner, ids
 from evaluand.errors import SpecError
 from evaluand.scorer import (
     ARGUMENTS,
@@ -418,3 +418,12 @@ def test_values_are_described_in_few_words(value: Any, words: str) -> None:
 @given(st.one_of(st.text(), st.integers(), st.floats(), st.binary(), st.lists(st.integers())))
 def test_every_value_can_be_described_briefly(value: Any) -> None:
     assert 0 < len(described(value)) < 300
+
+
+def test_a_column_that_all_scores_have_is_refused_before_anything_is_graded() -> None:
+    class Counted(Sample):
+        columns: ClassVar = {"usage": "int64"}  # type: ignore[misc, assignment]
+
+    run = Runner(MemoryStore()).run(str, Dataset.from_rows([{"input": "a"}]))
+    with pytest.raises(SpecError, match="column 'usage': the scores of every scorer have a column of that name"):
+        Evaluator().evaluate(run, {"counted": Counted()})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -31,6 +32,7 @@ from evaluand.interop.trulens import (
     instrument,
 )
 from evaluand.interop.trulens.records import Method
+from evaluand.provider import RemoteProvider, Reply, asks
 
 
 class Retriever:
@@ -130,6 +132,26 @@ def test_feedbacks_are_computed_for_each_record(mode: Any) -> None:
         assert zero.status is FeedbackResultStatus.DONE
         assert [call.ret for call in zero.calls] == [1.0, 0.0, 0.0]
         assert zero.calls[0].args == {"text": f"{record.main_input} 0"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paid(RemoteProvider):
+    @asks
+    def letters(self, text: str) -> Any:
+        return Reply(len(text), {"input_tokens": len(text), "output_tokens": 1, "cost": 0.5, "currency": "EUR"})
+
+    def long(self, text: str) -> float:
+        return float(self.letters(text) > 3)
+
+
+def test_results_of_records_tell_what_their_feedbacks_cost() -> None:
+    paid = Feedback(Paid(version="1", cache=False).long).on_input()
+    with TruBasicApp(lambda text: text, feedbacks=[paid], feedback_mode="with_app") as recording:
+        recording.app.app("Emma")
+    [result] = recording.get().wait_for_feedback_results().values()
+    cost = result.cost
+    assert (cost.n_requests, cost.n_successful_requests, cost.n_prompt_tokens, cost.n_completion_tokens) == (1, 1, 4, 1)
+    assert (cost.cost, cost.cost_currency) == (0.5, "EUR")
 
 
 def test_a_feedback_is_run_on_an_app_and_a_record() -> None:

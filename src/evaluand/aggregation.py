@@ -234,7 +234,7 @@ class Aggregator:
         if name is not None:
             check_name(name)
         store = self.store or evaluations[0].store
-        measures = ranged(measures, {name: _ranges(evaluations, name) for name in {m.scorer for m in measures}})
+        measures = ranged(measures, ranges_in(evaluations))
         spec = {
             "behaviour": BEHAVIOUR,
             "evaluations": [e.digest for e in evaluations],
@@ -301,19 +301,10 @@ def _ranged(metric: Metric, ranges: Mapping[str, tuple[float, float]]) -> Metric
     return replace(metric, range=known)  # type: ignore[call-arg]
 
 
-def _ranges(evaluations: Iterable[Evaluation], scorer: str) -> Mapping[str, tuple[float, float]]:
-    """What is known of the columns of a scorer in all evaluations: nothing where these differ."""
-    first, *others = [_ranges_of(each.manifest["spec"]["scorers"].get(scorer, {})) for each in evaluations]
-    return first if all(other == first for other in others) else {}
-
-
-def _ranges_of(spec: Mapping[str, Any]) -> Mapping[str, tuple[float, float]]:
-    try:
-        kind = registry.find("scorers", spec.get("kind", ""))
-    except SpecError:  # a function, or a class of the user's own
-        return {}
-    found: Mapping[str, tuple[float, float]] = kind.ranges if kind.version == spec.get("version") else {}
-    return found
+def ranges_in(evaluations: Iterable[Evaluation]) -> Mapping[str, Mapping[str, tuple[float, float]]]:
+    """The `ranges` of scorers that are the same in all evaluations."""
+    first, *others = [each.ranges for each in evaluations]
+    return {name: known for name, known in first.items() if all(other.get(name) == known for other in others)}
 
 
 REFUSED: Final = "refused: "

@@ -38,13 +38,13 @@ from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import FAILED, INDEX, SCORED, SKIPPED, Rows
 from evaluand.run import Run
-from evaluand.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer
+from evaluand.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, ranges_of
 from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, journalled, now
 from evaluand.wanted import Wanted
 from evaluand.work import Artifact, KeyedWork, Progress, Receipt, Tally
 
 NEWEST = 3
-_OWN = 12  # the columns of a scorer's own begin here
+_SHARED = frozenset(rows.scores_schema({}).names)  # columns that no scorer has for itself
 
 
 class ScorerFailed(UserWarning):
@@ -70,6 +70,12 @@ class Evaluation(Artifact):
     def scorers(self) -> list[str]:
         """The names of the scorers, each of which has a table."""
         return list(self.manifest["spec"]["scorers"])
+
+    @property
+    def ranges(self) -> Mapping[str, Mapping[str, tuple[float, float]]]:
+        """What its scorers knew of the numbers in their columns: scorer → column → the lowest and the highest."""
+        told = self.manifest["provenance"].get("ranges") or {}
+        return {name: {column: (low, high) for column, (low, high) in of.items()} for name, of in told.items()}
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
@@ -193,6 +199,8 @@ class _Asked:
         if not isinstance(scorers, Mapping):
             raise SpecError(f"give the scorers as a mapping name → scorer, not {with_article(type(scorers).__name__)}")
         kinds = {check_name(name): as_scorer(name, kind) for name, kind in sorted(scorers.items())}
+        for kind in kinds.values():
+            rows.scores_schema(kind.columns)  # which refuses columns that cannot be
         return cls(run, kinds, {name: scorer.identify() for name, scorer in kinds.items()})
 
     @property
@@ -227,11 +235,12 @@ class _Asked:
         """What the manifest says beside the spec."""
         parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         unpinned = self.unpinned(in_experiment="experiment" in (origin or {}))
+        made_of = {"run": self.run.id, "parts": parts, "unpinned": unpinned}
         return {
             "work": [work for name in self.scorers if (work := self.work(name))],
             "pinned": self.pinned,
             "fresh": fresh,
-            "provenance": provenance(origin) | {"run": self.run.id, "parts": parts, "unpinned": unpinned},
+            "provenance": provenance(origin) | made_of | {"ranges": ranges_of(self.scorers)},
         }
 
 
@@ -257,7 +266,11 @@ def _told(evaluation: Evaluation) -> Evaluation:
 
 
 def row_digest(row: Sequence[Any]) -> bytes:
-    """What one row of a scorer's table adds to the table's digest: all but its key and how a failure was worded."""
+    """What one row of a scorer's table adds to the table's digest, without its key and how a failure was worded.
+
+    Args:
+        row: the columns of the table but for `usage`: what a score took is nothing that it says.
+    """
     *key, _, status, reason = row[:8]
     return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
 
@@ -332,16 +345,17 @@ class _Job:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         counts: dict[str, int] = {}
         gathered = Rows(schema)
-        own = [(field.name, rows.is_json(field)) for field in schema][_OWN:]
+        own = [(field.name, rows.is_json(field)) for field in schema if field.name not in _SHARED]
         for (_, digest, scores), (index, replication, fold) in zip(lane.records(), _keys(self.run), strict=True):
-            for number, target, status, reason, value, label, data, explanation, columns in scores:
+            for number, target, status, reason, value, label, data, explanation, columns, *usage in scores:
                 cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
                 text = None if data is None else ids.canonical_text(data)
-                row = (index, replication, fold, number, target, bytes.fromhex(digest), status, reason, value, label)
-                row = (*row, text, explanation, *cells)
-                state.update(row_digest(row))
+                key = (index, replication, fold, number, target, bytes.fromhex(digest), status, reason)
+                said = (value, label, text, explanation)
+                state.update(row_digest((*key, *said, *cells)))
                 counts[status] = counts.get(status, 0) + 1
                 texts = (text, explanation, *cells)
+                row = (*key, *said, usage[0] if usage else None, *cells)
                 gathered.add(row, sum(len(c) for c in texts if isinstance(c, str)))
             if gathered.is_full:
                 gathered.flush(draft, table)
@@ -403,7 +417,8 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
     for batch in evaluation.batches(name):
         columns = {f.name: batch.column(f.name).to_pylist() for f in batch.schema}
         texts = {f.name for f in batch.schema if rows.is_json(f)}
-        own = batch.schema.names[_OWN:]
+        own = [name for name in batch.schema.names if name not in _SHARED]
+        usage = columns.get("usage") or [None] * batch.num_rows  # which tables had not always
         for i in range(batch.num_rows):
             if (columns[INDEX][i], columns["replication"][i]) != key:
                 if key is not None and all(row[2] != FAILED for row in scores):
@@ -418,6 +433,7 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
                     _written("data", columns["data"][i], texts),
                     columns["explanation"][i],
                     extra if own else None,
+                    *filter(None, usage[i : i + 1]),
                 ]
             )
     if key is not None and all(row[2] != FAILED for row in scores):

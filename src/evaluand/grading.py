@@ -1,7 +1,8 @@
 """Grading: asking one scorer about the rows of a run, and writing down what it says.
 
 A record of the journal is a list: slot, digest of what the scorer could see, scores; a score is a list: response index,
-target, status, reason, value, label, data, explanation, the scorer's own columns.
+target, status, reason, value, label, data, explanation, the scorer's own columns and, where providers were asked, what
+that took.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from evaluand.dataset import Example
 from evaluand.engine import Outcome, Policy
 from evaluand.errors import DataError, message_of, with_article
 from evaluand.journal import Lane
+from evaluand.provider import Spending, spending
 from evaluand.record import Record, values_of
-from evaluand.responses import Response, SpanStream, place_of
+from evaluand.responses import Response, SpanStream, place_of, usage_of
 from evaluand.rows import COMPLETED, FAILED, INDEX, SCORE_STATUSES, SKIPPED
 from evaluand.run import Run
 from evaluand.scorer import NO_ANSWER, Score, Scorer
@@ -56,6 +58,7 @@ class Unit:
     record: Record | None = None
     attempts: int = 0
     pieces: Sequence[_Piece] = ()
+    spent: Sequence[Spending] = ()  # for each piece, in all attempts
     rest: Sequence[Unit] = ()
 
     @property
@@ -267,30 +270,38 @@ class Grader:
         self.columns = dict(scorer.columns)
         self.app, self.name = app or {}, name
         self.readers = [self._source if name == "source" else _ARGUMENTS[name] for name in scorer.arguments]
+        self._watches = scorer.is_async or not scorer.cheap  # what is pure asks nobody
         one_by_one = self.grade_async if scorer.is_async else self.grade
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
         self.call: Callable[[Unit], Any] = many if scorer.is_batch else one_by_one
 
     def grade(self, unit: Unit) -> list[Any]:
         """One result per piece: a Score, or the error that one piece cost."""
-        unit.pieces = self._pieces(unit)
-        unit.attempts += 1
-        return [self._ask(unit, piece) for piece in unit.pieces]
+        self._begin(unit)
+        if not self._watches:
+            return [self._ask(unit, piece) for piece in unit.pieces]
+        return [self._watched(unit, piece, spent) for piece, spent in zip(unit.pieces, unit.spent, strict=True)]
 
     async def grade_async(self, unit: Unit) -> list[Any]:
         results: list[Any] = []
-        unit.pieces = self._pieces(unit)
-        unit.attempts += 1
-        for piece in unit.pieces:
+        self._begin(unit)
+        for piece, spent in zip(unit.pieces, unit.spent, strict=True):
             try:
-                given: Any = self.scorer.score(*self._arguments(unit, piece))
-                results.append(Score.of(await given))
+                with spending(spent):
+                    given: Any = self.scorer.score(*self._arguments(unit, piece))
+                    results.append(Score.of(await given))
             except Exception as error:
                 self._raise_if_transient(error)
                 results.append(error)
             else:
                 self._raise_what_passes(unit, results[-1])
         return results
+
+    def _begin(self, unit: Unit) -> None:
+        unit.pieces = self._pieces(unit)
+        if self._watches and not unit.attempts:
+            unit.spent = [Spending() for _ in unit.pieces]
+        unit.attempts += 1
 
     def grade_batch(self, unit: Unit) -> list[Any]:
         """The results of all pieces of all the rows of a batch, in order."""
@@ -326,7 +337,11 @@ class Grader:
                 for target in self.targets or (None,)
             ]
         given = islice(results, len(unit.pieces)) if results is not None else [error] * len(unit.pieces)
-        return [self._row(piece, result) for piece, result in zip(unit.pieces, given, strict=True)]
+        spent: Sequence[Spending | None] = unit.spent or [None] * len(unit.pieces)
+        return [
+            self._row(piece, result) + _told(asked)
+            for piece, result, asked in zip(unit.pieces, given, spent, strict=True)
+        ]
 
     def _ungradable(self, response: Response) -> tuple[str | None, str | None]:
         """The status of a row that no scorer is asked about."""
@@ -384,6 +399,10 @@ class Grader:
             return error
         self._raise_what_passes(unit, score)
         return score
+
+    def _watched(self, unit: Unit, piece: _Piece, spent: Spending) -> Any:
+        with spending(spent):
+            return self._ask(unit, piece)
 
     def _raise_if_transient(self, error: BaseException) -> None:
         if not self.scorer.cheap and self.policy.tries_again(error, 1):
@@ -464,6 +483,13 @@ class Grader:
 def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
     """The journal's line of what a scorer says of a row."""
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
+
+
+def _told(spent: Spending | None) -> list[dict[str, Any]]:
+    """What a score took, as the last part of its row; nothing where nobody was asked."""
+    if spent is None or not spent.n_requests:
+        return []
+    return [{"requests": spent.n_requests, "failed": spent.n_failed, **(usage_of(spent.usage or {}) or {})}]
 
 
 def _check_text(name: str, value: Any) -> None:

@@ -92,6 +92,9 @@ class Leaderboard:
 
     Attributes:
         rows: by version and feedback, as `LEADERBOARD` has them.
+        spent: by version and feedback what judging took, where providers were asked: how many `requests` for how many
+            scores (`n`), tokens, known of so many (`n_tokens`), and cost (`n_cost`); None where it is not known. It is
+            no part of what the calls themselves cost.
         pairs: by feedback every two versions: `a` and `b` (their labels), `difference` (b − a), `n` (the inputs both
             were asked, None where they are two samples), `p` and `p_holm`, None where nothing can be said.
         notes: what is to be known of the numbers, a sentence each.
@@ -104,7 +107,9 @@ class Leaderboard:
         pairs: Sequence[Mapping[str, Any]],
         notes: Sequence[str],
         confidence: float,
+        spent: Sequence[Mapping[str, Any]] = (),
     ) -> None:
+        self.spent = list(spent)
         self.rows, self.pairs, self.notes, self.confidence = list(rows), list(pairs), list(notes), confidence
 
     def __repr__(self) -> str:
@@ -147,6 +152,7 @@ class Leaderboard:
             "confidence": self.confidence,
             "versions": self.versions,
             "feedbacks": [{"label": label_of(row), **row} for row in self.rows if row["feedback"] is not None],
+            "spent": self.spent,
             "pairs": self.pairs,
             "notes": self.notes,
         }
@@ -220,7 +226,13 @@ def leaderboard(
     notes += [f"{v.label} has costs in several currencies, which are not summed" for v in versions if v.currencies > 1]
     found = [row for board in boards for row in board.rows(pairs, 1 - confidence)]
     found += [version.about | _nothing_said() for version in versions if not version.judged]
-    return Leaderboard(found, pairs, notes, confidence)
+    spent = [one for version in versions for one in version.spent]
+    notes += [
+        f"{one['label']}: {one['feedback']} was paid in several currencies, which are not summed"
+        for one in spent
+        if one["n_cost"] and one["cost"] is None
+    ]
+    return Leaderboard(found, pairs, notes, confidence, spent)
 
 
 def gathered(store: Store, names: Sequence[str] = ()) -> list[Evaluation | Recorded | Run]:
@@ -281,6 +293,7 @@ class _Judgement:
         value: NaN where there is none.
         definition: stands for what the feedback is.
         direction: `higher`, `lower` or None.
+        range: the lowest and the highest value there can be; None where that is not known.
     """
 
     call: np.ndarray
@@ -288,6 +301,7 @@ class _Judgement:
     value: np.ndarray
     definition: frozenset[str]
     direction: str | None
+    range: tuple[float, float] | None
 
 
 @dataclass
@@ -304,6 +318,9 @@ class _Source:
     currencies: frozenset[str]
     task: str | None = None  # what was asked, where its name does not say it
     judged: dict[str, _Judgement] = field(default_factory=dict)
+    spent: dict[str, pa.StructArray] = field(
+        default_factory=dict
+    )  # by feedback, for each score that anybody was asked for
 
 
 def _sources(given: Sequence[Any]) -> list[_Source]:
@@ -365,12 +382,11 @@ def _of_run(run: Run, evaluations: Sequence[Evaluation]) -> _Source:
     known = table[INDEX].to_numpy() * times + table["replication"].to_numpy()
     for evaluation in sorted(evaluations, key=lambda each: str(each.manifest["created"])):  # the newest is last
         directions = _directions(evaluation)
-        for name in evaluation.scorers:
-            definition = ids.digest(evaluation.manifest["spec"]["scorers"][name]).hex()
+        for name, spec in evaluation.manifest["spec"]["scorers"].items():
+            about = _about(spec, directions.get(name), evaluation.ranges.get(name, {}))
+            source.spent[name] = _spent_in(evaluation, name)
             for part, judged in _of_table(evaluation, name, known, times):
-                source.judged[part] = replace(
-                    judged, definition=frozenset((definition,)), direction=directions.get(name)
-                )
+                source.judged[part] = replace(judged, **about)
     return source
 
 
@@ -399,6 +415,12 @@ def _of_table(evaluation: Evaluation, name: str, known: np.ndarray, times: int) 
             yield name if each is None else f"{name} · {each}", _judgement(call[mine], status[mine], value[mine])
 
 
+def _spent_in(evaluation: Evaluation, name: str) -> pa.StructArray:
+    """What the scores of a table took; tables had not always a column of it."""
+    batches = (batch for batch in evaluation.batches(name, ["usage"]) if batch.num_columns)
+    return pa.chunked_array([batch.column(0).drop_null() for batch in batches], rows.SPENT).combine_chunks()
+
+
 def _by_key(name: str, call: np.ndarray, status: np.ndarray, said: Sequence[Any]) -> Iterator[tuple[str, _Judgement]]:
     """The values of a feedback that says several, each as a feedback of its own."""
     keys = dict.fromkeys(key for each in said if isinstance(each, dict) for key in each)
@@ -414,7 +436,14 @@ def _judgement(call: np.ndarray, status: np.ndarray, value: np.ndarray) -> _Judg
     """Scores that are no number abstain."""
     lacking = (status == 0) & ~np.isfinite(value)
     status = np.where(lacking, STATUSES.index("abstained"), status)
-    return _Judgement(call, status, np.where(status == 0, value, math.nan), frozenset(), None)
+    return _Judgement(call, status, np.where(status == 0, value, math.nan), frozenset(), None, None)
+
+
+def _about(spec: Any, direction: str | None, ranges: Mapping[str, Sequence[float]]) -> dict[str, Any]:
+    """What is the same of all that a feedback said."""
+    ends = ranges.get(VALUE)
+    known = None if ends is None else tuple(ends)
+    return {"definition": frozenset((ids.digest(spec).hex(),)), "direction": direction, "range": known}
 
 
 def _directions(evaluation: Evaluation) -> dict[str, str | None]:
@@ -438,7 +467,7 @@ def _of_lanes(recording: Recorded) -> _Source:
     """An open recording, as far as it is."""
     store, manifest = recording.store, recording.manifest
     app = manifest["spec"]["app"]
-    directions = _told_directions(store, recording.id)
+    directions, ranges = _told_directions(store, recording.id), manifest["provenance"].get("ranges", {})
     with closing(Lanes.of(store, manifest)) as lanes, journalled(KIND, recording.id):
         lanes.refresh()
         calls = [(r[0], r[1], r[3], r[9], r[10]) for r in lanes.records.records()]
@@ -459,11 +488,10 @@ def _of_lanes(recording: Recorded) -> _Source:
         known = np.array(slots, np.int64)
         for name, lane in lanes.judged.items():
             said = {slot: scores[0] for slot, _, scores in lane.records() if scores}
+            about = _about(manifest["spec"]["feedbacks"][name], directions.get(name), ranges.get(name, {}))
+            source.spent[name] = pa.array([score[9] for score in said.values() if len(score) > 9], rows.SPENT)
             for part, judged in _of_lines(name, known, said):
-                definition = ids.digest(manifest["spec"]["feedbacks"][name]).hex()
-                source.judged[part] = replace(
-                    judged, definition=frozenset((definition,)), direction=directions.get(name)
-                )
+                source.judged[part] = replace(judged, **about)
     return source
 
 
@@ -525,6 +553,16 @@ class _Version:
         return len(frozenset().union(*(source.currencies for source in self.sources)))
 
     @cached_property
+    def spent(self) -> list[dict[str, Any]]:
+        """What each feedback took, of those that asked anybody."""
+        found: dict[str, list[pa.StructArray]] = {}
+        for source in self.sources:
+            for name, usage in source.spent.items():
+                found.setdefault(name, []).append(usage)
+        usages = {name: pa.chunked_array(parts, rows.SPENT).combine_chunks() for name, parts in found.items()}
+        return [{"label": self.label, "feedback": name, **_summed(each)} for name, each in usages.items() if len(each)]
+
+    @cached_property
     def about(self) -> dict[str, Any]:
         status, seconds, cost = (
             np.concatenate([getattr(source, name) for source in self.sources]) for name in ("status", "seconds", "cost")
@@ -552,11 +590,36 @@ class _Version:
         }
 
 
+def _summed(usage: pa.StructArray) -> dict[str, Any]:
+    column = dict(zip(usage.type.names, usage.flatten(), strict=True))
+    told = {name: pc.sum(column[name]).as_py() for name in ("requests", "input_tokens", "output_tokens")}
+    cost, currencies = column["cost"].drop_null().to_pylist(), column["currency"].drop_null().unique().to_pylist()
+    return {
+        "n": len(usage),
+        **told,
+        "cost": math.fsum(cost) if cost and len(currencies) < 2 else None,
+        "currency": currencies[0] if len(currencies) == 1 else None,
+        "n_tokens": len(pc.coalesce(column["input_tokens"], column["output_tokens"]).drop_null()),
+        "n_cost": len(cost),
+    }
+
+
 def _together(parts: Sequence[_Judgement]) -> _Judgement:
-    directions = {part.direction for part in parts if part.direction is not None}
     call, status, value = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
     definition = frozenset[str]().union(*(part.definition for part in parts))
-    return _Judgement(call, status, value, definition, directions.pop() if len(directions) == 1 else None)
+    return _Judgement(call, status, value, definition, _direction_of(parts), _range_of(parts))
+
+
+def _direction_of(said: Iterable[_Judgement]) -> str | None:
+    """Which way is good for all that know it."""
+    told = {judged.direction for judged in said} - {None}
+    return told.pop() if len(told) == 1 else None
+
+
+def _range_of(said: Iterable[_Judgement]) -> tuple[float, float] | None:
+    """The one range of all."""
+    told = {judged.range for judged in said}
+    return told.pop() if len(told) == 1 else None
 
 
 _COLUMNS: Final = ("call", "status", "value")
@@ -609,13 +672,13 @@ class _Board:
     def of(cls, name: str, versions: Sequence[_Version], confidence: float) -> _Board:
         mine = [version for version in versions if name in version.judged]
         said = [version.judged[name] for version in mine]
-        directions = {judged.direction for judged in said if judged.direction is not None}
-        direction = directions.pop() if len(directions) == 1 else None
+        direction, ends = _direction_of(said), _range_of(said)
         scored = [judged.value[judged.status == 0] for judged in said]
-        binary = all(((value == 0) | (value == 1)).all() for value in scored)
-        kind = {"name": "accuracy"} if binary else {"name": "mean", "direction": direction}
+        known: dict[str, Any] = {} if ends is None else {"range": ends}
+        binary = ends in (None, (0.0, 1.0)) and all(((value == 0) | (value == 1)).all() for value in scored)
+        kind = {"name": "accuracy"} if binary else {"name": "mean", "direction": direction} | known
         metric: Metric = registry.by_default("metrics", confidence=confidence, **kind)
-        values = [_value(metric, version, judged) for version, judged in zip(mine, said, strict=True)]
+        values = [_value(metric, value) for value in scored]
         sign = 1 if direction == "lower" else -1
         order = sorted(range(len(mine)), key=lambda i: math.inf if math.isnan(values[i][0]) else sign * values[i][0])
         return cls(name, [mine[i] for i in order], metric, [values[i] for i in order], direction, confidence)
@@ -686,10 +749,15 @@ class _Scored:
         return cls(version.asked[call], version.input[call], judged.value[scored])
 
 
-def _value(metric: Metric, version: _Version, judged: _Judgement) -> tuple[float, float, float, str | None]:
-    value = judged.value[judged.status == 0]
+def _value(metric: Metric, value: np.ndarray) -> tuple[float, float, float, str | None]:
+    """Mean, lower and upper end of the scores there are, and why there is none."""
     if not len(value):
         return math.nan, math.nan, math.nan, "no record has a score"
+    low, high = metric.range
+    outside = int(((value < low) | (value > high)).sum())
+    if outside:
+        told = f"{outside:,} of {len(value):,} values lie outside the range {low:g} to {high:g} that is declared"
+        return math.nan, math.nan, math.nan, told
     found = metric.compute(metric.state({VALUE: value}, np.zeros(len(value), np.int64), 1))
     return float(found.value[0]), float(found.low[0]), float(found.high[0]), found.reason[0]
 

@@ -443,7 +443,7 @@ class _Origins:
 
 
 _KEY: Final = ("evaluation", "scorer", INDEX, "replication", "fold", RESPONSE_INDEX, "target", SPREAD)
-_NOT_TOLD: Final = ("digest",)
+_NOT_TOLD: Final = ("digest", "usage")
 _OF_VALUE: Final = ("evaluation", "scorer", "metric", "signature", "by", "target")
 _RESPONSE: Final = ("status", "error", "attempts", "duration", "usage")
 

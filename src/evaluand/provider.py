@@ -42,6 +42,7 @@ __all__ = [
     "Reply",
     "Spending",
     "asks",
+    "from_0_to_1",
     "lower_is_better",
     "quoted",
     "sent",
@@ -174,7 +175,8 @@ class Spending:
         """
         if not self.n_requests:
             return None
-        told: dict[str, Any] = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
+        counts = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens}
+        told: dict[str, Any] = {name: count for name, count in counts.items() if count}  # of no tokens nobody tells
         if len(self.cost) == 1:
             ((currency, cost),) = self.cost.items()
             told |= {"cost": cost, "currency": currency or None}
@@ -193,8 +195,11 @@ class Spending:
 
 
 @contextmanager
-def spending() -> Iterator[Spending]:
+def spending(spent: Spending | None = None) -> Iterator[Spending]:
     """What is spent by all providers that are asked within the block, in its thread or its task.
+
+    Args:
+        spent: what was spent before, to which it is added.
 
     Example:
         >>> with spending() as spent:
@@ -202,7 +207,7 @@ def spending() -> Iterator[Spending]:
         >>> spent.n_requests, spent.usage
         (0, None)
     """
-    spent = Spending()
+    spent = Spending() if spent is None else spent
     token = _watching.set((*_watching.get(), spent))
     try:
         yield spent
@@ -371,6 +376,12 @@ def quoted(text: str, longest: int = 80) -> str:
     """
     line = " ".join(text.split())
     return f"“{line if len(line) <= longest else line[: longest - 1] + '…'}”"
+
+
+def from_0_to_1(method: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Marks a method of a provider that says nothing below 0 or above 1, so that no interval of a mean goes beyond."""
+    method.range = (0.0, 1.0)  # type: ignore[attr-defined]
+    return method
 
 
 def lower_is_better(method: Callable[_P, _T]) -> Callable[_P, _T]:

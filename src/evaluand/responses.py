@@ -145,8 +145,11 @@ def _usage(trace: Trace | None) -> dict[str, Any] | None:
     told = trace.root.attribute("usage")
     if told is None:
         told = _used_by_models(trace)
-    if not isinstance(told, dict):
-        return None
+    return usage_of(told) if isinstance(told, dict) else None
+
+
+def usage_of(told: dict[str, Any]) -> dict[str, Any] | None:
+    """What can be stored of a usage that was told; None where nothing can."""
     if type(told.get("cost")) is int and abs(told["cost"]) < 2**53:
         told["cost"] = float(told["cost"])
     known = {name: told[name] for name, kind in _USAGE.items() if type(told.get(name)) is kind}

@@ -233,6 +233,15 @@ FLIPS: Final = pa.schema(
 """`pair` counts the rows of `pairs`, from 0; `flip` is `lost` or `won`; `index_a` and `index_b` are the `_index_` of
 the example in the dataset of either side."""
 
+SPENT: Final = pa.struct(
+    [
+        *((name, pa.int64()) for name in ("requests", "failed", "input_tokens", "output_tokens")),
+        ("cost", pa.float64()),
+        ("currency", pa.string()),
+    ]
+)
+"""What a score took: requests of providers, those without a reply, and what was told of the others."""
+
 _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "string": pa.string(),
     "int64": pa.int64(),
@@ -250,27 +259,35 @@ def scores_schema(columns: Mapping[str, str]) -> pa.Schema:
     Args:
         columns: the scorer's own columns, name → `string`, `int64`, `double`, `bool`, `json`, `labels` (lists of
             text), `numbers` (a list) or `scores` (label → number).
+
+    Raises:
+        SpecError: a column has no such type, or the name of one that every table has.
     """
-    return pa.schema(
-        [
-            pa.field(INDEX, pa.int64(), nullable=False),
-            pa.field("replication", pa.int32(), nullable=False),
-            pa.field("fold", pa.int32()),
-            pa.field(RESPONSE_INDEX, pa.int64()),
-            pa.field("target", pa.string()),
-            pa.field("digest", pa.binary(16), nullable=False),
-            pa.field("status", pa.string(), nullable=False),
-            pa.field("reason", pa.string()),
-            pa.field("value", pa.float64()),
-            pa.field("label", pa.string()),
-            json_field("data"),
-            pa.field("explanation", pa.string()),
-            *(_column(name, kind) for name, kind in columns.items()),
-        ]
-    )
+    return pa.schema([*_SCORES, *(_column(name, kind) for name, kind in columns.items())])
+
+
+_SCORES: Final = pa.schema(
+    [
+        pa.field(INDEX, pa.int64(), nullable=False),
+        pa.field("replication", pa.int32(), nullable=False),
+        pa.field("fold", pa.int32()),
+        pa.field(RESPONSE_INDEX, pa.int64()),
+        pa.field("target", pa.string()),
+        pa.field("digest", pa.binary(16), nullable=False),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("reason", pa.string()),
+        pa.field("value", pa.float64()),
+        pa.field("label", pa.string()),
+        json_field("data"),
+        pa.field("explanation", pa.string()),
+        pa.field("usage", SPENT),
+    ]
+)
 
 
 def _column(name: str, kind: str) -> pa.Field:
+    if name in _SCORES.names:
+        raise SpecError(f"column {name!r}: the scores of every scorer have a column of that name; choose another")
     if kind == "json":
         return json_field(name)
     if kind not in _COLUMN_TYPES:

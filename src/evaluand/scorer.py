@@ -339,6 +339,11 @@ def as_scorer(name: str, given: Scorer | Callable[..., Any] | str) -> Scorer:
     return FunctionScorer(given, name=name)
 
 
+def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]]:
+    """The ranges of scorers by name, as JSON-like data, of those that know any."""
+    return {name: {c: [*ends] for c, ends in s.ranges.items()} for name, s in scorers.items() if s.ranges}
+
+
 def require_flags(scorer: Scorer, *names: str) -> None:
     """Refuses parameters that are neither true nor false.
 

@@ -92,9 +92,9 @@ def _evaluation(store: Store, id: str) -> tuple[str, object]:
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         tally = counts.setdefault(scorer, {})
         for batch in evaluation.batches(scorer):
-            for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            told = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"}
+            for status, *row in zip(told["status"], *told.values(), strict=True):
                 state.update(score_digest(row))
-                status = row[batch.schema.get_field_index("status")]
                 tally[status] = tally.get(status, 0) + 1
         digests.append(state.digest())
     return ids.digest_of_digests(digests).hex(), counts

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand import ids, registry, rows
-from evaluand.aggregation import Aggregation, Measure, check_measures, dataset_of, summary_of
+from evaluand.aggregation import Aggregation, Measure, check_measures, dataset_of, ranged, ranges_in, summary_of
 from evaluand.comparison.difference import difference, mean_of, only
 from evaluand.comparison.pairing import Rows, paired, unpairable
 from evaluand.comparison.ranking import letters
@@ -396,7 +396,7 @@ def _usual(evaluations: Sequence[Evaluation], scorers: Iterable[str], declared: 
                 kinds = ", ".join(dict.fromkeys(measure.metric.kind for measure in own))
                 told = f"{scorer}: {kinds} as declared cannot be compared row by row"
                 warnings.warn(f"{told}; a plain {usual} of the values is instead", Doubt, stacklevel=2)
-            yield Measure(scorer, metric_of(usual))
+            yield from ranged([Measure(scorer, metric_of(usual))], ranges_in(evaluations))
 
 
 def _asked_for(declared: Iterable[Measure]) -> Iterator[Measure]:

@@ -38,7 +38,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.feedback.arguments import PLAIN, Arguments
 from evaluand.feedback.calls import Calls, line_of_error, number_of, reason_of, storable
-from evaluand.feedback.stored import reference_of, referred
+from evaluand.feedback.stored import keeps_range, reference_of, referred
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.provider import Provider
 from evaluand.registry import nearest
@@ -107,6 +107,9 @@ class Feedback(Scorer):
         name: shown in tables; the implementation's name if not given.
         higher_is_better: which way is good, for those who show results; what the implementation says of itself if not
             given, and None if that is not known.
+        range: the lowest and the highest number that the implementation can say; what a function says of itself by an
+            attribute `range`, as methods of providers do, if not given, and None if that is not known. Where the
+            aggregate keeps within it, intervals of means do, and what summarises values refuses those outside.
         aggregate: makes one number of what the calls said, given as a list; the mean if not given.
         combinations: `product` calls the implementation with every combination of the values selected, `zip` with the
             first of each, then the second of each, and so on to the end of the shortest.
@@ -144,6 +147,7 @@ class Feedback(Scorer):
     implementation: Callable[..., Any]
     name: str
     higher_is_better: bool | None
+    range: tuple[float, float] | None
     aggregator: Aggregator
     combinations: str
     if_missing: str
@@ -159,6 +163,7 @@ class Feedback(Scorer):
         *,
         name: str | None = None,
         higher_is_better: bool | None = None,
+        range: tuple[float, float] | None = None,
         aggregate: Aggregator = mean,
         combinations: str = "product",
         if_missing: str = "error",
@@ -170,6 +175,7 @@ class Feedback(Scorer):
             implementation,
             name=name,
             higher_is_better=higher_is_better,
+            range=range,
             aggregator=aggregate,
             combinations=combinations,
             if_missing=if_missing,
@@ -178,13 +184,18 @@ class Feedback(Scorer):
             declared=version,
         )
 
-    def _become(self, implementation: Callable[..., Any], *, name: str | None, if_exists: Any, **values: Any) -> None:
+    def _become(
+        self, implementation: Callable[..., Any], *, name: str | None, if_exists: Any, range: Any = None, **values: Any
+    ) -> None:
         if not callable(implementation):
             raise SpecError(f"a feedback needs a function, not {described(implementation)}")
         accepts = Arguments.of(implementation)
         self._set(implementation=implementation, accepts=accepts, name=name or accepts.called, bound={}, **values)
         if self.higher_is_better is None:
             self._set(higher_is_better=getattr(implementation, "higher_is_better", None))
+        if range is None and inspect.isroutine(implementation):  # of an object it may be anything
+            range = getattr(implementation, "range", None)
+        self._set(range=None if range is None else self._ends(range))
         self._check_choices()
         try:
             self._set(if_exists=None if if_exists is None else self._selector(if_exists))
@@ -280,6 +291,15 @@ class Feedback(Scorer):
             raise SpecError(f"{described(given)} is no selector; give a text such as {RECORD}.main_input")
         return Selector(given)
 
+    def _ends(self, given: Any) -> tuple[float, float]:
+        try:
+            low, high = (_number(end) for end in given)
+        except (TypeError, ValueError):
+            low = high = None
+        if low is None or high is None or not -math.inf < low < high < math.inf:
+            raise self._fault(f"range is {given!r}; give the lowest and the highest number, such as (0, 1)")
+        return low, high
+
     def _check_choices(self) -> None:
         self._check_choice("combinations", COMBINATIONS)
         self._check_choice("if_missing", IF_MISSING)
@@ -307,6 +327,10 @@ class Feedback(Scorer):
     @property
     def columns(self) -> Mapping[str, str]:
         return {"calls": "json"}
+
+    @property
+    def ranges(self) -> Mapping[str, tuple[float, float]]:  # type: ignore[override] # of a kind, it is the same for all
+        return {"value": self.range} if self.range is not None and keeps_range(self.aggregator) else {}
 
     @cached_property
     def sees_times(self) -> bool:
@@ -446,6 +470,7 @@ class Feedback(Scorer):
             "kind": self.kind,
             "name": self.name,
             "higher_is_better": self.higher_is_better,
+            "range": None if self.range is None else list(self.range),
             "implementation": self._reference("implementation", self.implementation),
             "selectors": {name: str(selector) for name, selector in self.bound.items()},
             "aggregate": self._reference("aggregate", self.aggregator),
@@ -468,7 +493,7 @@ class Feedback(Scorer):
         Raises:
             SpecError: the data are no feedback, or name code that is not there or may not be imported.
         """
-        given = dict(data)
+        given = {"range": None, **data}  # which definitions had not always
         if given.pop("kind", cls.kind) != cls.kind or given.keys() != _STORED:
             raise SpecError(f"these data are no feedback; one has the keys {', '.join(sorted(_STORED))}")
         implementation = referred(given.pop("implementation"), modules)
@@ -649,7 +674,7 @@ _OF_CALLS: Final = frozenset(("args", "rets", "error", "stack", "kind", "attribu
 
 _STORED: Final = frozenset(
     (
-        *("name", "higher_is_better", "implementation", "selectors", "aggregate", "combinations"),
+        *("name", "higher_is_better", "range", "implementation", "selectors", "aggregate", "combinations"),
         *("if_missing", "if_exists", "on_error", "version"),
     )
 )

@@ -28,6 +28,12 @@ AGGREGATES: Final = frozenset(
 )
 """What may be read of the standard library and, without being asked for, of others."""
 
+_KEEPING: Final = AGGREGATES & {
+    *("builtins:max", "builtins:min"),
+    *(f"statistics:{name}" for name in ("fmean", "mean", "median", "median_high", "median_low")),
+    *(f"numpy:{name}" for name in ("amax", "amin", "max", "mean", "median", "min")),
+} | {"evaluand.feedback:mean"}
+
 _SECRET: Final = re.compile(r"(key|token|secret|password|credentials?)$", re.IGNORECASE)
 
 
@@ -51,6 +57,17 @@ def reference_of(code: Callable[..., Any]) -> dict[str, Any]:
     if _is_there(code, getattr(code, "__module__", None), getattr(code, "__name__", None)):  # such as numpy.maximum
         return {"function": f"{code.__module__}:{code.__name__}"}
     return _object_reference(code)
+
+
+def keeps_range(aggregate: Callable[..., Any]) -> bool:
+    """Whether what an aggregate gives surely lies between the lowest and the highest of what it is given.
+
+    Example:
+        >>> keeps_range(max), keeps_range(sum)
+        (True, False)
+    """
+    module, name = (getattr(aggregate, part, None) for part in ("__module__", "__name__"))
+    return f"{module}:{name}" in _KEEPING and _is_there(aggregate, module, name)
 
 
 def referred(reference: Any, modules: Collection[str] | None = None) -> Any:

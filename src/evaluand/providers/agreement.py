@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from evaluand.errors import DataError, SpecError, kind_of
-from evaluand.provider import Judgement, Provider, lower_is_better, quoted
+from evaluand.provider import Judgement, Provider, from_0_to_1, lower_is_better, quoted
 from evaluand.registry import by_default, find
 
 
@@ -42,14 +42,17 @@ class Agreement(Provider):
         if self.k is not None and (type(self.k) is not int or self.k < 1):
             raise SpecError(f"k is {self.k!r}; give a whole number of at least 1, or leave it out for all places")
 
+    @from_0_to_1
     def exact_match(self, response: Any, expected: Any) -> Judgement:
         """1 where a response is what was expected; of texts, without regard to case, width and runs of white space."""
         return _scored("exact_match", response, expected)
 
+    @from_0_to_1
     def bleu(self, response: str, expected: str | Sequence[str]) -> Judgement:
         """sacreBLEU's score of a sentence, from 0 to 1; the extra `text`."""
         return _scored("bleu", response, expected, 100)
 
+    @from_0_to_1
     def rouge(self, response: str, expected: str | Sequence[str]) -> Judgement:
         """The F1 of ROUGE-L; the extra `text`."""
         return _scored("rouge", response, expected)
@@ -62,22 +65,27 @@ class Agreement(Provider):
                 raise DataError(f"{name} is {kind_of(number)}, not a number")
         return Judgement(abs(value - expected), {"reason": f"{value:g} beside {expected:g}"})
 
+    @from_0_to_1
     def ndcg_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
         """Normalised discounted cumulative gain of a ranking."""
         return self._ranked("ndcg", retrieved, relevant)
 
+    @from_0_to_1
     def precision_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
         """The share of the places that hold something relevant."""
         return self._ranked("precision_at_k", retrieved, relevant)
 
+    @from_0_to_1
     def recall_at_k(self, retrieved: Any, relevant: Any) -> Judgement:
         """The share of what is relevant that was found."""
         return self._ranked("recall_at_k", retrieved, relevant)
 
+    @from_0_to_1
     def hit_rate(self, retrieved: Any, relevant: Any) -> Judgement:
         """1 where anything relevant was found, else 0."""
         return self._ranked("hits_at_k", retrieved, relevant)
 
+    @from_0_to_1
     def reciprocal_rank(self, retrieved: Any, relevant: Any) -> Judgement:
         """1 / the place of the first that is relevant, 0 where there is none; its mean is the mean reciprocal rank."""
         return self._ranked(None, retrieved, relevant)

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluand.errors import DataError, kind_of
-from evaluand.provider import Judgement, Provider, quoted, text_of
+from evaluand.provider import Judgement, Provider, from_0_to_1, quoted, text_of
 from evaluand.retriever import directions, require_embeddings
 from evaluand.sentences import Sentence, sentences
 
@@ -38,6 +38,7 @@ class Embeddings(Provider):
     def require(cls) -> None:
         require_embeddings(cls.kind)
 
+    @from_0_to_1
     def similarity(self, text1: str, text2: str) -> Judgement:
         """How near two texts are as wholes: the cosine of their embeddings, 0 where it is below.
 
@@ -48,6 +49,7 @@ class Embeddings(Provider):
             return Judgement.undefined("one of the texts has no words")
         return Judgement(cosine, {"reason": f"the cosine between the texts is {cosine:.2f}"})
 
+    @from_0_to_1
     def relevance(self, prompt: str, response: str) -> Judgement:
         """How near an answer is to what was asked, as a whole; undefined where either has no words."""
         cosine = _cosine(text_of("prompt", prompt), text_of("response", response))
@@ -55,6 +57,7 @@ class Embeddings(Provider):
             return Judgement.undefined("the prompt or the response has no words")
         return Judgement(cosine, {"reason": f"the cosine between {quoted(prompt)} and the response is {cosine:.2f}"})
 
+    @from_0_to_1
     def context_relevance(self, question: str, context: str) -> Judgement:
         """How near the nearest sentence of a context is to the question; undefined where either has no words."""
         found = sentences(text_of("context", context))
@@ -65,6 +68,7 @@ class Embeddings(Provider):
         reason = f"nearest to {quoted(question)} is {quoted(found[place].text)} ({cosine:.2f})"
         return Judgement(cosine, {"reason": reason, **_cited(found[place])})
 
+    @from_0_to_1
     def groundedness(self, source: str | Sequence[str], statement: str) -> Judgement:
         """How far a text is supported by its source: the mean over its sentences.
 

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, get_args
 from evaluand.errors import DataError, SpecError, kind_of
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.ids import encode
-from evaluand.provider import Judgement, Provider, lower_is_better, quoted, text_of
+from evaluand.provider import Judgement, Provider, from_0_to_1, lower_is_better, quoted, text_of
 from evaluand.providers.agreement import Agreement
 from evaluand.providers.embeddings import Embeddings
 
@@ -65,23 +65,28 @@ class GroundTruth(Provider):
             return super().identify(method)
         return code_identity("provider", self, f"{self.kind}.{method}", method=method)
 
+    @from_0_to_1
     def agreement_measure(self, prompt: str, response: str) -> Judgement:
         """How far a response agrees with the expected one, by the measure that was chosen."""
         judged: Judgement = getattr(self, self.measure)(prompt, response)
         return judged
 
+    @from_0_to_1
     def exact_match(self, prompt: str, response: str) -> Judgement:
         """1 where a response is the expected one, without regard to case, width and runs of white space."""
         return self._beside(prompt, response, self._agreement.exact_match)
 
+    @from_0_to_1
     def bleu(self, prompt: str, response: str) -> Judgement:
         """sacreBLEU's score of a sentence, from 0 to 1; the extra `text`."""
         return self._beside(prompt, response, self._agreement.bleu)
 
+    @from_0_to_1
     def rouge(self, prompt: str, response: str) -> Judgement:
         """The F1 of ROUGE-L; the extra `text`."""
         return self._beside(prompt, response, self._agreement.rouge)
 
+    @from_0_to_1
     def similarity(self, prompt: str, response: str) -> Judgement:
         """The cosine between the embeddings of a response and the nearest expected one; the extra `embeddings`."""
         return self._beside(prompt, response, _most_similar)
@@ -97,22 +102,27 @@ class GroundTruth(Provider):
             return Judgement.undefined(f"no score is expected of {quoted(prompt)}")
         return self._agreement.absolute_error(score, row["expected_score"])
 
+    @from_0_to_1
     def ndcg_at_k(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """Normalised discounted cumulative gain of what was retrieved."""
         return self._retrieved(query, retrieved_context_chunks, self._agreement.ndcg_at_k)
 
+    @from_0_to_1
     def precision_at_k(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """The share of the places that hold something relevant."""
         return self._retrieved(query, retrieved_context_chunks, self._agreement.precision_at_k)
 
+    @from_0_to_1
     def recall_at_k(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """The share of what is relevant that was retrieved."""
         return self._retrieved(query, retrieved_context_chunks, self._agreement.recall_at_k)
 
+    @from_0_to_1
     def hit_rate(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """1 where anything relevant was retrieved, else 0."""
         return self._retrieved(query, retrieved_context_chunks, self._agreement.hit_rate)
 
+    @from_0_to_1
     def reciprocal_rank(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """1 / the place of the first that is relevant, 0 where there is none."""
         return self._retrieved(query, retrieved_context_chunks, self._agreement.reciprocal_rank)

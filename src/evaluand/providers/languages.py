@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from evaluand.language import languages_of, require_language
-from evaluand.provider import Judgement, Provider, text_of
+from evaluand.provider import Judgement, Provider, from_0_to_1, text_of
 
 LIKELY = 0.5  # a language less probable than this is not told
 
@@ -25,6 +25,7 @@ class Languages(Provider):
     def require(cls) -> None:
         require_language(cls.kind)
 
+    @from_0_to_1
     def language_match(self, text1: str, text2: str) -> Judgement:
         """How far the languages of two texts agree: what their probabilities have in common, 1 − ½ Σ |p₁ − p₂|.
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from evaluand.provider import Judgement, Provider, lower_is_better, text_of
+from evaluand.provider import Judgement, Provider, from_0_to_1, lower_is_better, text_of
 
 _SHOWN: Final = 5  # findings in a reason
 _SEEN: Final = 2  # characters of a value that are shown, of eight or more
@@ -30,6 +30,7 @@ class PersonalData(Provider):
 
     kind = "personal_data"
 
+    @from_0_to_1
     @lower_is_better
     def personal_data(self, text: str) -> Judgement:
         """1 where a text holds personal data that have a form, else 0; each finding with its kind and place.
@@ -59,6 +60,7 @@ class PersonalData(Provider):
         more = f" and {len(found) - _SHOWN} more" * (len(found) > _SHOWN)
         return Judgement(1.0, {"reason": f"{counts}: {shown}{more}", "findings": [one._asdict() for one in found]})
 
+    @from_0_to_1
     def no_personal_data(self, text: str) -> Judgement:
         """1 − `personal_data`."""
         value, meta = self.personal_data(text)

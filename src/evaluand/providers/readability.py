@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from evaluand.provider import Judgement, Provider, lower_is_better, text_of
+from evaluand.provider import Judgement, Provider, from_0_to_1, lower_is_better, text_of
 from evaluand.sentences import sentences
 
 
@@ -49,6 +49,7 @@ class Readability(Provider):
             return Judgement.undefined(_NOTHING)
         return Judgement(counts.grade, {"reason": f"grade {counts.grade:.1f}; {counts}", **counts._asdict()})
 
+    @from_0_to_1
     def readability(self, text: str) -> Judgement:
         """The reading ease from 0 to 1: divided by 100, and cut off at both ends."""
         value, meta = self.reading_ease(text)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from evaluand.provider import Judgement, Provider, lower_is_better, quoted, text_of
+from evaluand.provider import Judgement, Provider, from_0_to_1, lower_is_better, quoted, text_of
 from evaluand.providers.english import judged_english, require
 from evaluand.sentences import sentences
 
@@ -29,6 +29,7 @@ class Sentiment(Provider):
     def require(cls) -> None:
         require(cls.kind, "vaderSentiment", "sentiment")
 
+    @from_0_to_1
     def positive_sentiment(self, text: str) -> Judgement:
         """How positive a text is: the mean over its sentences of VADER's compound score, brought from 0 to 1.
 
@@ -45,6 +46,7 @@ class Sentiment(Provider):
             return Judgement(value, {"reason": "no word of it is in the lexicon, or they balance: neutral"})
         return Judgement(value, {"reason": f"most of all by {quoted(strongest.text)} ({score:.2f})", **cited})
 
+    @from_0_to_1
     @lower_is_better
     def negative_sentiment(self, text: str) -> Judgement:
         """1 − `positive_sentiment`."""

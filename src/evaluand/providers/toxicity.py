@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from evaluand.provider import Judgement, Provider, lower_is_better, quoted, text_of
+from evaluand.provider import Judgement, Provider, from_0_to_1, lower_is_better, quoted, text_of
 from evaluand.providers.english import judged_english, require
 from evaluand.sentences import sentences
 
@@ -31,6 +31,7 @@ class Toxicity(Provider):
     def require(cls) -> None:
         require(cls.kind, "profanity_check", "toxicity")
 
+    @from_0_to_1
     @lower_is_better
     def toxicity(self, text: str) -> Judgement:
         """The probability that a text offends: that of its worst sentence.
@@ -46,6 +47,7 @@ class Toxicity(Provider):
         reason = f"{'worst' if len(found) > 1 else 'judged'} is {quoted(worst.text)} ({value:.2f})"
         return Judgement(value, {"reason": reason, "sentence": worst.text, "start": worst.start, "end": worst.end})
 
+    @from_0_to_1
     def not_toxic(self, text: str) -> Judgement:
         """1 − `toxicity`."""
         value, meta = self.toxicity(text)

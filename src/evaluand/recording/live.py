@@ -48,7 +48,7 @@ from evaluand.recording.stored import (
 )
 from evaluand.responses import line_of
 from evaluand.run import Run
-from evaluand.scorer import Scorer, described
+from evaluand.scorer import Scorer, described, ranges_of
 from evaluand.store import FORMAT, MemoryStore, Store, check_name, check_store, exists, now
 from evaluand.trace import Trace
 
@@ -198,7 +198,7 @@ class Recording(Recorded):
         forms = {n: stored_form(n, scorer, required=False) for n, scorer in scorers.items()}
         columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
         better = {n: getattr(scorer, "higher_is_better", None) for n, scorer in scorers.items()}
-        about = {"forms": forms, "columns": columns, "higher_is_better": better}
+        about = {"forms": forms, "columns": columns, "higher_is_better": better, "ranges": ranges_of(scorers)}
         told = {"provenance": provenance() | about, "created": now()}
         store.open(head | made | told)
         store.refer(name, KIND, id)

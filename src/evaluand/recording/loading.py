@@ -74,10 +74,15 @@ class Absent(Scorer):
     def __init__(self, manifest: Manifest, name: str, why: str) -> None:
         self._spec, self._why = manifest["spec"]["feedbacks"][name], why
         self._columns = manifest["provenance"]["columns"][name]
+        self._ranges = manifest["provenance"].get("ranges", {}).get(name, {})
 
     @property
     def columns(self) -> Mapping[str, str]:
         return self._columns  # type: ignore[no-any-return]
+
+    @property
+    def ranges(self) -> Mapping[str, tuple[float, float]]:  # type: ignore[override]
+        return self._ranges  # type: ignore[no-any-return]
 
     def identify(self) -> Identity:
         return Identity(self._spec)

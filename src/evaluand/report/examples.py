@@ -56,7 +56,7 @@ FEEDBACK: Final = "feedback"
 _KEY = [INDEX, "replication"]
 _RESPONSE = ["status", "error", "responses", "n_responses", "attempts", "usage", "started", "duration"]
 _SCORE = ["_response_index_", "target", "status", "value", "label", "reason", "explanation", "data"]
-_NOT_OWN = {*_KEY, *_SCORE, "fold", "digest"}
+_NOT_OWN = {*_KEY, *_SCORE, "fold", "digest", "usage"}
 
 
 class Examples:

@@ -19,15 +19,18 @@ _CLASSES: Final = {"failed": "failed", "abstained": "unscored", "skipped": "unsc
 _LISTED: Final = 10
 _WITHOUT: Final = ("failed", "abstained", "skipped", "waiting")
 _WORDS: Final = {"higher": "higher is better", "lower": "lower is better"}
+_SPENT: Final = "spent by feedbacks, beside the cost of calls"
 _NOTE: Final = "versions that share a letter cannot be told apart at {level:g} % (Holm)"
 
 
 def leaderboard_table(facts: Facts) -> RenderableType:
-    """A table for each feedback, the best version first, and one of latency, tokens and cost."""
+    """A table for each feedback, the best version first, one of latency, tokens and cost, and what judging took."""
     parts: list[RenderableType] = []
     for rows in _by_feedback(facts):
         parts += [Text(_title(rows), "bold"), _feedback(rows), ""]
     parts.append(_calls(facts["versions"]))
+    if facts["spent"]:
+        parts += ["", Text(_SPENT, "bold"), _spent(facts["spent"])]
     told = [_NOTE.format(level=100 * facts["confidence"])] if _compares(facts) else []
     notes = [Text(safe(note), "dim") for note in (*told, *facts["notes"])]
     return Group(*parts, *([""] if notes else []), *notes)
@@ -56,6 +59,16 @@ def leaderboard_section(facts: Facts) -> str:
         for version in facts["versions"]
     )
     parts.append(table("Latency of completed calls, tokens and cost", heads, f"<tbody>{lines}</tbody>"))
+    if facts["spent"]:
+        columns = _spent_columns(facts["spent"])
+        heads = th("Version", "text") + th("Feedback", "text") + "".join(map(th, columns))
+        lines = "".join(
+            f'<tr><th scope="row">{name(one["label"])}</th><td class="text">{name(one["feedback"])}</td>'
+            + "".join(f"<td>{clean(cell)}</td>" for cell in _spent_cells(one, columns))
+            + "</tr>"
+            for one in facts["spent"]
+        )
+        parts.append(table(_SPENT[0].upper() + _SPENT[1:], heads, f"<tbody>{lines}</tbody>"))
     parts += [f'<p class="note">{clean(note)}.</p>' for note in facts["notes"]]
     return "\n".join(parts)
 
@@ -149,24 +162,51 @@ def _call_cells(version: Facts, columns: Sequence[str]) -> Iterator[str]:
             yield "–" if time is None else seconds(time)
         elif column in ("tokens in", "tokens out"):
             tokens = version[f"{'input' if column == 'tokens in' else 'output'}_tokens"]
-            yield "–" if tokens is None else f"{tokens:,}{_of(version['n_tokens'], version)}"
+            yield "–" if tokens is None else f"{tokens:,}{_of(version['n_tokens'], version['records'])}"
         elif column == "cost":
-            yield _cost(version)
+            yield _cost(version, version["records"])
         else:
             yield f"{version[{'failed': 'calls_failed', 'skipped': 'calls_skipped'}.get(column, column)]:,}"
 
 
-def _cost(version: Facts) -> str:
-    if version["cost"] is None:
+def _spent(spent: Sequence[Facts]) -> RenderableType:
+    columns = _spent_columns(spent)
+    made = plain_table("version", "feedback")
+    for column in made.columns:
+        column.no_wrap, column.overflow = False, "fold"
+    for head in columns:
+        made.add_column(head, justify="right", no_wrap=True)
+    for one in spent:
+        names = (Text(safe(one[name], CELL)) for name in ("label", "feedback"))
+        made.add_row(*names, *map(Text, _spent_cells(one, columns)))
+    return made
+
+
+def _spent_columns(spent: Sequence[Facts]) -> list[str]:
+    """What is told of judging, as far as any feedback has it."""
+    told = {"scores": "n", "requests": "requests", "tokens in": "input_tokens", "tokens out": "output_tokens"}
+    return [head for head, key in (told | {"cost": "cost"}).items() if any(one[key] is not None for one in spent)]
+
+
+def _spent_cells(one: Facts, columns: Sequence[str]) -> Iterator[str]:
+    for column in columns:
+        if column == "cost":
+            yield _cost(one, one["n"])
+        elif column in ("tokens in", "tokens out"):
+            tokens = one[f"{'input' if column == 'tokens in' else 'output'}_tokens"]
+            yield "–" if tokens is None else f"{tokens:,}{_of(one['n_tokens'], one['n'])}"
+        else:
+            yield f"{one['n' if column == 'scores' else column]:,}"
+
+
+def _cost(told: Facts, of: int) -> str:
+    if told["cost"] is None:
         return "–"
-    cost = numbers(version["cost"])[0]
-    return (
-        f"{cost} {safe(version['currency'], 12)}".rstrip()
-        if version["currency"]
-        else cost + _of(version["n_cost"], version)
-    )
+    cost = numbers(told["cost"])[0]
+    currency = f" {safe(told['currency'], 12)}" if told["currency"] else ""
+    return cost + currency + _of(told["n_cost"], of)
 
 
-def _of(known: int, version: Facts) -> str:
-    """Of how many records it is known, where that is not all."""
-    return "" if known == version["records"] else f" ({known:,} of {version['records']:,})"
+def _of(known: int, of: int) -> str:
+    """Of how many it is known, where that is not all."""
+    return "" if known == of else f" ({known:,} of {of:,})"

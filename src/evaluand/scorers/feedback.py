@@ -102,6 +102,10 @@ class FeedbackKind(Scorer):
         return self.feedback.columns
 
     @property
+    def ranges(self) -> Mapping[str, tuple[float, float]]:  # type: ignore[override]
+        return self.feedback.ranges
+
+    @property
     def is_async(self) -> bool:
         return self.feedback.is_async
 

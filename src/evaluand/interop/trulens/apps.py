@@ -128,7 +128,8 @@ class Recording(native.Recording):
         record_id = self.record_id(number)
         for name, rows in self._evaluated().items():
             feedback = self.app.feedbacks[name]
-            yield feedback, FeedbackResult(feedback, _result(rows[number]), record_id, {}, Spending())  # type: ignore[arg-type]
+            spent = _spent(rows[number]["usage"] or {})
+            yield feedback, FeedbackResult(feedback, _result(rows[number]), record_id, {}, spent)  # type: ignore[arg-type]
 
     def record_id(self, number: int) -> str:
         """What a record is called among all: one without a name of its own has the recording's id before its number."""
@@ -503,6 +504,14 @@ def _usage(cost: Cost) -> dict[str, Any]:
         "cost": cost.cost,
         "currency": cost.cost_currency,
     }
+
+
+def _spent(usage: Mapping[str, Any]) -> Spending:
+    """What a score took, as it is stored."""
+    cost = {} if usage.get("cost") is None else {usage["currency"] or "": usage["cost"]}
+    counts = (usage.get(name) or 0 for name in ("requests", "failed", "input_tokens", "output_tokens"))
+    requests, failed, read, written = counts
+    return Spending(requests, failed, input_tokens=read, output_tokens=written, cost=cost)
 
 
 def _result(row: Mapping[str, Any]) -> Result:

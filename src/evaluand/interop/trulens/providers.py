@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from evaluand.errors import SpecError
-from evaluand.provider import Judgement, Provider, lower_is_better
+from evaluand.provider import Judgement, Provider, from_0_to_1, lower_is_better
 from evaluand.providers.ground_truth import GroundTruth, Measure
 from evaluand.providers.local import Local
 
@@ -50,29 +50,35 @@ class Huggingface(Local):
             )
         super().__post_init__()
 
+    @from_0_to_1
     def context_relevance(self, prompt: str, context: str) -> Judgement:
         """As that of `Local`, whose first argument is the question."""
         return super().context_relevance(prompt, context)
 
+    @from_0_to_1
     @lower_is_better
     def toxic(self, text: str) -> Judgement:
         """As `toxicity`."""
         return self.toxicity(text)
 
+    @from_0_to_1
     @lower_is_better
     def pii_detection(self, text: str) -> Judgement:
         """As `personal_data`."""
         return self.personal_data(text)
 
+    @from_0_to_1
     @lower_is_better
     def pii_detection_with_cot_reasons(self, text: str) -> Judgement:
         """As `personal_data`."""
         return self.personal_data(text)
 
+    @from_0_to_1
     def groundedness_measure_with_nli(self, source: str | Sequence[Any], statement: str) -> Judgement:
         """As `groundedness`: by embeddings, numbers and names, and not by inference."""
         return self.groundedness(_texts(source), statement)
 
+    @from_0_to_1
     def hallucination_evaluator(self, model_output: str, retrieved_text_chunks: str | Sequence[Any]) -> Judgement:
         """As `groundedness`, with the arguments the other way round; 1 is no hallucination."""
         return self.groundedness(_texts(retrieved_text_chunks), model_output)
@@ -130,10 +136,12 @@ class GroundTruthAgreement(GroundTruth):
             raise SpecError("GroundTruthAgreement compares by its measure here; leave out the models that it would ask")
         super().__init__(ground_truth, measure, k)
 
+    @from_0_to_1
     def mrr(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """As `reciprocal_rank`."""
         return self.reciprocal_rank(query, retrieved_context_chunks)
 
+    @from_0_to_1
     def ir_hit_rate(self, query: str, retrieved_context_chunks: Any) -> Judgement:
         """As `hit_rate`."""
         return self.hit_rate(query, retrieved_context_chunks)
