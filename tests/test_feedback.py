@@ -370,6 +370,30 @@ def test_a_selection_without_values_is_skipped_with_a_reason(combinations: str) 
     assert score == Score(status="skipped", reason="b: __record__.app.none.rets[:] selects no values")
 
 
+SEVERAL = {
+    "__record__": {"app": {"search": [{"rets": ["a"]}, {"rets": ["b"], "error": "late"}], "none": [{"rets": []}]}}
+}
+
+
+@pytest.mark.parametrize("rest", ["", "[:]", ".args.query"])
+def test_a_name_that_no_call_of_several_has_leads_nowhere(rest: str) -> None:
+    score = Feedback(length).on(f"__record__.app.search.retz{rest}").score(SEVERAL)
+    assert score.status == "failed"
+    assert score.reason.endswith("__record__.app.search is a list of 2 without 'retz' (did you mean 'rets'?)")
+    exists = Feedback(nothing, if_exists=f"__record__.app.search.retz{rest}")
+    assert exists.score(SEVERAL).status == "skipped"
+
+
+def test_a_name_that_some_calls_have_leads_to_those() -> None:
+    assert Feedback(length).on("__record__.app.search.error").score(SEVERAL).value == 4.0
+
+
+@pytest.mark.parametrize("rest", [".text", "[:].text", ".text.more[:]"])
+def test_names_of_an_empty_list_select_no_values(rest: str) -> None:
+    score = Feedback(length).on(f"__record__.app.none.rets{rest}").score(SEVERAL)
+    assert (score.status, score.reason) == ("skipped", f"text: __record__.app.none.rets{rest} selects no values")
+
+
 def test_rows_without_what_is_to_exist_are_skipped() -> None:
     assert Feedback(length, if_exists="__record__.app.x").on_output().score(SOURCE).reason == (
         "__record__.app.x is not there"

@@ -541,7 +541,7 @@ class Feedback(Scorer):
             self._check_bound({**self.bound, **given})
         else:
             _ = self._is_bound
-        if self.if_exists is not None and not self.if_exists.exists(source):
+        if self.if_exists is not None and not self._is_there(self.if_exists, source):
             return Result("skipped", reason=f"{self.if_exists} is not there")
         try:
             selected = self._selected(source, given)
@@ -569,9 +569,16 @@ class Feedback(Scorer):
 
     def _select(self, name: str, selector: Selector, source: Mapping[str, Any]) -> list[Any]:
         try:
-            return selector.select(source)
+            return selector.require(source)
         except DataError as error:
             raise Missing(f"{name}: {error}") from None
+
+    def _is_there(self, selector: Selector, source: Mapping[str, Any]) -> bool:
+        try:
+            selector.require(source)
+        except DataError:
+            return False
+        return True
 
     def _combined(self, selected: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
         combine = itertools.product if self.combinations == "product" or not selected else zip

@@ -287,7 +287,15 @@ class Feedback(Native):
         Raises:
             InvalidSelector: a selector leads to nothing.
         """
-        return self.selections(_source(app, record, source_data), **kwargs)
+        source = _source(app, record, source_data)
+        try:
+            return self.selections(source, **kwargs)
+        except Missing:
+            if all(
+                selector.exists(source) for selector in self.bound.values()
+            ):  # and no element of a list has the name
+                return iter(())
+            raise
 
     def check_selectors(
         self, app: Any = None, record: Any = None, source_data: Mapping[str, Any] | None = None, warning: bool = False
