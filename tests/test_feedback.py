@@ -26,6 +26,7 @@ from evaluand.gradable import check_gradable
 from evaluand.metrics.mean import Mean
 from evaluand.provider import Judgement, Provider
 from evaluand.scorer import Score
+from evaluand.scorers.feedback import FeedbackKind
 from evaluand.selector import Selector
 from evaluand.store import MemoryStore
 from evaluand.trace import span
@@ -107,7 +108,7 @@ def test_selectors_without_a_name_are_bound_in_order() -> None:
     one = Feedback(pair).on("__record__.main_input", "__record__.main_output")
     assert one == Feedback(pair).on("__record__.main_input").on("__record__.main_output")
     assert one == Feedback(pair).on(b="__record__.main_output", a="__record__.main_input")
-    assert one == Feedback(pair).on("__record__.main_input", b="__record__.main_output") == Feedback(pair).on_default()
+    assert one == Feedback(pair).on("__record__.main_input", b="__record__.main_output")
     assert one == Feedback(pair).on(b="__record__.main_output").on_input() == Feedback(pair).on_input_output()
     assert value(one) == 1511.0
 
@@ -172,6 +173,7 @@ def test_arguments_bound_again_are_bound_anew() -> None:
         (lambda: Feedback(open_ended).on_input().on_output(), "further ones are bound by name"),
         (lambda: Feedback(three).on_default(), "three has more than two arguments"),
         (lambda: Feedback(open_ended).on_default(), "open_ended has more than two arguments"),
+        (lambda: Feedback(lambda a=1, b=2: 1.0, name="f").on_default(), "needs none of a, b; say which are given what"),
         (lambda: Feedback(length).on("__record__["), "is no path"),
         (lambda: Feedback(length).on(3), "the integer 3 is no selector"),  # type: ignore[arg-type]
         (lambda: Feedback(length, if_exists="a["), "feedback 'length': if_exists: 'a[' is no path"),
@@ -216,6 +218,17 @@ def test_arguments_by_name_only_and_further_ones_are_bound_by_name() -> None:
 def test_by_default_the_one_argument_is_the_output(function: Any, bound: list[str]) -> None:
     selectors = Feedback(function).on_default().selectors
     assert [str(selector) for selector in selectors.values()] == [f"__record__.{part}" for part in bound]
+
+
+def long_enough(text: str, at_least: int = 3, *, lang: str = "en") -> float:
+    return float(len(text) >= at_least)
+
+
+@pytest.mark.parametrize("ask", [Feedback.on_default, lambda f: FeedbackKind(implementation=f.implementation).feedback])
+def test_by_default_arguments_keep_their_defaults(ask: Any) -> None:
+    assert ask(Feedback(long_enough)) == Feedback(long_enough).on(text="__record__.main_output")
+    assert ask(Feedback(by_name)) == Feedback(by_name).on_input_output()
+    assert value(ask(Feedback(long_enough))) == 1.0
 
 
 def test_given_values_stand_in_for_selections() -> None:

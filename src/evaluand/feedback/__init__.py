@@ -244,15 +244,23 @@ class Feedback(Scorer):
         return self.on_input().on_output()
 
     def on_default(self) -> Self:
-        """Binds the output to the one argument there is, or input and output to the two there are.
+        """Binds the output to the one argument that is needed, or input and output to the two that are.
+
+        Arguments with defaults keep these.
 
         Raises:
-            SpecError: there are more, or any number.
+            SpecError: more are needed, or any number is taken; or none is needed, but there are some.
         """
-        accepts = self.accepts
-        if len(accepts.names) > 2 or accepts.variadic or accepts.open:
+        accepts, needed = self.accepts, self._by_default
+        if len(needed) > 2 or accepts.variadic or accepts.open:
             raise self._fault(f"{accepts.called} has more than two arguments; say what they are given with on(…)")
-        return (lambda: self, self.on_output, self.on_input_output)[len(accepts.names)]()
+        if accepts.names and not needed:
+            raise self._fault(f"{accepts.called} needs none of {accepts}; say which are given what with on(…)")
+        parts = ((), ("main_output",), ("main_input", "main_output"))[len(needed)]
+        new = self
+        for name, part in zip(needed, parts, strict=True):
+            new = new._on_part(part, name)
+        return new
 
     def aggregate(self, func: Aggregator | None = None, combinations: str | None = None) -> Self:
         """Sets what makes one number of what the calls said, how values are combined, or both.
@@ -268,6 +276,11 @@ class Feedback(Scorer):
         )
         new._check_choices()
         return new
+
+    @property
+    def _by_default(self) -> Sequence[str]:
+        """The arguments that `on_default` binds."""
+        return [name for name in self.accepts.names if name in self.accepts.required]
 
     def _on_part(self, part: str, arg: str | None) -> Self:
         selector = Selector(f"{RECORD}.{part}")

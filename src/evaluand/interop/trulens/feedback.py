@@ -11,7 +11,7 @@ import enum
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -329,6 +329,11 @@ class Feedback(Native):
     def model_validate(cls, data: Mapping[str, Any]) -> Self:
         """The feedback that was stored; `from_json`."""
         return cls.from_json(data)
+
+    @property
+    def _by_default(self) -> Sequence[str]:
+        """TruLens binds arguments with defaults too."""
+        return self.accepts.names
 
     def _selector(self, given: Any) -> Selector:
         if isinstance(given, Lens):
