@@ -23,6 +23,7 @@ from evaluand.errors import Doubt, Skipped, SpecError, TaskError, TransientError
 from evaluand.feedback import Feedback, may_see_times, mean
 from evaluand.feedback.stored import reference_of
 from evaluand.gradable import check_gradable
+from evaluand.leaderboard import leaderboard
 from evaluand.metrics.mean import Mean
 from evaluand.provider import Judgement, Provider
 from evaluand.scorer import Score
@@ -358,6 +359,23 @@ def test_calls_that_say_different_things_have_no_aggregate() -> None:
 def test_a_value_that_is_not_finite_is_no_score(said: float) -> None:
     score = Feedback(lambda text: said).on_output().score(SOURCE)
     assert (score.status, score.reason) == ("abstained", f"the value is {said}")
+
+
+def test_where_one_of_several_values_is_undefined_every_count_says_that_the_row_abstains() -> None:
+    def parts(text: str) -> dict[str, float]:
+        return {"a": math.nan if text == "A" else 1.0, "b": 0.5}
+
+    feedback = Feedback(parts, version="1").on_output()
+    run = Runner().run(str.upper, Dataset.from_rows([{"input": "a"}, {"input": "b"}]))
+    evaluation = Evaluator().evaluate(run, {"parts": feedback})
+    assert evaluation.counts == {"parts": {"abstained": 1, "scored": 1}}
+    assert evaluation.table("parts")["reason"].to_pylist() == ["'a' is nan", None]
+    measures = [Measure("parts", Mean(column=f"data.{key}")) for key in "ab"]
+    metrics = Aggregator().aggregate([evaluation], measures).table().to_pylist()
+    told = [(row["value"], row["n_scored"], row["n_abstained"]) for row in metrics]
+    board = [(row["mean"], row["n_scored"], row["n_abstained"]) for row in leaderboard([evaluation]).rows]
+    assert told == board == [(1.0, 1, 1), (0.5, 1, 1)]
+    assert len(json.loads(evaluation.table("parts")["calls"][0].as_py())) == 1
 
 
 # ---------------------------------------------------------------- what is missing, and what fails

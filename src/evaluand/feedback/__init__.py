@@ -438,6 +438,9 @@ class Feedback(Scorer):
         if status != "scored":
             return Score(status=status, reason=reason, columns=columns, error=error)
         if isinstance(value, dict):
+            undefined = [f"{key!r} is {number}" for key, number in value.items() if not math.isfinite(number)]
+            if undefined:  # a row has one status, and each of its numbers counts by it
+                return Score(status="abstained", reason=", ".join(undefined), columns=columns, error=error)
             return Score(data=value, explanation=note, columns=columns, error=error)
         number = number_of(value)
         if number is None:
