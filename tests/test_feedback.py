@@ -301,8 +301,37 @@ def test_an_aggregate_is_given_what_all_calls_said(aggregate: Any, said: float) 
     assert value(Feedback(length).on(RETS).aggregate(aggregate)) == said
 
 
-def test_lists_of_numbers_count_with_their_means() -> None:
-    assert value(Feedback(lambda text: [0, len(text) / 11]).on_output()) == 0.5
+@pytest.mark.parametrize(
+    ("aggregate", "said"),
+    [(mean, 8.0), (max, 11.0), (min, 5.0), (sum, 16.0), (len, 2), (statistics.median, 8.0), (np.max, 11.0)],
+)
+def test_lists_of_numbers_count_with_their_means_for_every_aggregate(aggregate: Any, said: float) -> None:
+    feedback = Feedback(lambda text: [0, len(text)]).on(RETS).aggregate(aggregate)
+    assert value(feedback) == said
+    assert [call["ret"] for call in feedback.evaluate(SOURCE).calls] == [[0.0, 22.0], [0.0, 10.0]]
+
+
+@pytest.mark.parametrize(
+    ("combinations", "sizes", "told"),
+    [
+        ("product", (400, 300), "120,000 calls (400 of a × 300 of b) are more than 100,000; combine them by zip"),
+        ("product", (100_001, 1), "100,001 calls (100,001 of a) are more than 100,000"),
+        ("zip", (100_001, 100_002), "are more than 100,000; make one list of them with .collect()"),
+    ],
+)
+def test_too_many_combinations_fail_before_the_first_call(combinations: str, sizes: Any, told: str) -> None:
+    def never(a: int, b: int) -> float:
+        raise AssertionError
+
+    source = {"a": range(sizes[0]), "b": range(sizes[1])}
+    score = Feedback(never, combinations=combinations).on("a[:]", "b[:]").score(source)
+    assert (score.status, score.columns) == ("failed", None)
+    assert told in score.reason
+
+
+def test_as_many_combinations_as_are_allowed_are_called() -> None:
+    source = {"a": list(range(100_001))}
+    assert len(Feedback(lambda a: 1.0).on("a[1:]").evaluate(source).calls) == 100_000
 
 
 def test_numbers_under_keys_are_aggregated_key_by_key() -> None:

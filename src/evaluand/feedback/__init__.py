@@ -53,6 +53,9 @@ ROOTS: Final = (RECORD, APP, EXAMPLE)
 """The parts of a source, which are the first steps of selectors."""
 
 COMBINATIONS: Final = ("product", "zip")
+MOST_CALLS: Final = 100_000
+"""Of one source; more combinations are taken for a mistake."""
+
 IF_MISSING: Final = ("error", "warn", "ignore")
 ON_ERROR: Final = ("fail", "leave_out")
 
@@ -64,14 +67,13 @@ class Missing(DataError):
 
 
 def mean(values: Sequence[Any]) -> float:
-    """The mean of what calls said; a call that said a list of numbers counts with the mean of these.
+    """The mean of what calls said.
 
     Example:
-        >>> mean([1.0, 0.5]), mean([[0.0, 1.0], [0.25, 0.25]])
-        (0.75, 0.375)
+        >>> mean([1.0, 0.5])
+        0.75
     """
-    said = [math.fsum(value) / len(value) if type(value) is list else value for value in values]
-    return math.fsum(said) / len(said)
+    return math.fsum(values) / len(values)
 
 
 class Result(NamedTuple):
@@ -107,7 +109,8 @@ class Feedback(Scorer):
         name: shown in tables; the implementation's name if not given.
         higher_is_better: which way is good, for those who show results; what the implementation says of itself if not
             given, and None if that is not known.
-        aggregate: makes one number of what the calls said, given as a list; the mean if not given.
+        aggregate: makes one number of what the calls said, given as a list of numbers, in which a call that said a
+            list has the mean of it; the mean if not given.
         combinations: `product` calls the implementation with every combination of the values selected, `zip` with the
             first of each, then the second of each, and so on to the end of the shortest.
         if_missing: what is done where a selector leads to nothing: the row fails (`error`), is skipped with a warning
@@ -570,6 +573,10 @@ class Feedback(Scorer):
         for name, values in selected.items():
             if not values:
                 return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
+        sizes = [len(values) for values in selected.values()]
+        number = math.prod(sizes) if self.combinations == "product" else min(sizes, default=1)
+        if number > MOST_CALLS:
+            return Result("failed", reason=self._too_many(selected, number))
         plain = all(type(value) in PLAIN for values in selected.values() for value in values)
         return _Plan(self._combined(selected), plain, self._uneven(selected))
 
@@ -599,6 +606,12 @@ class Feedback(Scorer):
     def _combined(self, selected: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
         combine = itertools.product if self.combinations == "product" or not selected else zip
         return (dict(zip(selected, values, strict=True)) for values in combine(*selected.values()))
+
+    def _too_many(self, selected: Mapping[str, Sequence[Any]], number: int) -> str:
+        told = " × ".join(f"{len(values):,} of {name}" for name, values in selected.items() if len(values) > 1)
+        less = "combine them by zip, " if self.combinations == "product" and len(selected) > 1 else ""
+        hint = f"{less}make one list of them with .collect(), or select fewer"
+        return f"{number:,} calls ({told}) are more than {MOST_CALLS:,}; {hint}"
 
     def _uneven(self, selected: Mapping[str, Sequence[Any]]) -> str | None:
         """What is to be told of values that zip leaves over."""
@@ -635,7 +648,7 @@ class Feedback(Scorer):
 
     def _aggregated(self, said: list[Any]) -> Any:
         if not any(type(value) is dict for value in said):
-            return self.aggregator(said)
+            return self.aggregator([mean(value) if type(value) is list else value for value in said])
         keys = said[0].keys() if type(said[0]) is dict else ()
         if not all(type(value) is dict and value.keys() == keys for value in said):
             raise DataError("calls returned different things; each is to return a number, or numbers of the same keys")
