@@ -23,6 +23,7 @@ from evaluand.errors import Doubt, Skipped, SpecError, TaskError, TransientError
 from evaluand.feedback import Feedback, may_see_times, mean
 from evaluand.feedback.stored import reference_of
 from evaluand.gradable import check_gradable
+from evaluand.interop.trulens import Feedback as TruLens
 from evaluand.leaderboard import leaderboard
 from evaluand.metrics.mean import Mean
 from evaluand.provider import Judgement, Provider
@@ -82,7 +83,7 @@ def worst(values: list[float]) -> float:
     return min(values)
 
 
-class Weighed:
+class Weighed(Provider):
     def __init__(self, weight: float, unit: str = "") -> None:
         self.weight, self.unit = weight, unit
 
@@ -186,6 +187,10 @@ def test_arguments_bound_again_are_bound_anew() -> None:
         (lambda: Feedback("length"), "a feedback needs a function, not the text 'length'"),  # type: ignore[arg-type]
         (lambda: Feedback(None), "a feedback needs a function, not null"),  # type: ignore[arg-type]
         (lambda: Feedback(dict), "dict does not tell its arguments"),
+        (lambda: Feedback(length, name=5), "name is the integer 5; give a text"),
+        (lambda: Feedback(length, version=5), "feedback 'length': version is the integer 5; give a text, such as '1'"),
+        (lambda: Feedback(length, higher_is_better="no"), "higher_is_better is the text 'no'; give True, False or"),
+        (lambda: Feedback(length).evaluate(SOURCE, text="a", txt="b"), "length has no argument 'txt' (did you mean"),
     ],
 )
 def test_what_cannot_be_bound_is_told_at_once(bound: Any, told: str) -> None:
@@ -358,6 +363,7 @@ def test_the_reason_of_the_one_call_explains_the_score() -> None:
         ((0.5, "why"), "a tuple is a value and a dictionary of metadata"),
         ((0.5, {}, {}), "a tuple is a value and a dictionary of metadata"),
         ([], "returned an empty list or object"),
+        (np.array([0.5, 1.0]), "returned a ndarray; it is to return a number, a list of numbers"),
         ({}, "returned an empty list or object"),
         ({"x": "1"}, "returned the text '1' under 'x'"),
         ([0.5, None], "returned null at place 1"),
@@ -547,7 +553,7 @@ def test_an_async_implementation_is_awaited() -> None:
 )
 def test_what_is_stored_is_the_same_when_it_is_read(feedback: Feedback) -> None:
     stored = json.loads(json.dumps(feedback.to_json()))
-    again = Feedback.from_json(stored)
+    again = Feedback.from_json(stored, modules=[__name__])
     assert again.to_json() == stored
     assert again.identify() == feedback.identify()
     assert (again.name, again.higher_is_better) == (feedback.name, feedback.higher_is_better)
@@ -558,7 +564,7 @@ def test_objects_are_stored_by_what_they_were_made_with() -> None:
     assert stored == {"class": f"{__name__}:Weighed", "parameters": {"weight": 0.5}, "method": "weigh"}
 
 
-class Keyed:
+class Keyed(Provider):
     def __init__(self, api_key: str) -> None:
         self.api_key = api_key
 
@@ -566,12 +572,31 @@ class Keyed:
         return 1.0
 
 
-class Forgetful:
+class Forgetful(Provider):
     def __init__(self, size: int) -> None:
         self.length = size
 
     def ask(self, text: str) -> float:
         return 1.0
+
+
+class Bare:
+    def ask(self, text: str) -> float:
+        return 1.0
+
+
+class Touching:
+    """Overwrites a file when it is made."""
+
+    def __init__(self, path: str, say: float = 0.0) -> None:
+        Path(path).write_text("overwritten")
+
+    def ask(self, text: str) -> float:
+        return 1.0
+
+
+class TouchingProvider(Touching, Provider):
+    """The same as a provider."""
 
 
 class Holding(Weighed):
@@ -586,6 +611,8 @@ class Holding(Weighed):
         (Keyed("secret").ask, "cannot be stored with its api_key"),
         (Forgetful(1).ask, "keeps no attribute 'size'"),
         (Holding(object()).weigh, "is an object, which cannot be stored"),
+        (Bare().ask, "Bare cannot be stored: it is no provider; derive it from evaluand.Provider"),
+        (Touching, "Touching is a class, which cannot be stored"),
         (json.loads, "call json.loads from a function of your own"),
     ],
 )
@@ -606,23 +633,92 @@ def test_an_aggregate_that_cannot_be_imported_is_refused_too() -> None:
     [
         ({"function": "os:system"}, "only modules of your own"),
         ({"function": "builtins:eval"}, "only modules of your own"),
-        ({"function": "numpy:os.system"}, "is not there|no function or class of numpy"),
+        ({"function": "numpy:os.system"}, "may not be imported"),
+        ({"function": "numpy:save"}, r"may not be imported; allow it by name: modules=\['numpy'\]"),
         ({"function": "evaluand.files:os.remove"}, "may not be imported"),
         ({"function": "evaluand.feedback:inspect.getsource"}, "no function or class of evaluand.feedback"),
-        ({"function": "not_imported_yet:x"}, "import not_imported_yet before"),
+        ({"function": "evaluand.feedback:Feedback"}, "is a class, no function"),
+        ({"function": "not_imported_yet:x"}, "may not be imported"),
         ({"function": "__main__:x"}, "may not be imported"),
-        ({"function": "numpy:nan"}, "no function or class"),
+        ({"function": "numpy:nan"}, "may not be imported"),
         ({"function": "no code"}, "write it as module:name"),
-        ({"class": f"{__name__}:length"}, "is no class"),
-        ({"class": f"{__name__}:Weighed", "parameters": {"wait": 1}}, "cannot be made"),
+        ({"function": 5}, "write it as module:name"),
+        ({"class": f"{__name__}:length"}, "is no provider, and nothing else is made"),
+        ({"class": f"{__name__}:Bare", "method": "ask"}, "is no provider, and nothing else is made"),
+        ({"class": f"{__name__}:Weighed", "parameters": {"wait": 1}, "method": "weigh"}, "cannot be made"),
+        ({"class": f"{__name__}:Weighed", "parameters": 5, "method": "weigh"}, "cannot be made"),
         ({"class": f"{__name__}:Weighed", "parameters": {"weight": 1}, "method": "__init__"}, "has no method"),
+        ({"class": f"{__name__}:Weighed", "parameters": {"weight": 1}, "method": 5}, "has no method 5"),
         ("numpy:max", "names no code"),
     ],
 )
 def test_code_is_only_read_from_where_it_may_be(reference: Any, told: str) -> None:
     stored = Feedback(length).on_output().to_json() | {"implementation": reference}
     with pytest.raises(SpecError, match=told):
+        Feedback.from_json(stored, modules=[__name__])
+
+
+def test_code_of_ones_own_is_only_read_where_it_is_allowed_by_name() -> None:
+    stored = Feedback(length).on_output().to_json()
+    with pytest.raises(SpecError, match=f"allow it by name: modules=\\['{__name__}'\\]"):
         Feedback.from_json(stored)
+    with pytest.raises(SpecError, match="modules is a list of names"):
+        Feedback.from_json(stored, modules=__name__)
+    assert Feedback.from_json(stored, modules=[__name__]).implementation is length
+
+
+@pytest.mark.parametrize(
+    ("changes", "modules"),
+    [
+        ({"implementation": {"class": "numpy:memmap", "parameters": {"filename": "PATH", "mode": "w+"}}}, ["numpy"]),
+        ({"implementation": {"class": f"{__name__}:Touching", "parameters": {"path": "PATH"}}}, [__name__]),
+        ({}, []),
+        ({"selectors": {"txt": "__record__.main_output"}}, [__name__]),
+        ({"selectors": {"text": "a["}}, [__name__]),
+        ({"aggregate": {"function": "os:remove"}}, [__name__]),
+        ({"if_missing": "sometimes"}, [__name__]),
+        ({"name": 5}, [__name__]),
+    ],
+)
+def test_nothing_is_made_of_a_definition_of_which_anything_is_wrong(
+    tmp_path: Path, changes: dict[str, Any], modules: list[str]
+) -> None:
+    precious = tmp_path / "precious.txt"
+    precious.write_text("precious")
+    reference = {"class": f"{__name__}:TouchingProvider", "parameters": {"path": str(precious)}, "method": "ask"}
+    stored = Feedback(length).on_output().to_json() | {"implementation": reference}
+    stored |= {"aggregate": {"function": "builtins:max"}}
+    text = json.dumps(stored | changes).replace("PATH", str(precious))
+    for read in (Feedback.from_json, TruLens.model_validate):
+        with pytest.raises(SpecError):
+            read(json.loads(text), modules=modules)
+    assert precious.read_text() == "precious"
+    Feedback.from_json(stored, modules=[__name__])
+    assert precious.read_text() == "overwritten"
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong", "told"),
+    [
+        ("selectors", 5, "selectors are the integer 5; give texts by argument"),
+        ("selectors", {"text": 5}, "the integer 5 is no selector"),
+        ("selectors", {5: "__record__"}, "length has no argument '5'"),
+        ("if_exists", 5, "the integer 5 is no selector"),
+        ("name", 5, "name is the integer 5; give a text"),
+        ("version", 5, "version is the integer 5; give a text"),
+        ("higher_is_better", "no", "higher_is_better is the text 'no'; give True, False or None"),
+        ("combinations", [], "combinations is a list"),
+        ("implementation", 5, "names no code"),
+        ("aggregate", None, "names no code"),
+        ("kind", "judge", "are of the kind 'judge', not 'feedback'"),
+        ("more", 1, "these data are no feedback"),
+    ],
+)
+def test_a_definition_with_a_part_of_another_type_is_refused_in_a_sentence(key: Any, wrong: Any, told: str) -> None:
+    stored = Feedback(length).on_output().to_json() | {key: wrong}
+    with pytest.raises(SpecError) as raised:
+        Feedback.from_json(stored, modules=[__name__])
+    assert told in str(raised.value)
 
 
 def test_modules_that_are_allowed_are_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -637,8 +733,9 @@ def test_modules_that_are_allowed_are_imported(tmp_path: Path, monkeypatch: pyte
 
 
 def test_data_that_are_no_feedback_are_refused() -> None:
-    with pytest.raises(SpecError, match="these data are no feedback"):
-        Feedback.from_json({"kind": "feedback"})
+    for data in ({"kind": "feedback"}, 5, None):
+        with pytest.raises(SpecError, match="these data are no feedback"):
+            Feedback.from_json(data)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- providers
@@ -653,7 +750,7 @@ def test_a_method_of_a_provider_is_identified_and_stored_by_the_provider() -> No
         "parameters": {"size": 2},
         "method": "fits",
     }
-    assert Feedback.from_json(feedback.to_json()).identify() == feedback.identify()
+    assert Feedback.from_json(feedback.to_json(), modules=[__name__]).identify() == feedback.identify()
 
 
 # ---------------------------------------------------------------- stored runs

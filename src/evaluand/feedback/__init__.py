@@ -185,6 +185,8 @@ class Feedback(Scorer):
         if not callable(implementation):
             raise SpecError(f"a feedback needs a function, not {described(implementation)}")
         accepts = Arguments.of(implementation)
+        if not isinstance(name, str | None):
+            raise SpecError(f"a feedback's name is {described(name)}; give a text")
         self._set(implementation=implementation, accepts=accepts, name=name or accepts.called, bound={}, **values)
         if self.higher_is_better is None:
             self._set(higher_is_better=getattr(implementation, "higher_is_better", None))
@@ -292,11 +294,13 @@ class Feedback(Scorer):
     def _selector(self, given: Any) -> Selector:
         if isinstance(given, Selector):
             return given
-        if not isinstance(given, str):
-            raise SpecError(f"{described(given)} is no selector; give a text such as {RECORD}.main_input")
-        return Selector(given)
+        return _selector_of(given)
 
     def _check_choices(self) -> None:
+        if not isinstance(self.declared, str | None):
+            raise self._fault(f"version is {described(self.declared)}; give a text, such as '1'")
+        if not isinstance(self.higher_is_better, bool | None):
+            raise self._fault(f"higher_is_better is {described(self.higher_is_better)}; give True, False or None")
         self._check_choice("combinations", COMBINATIONS)
         self._check_choice("if_missing", IF_MISSING)
         self._check_choice("on_error", ON_ERROR)
@@ -476,28 +480,42 @@ class Feedback(Scorer):
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], *, modules: Collection[str] | None = None) -> Self:
-        """The feedback that was stored.
+    def from_json(cls, data: Mapping[str, Any], *, modules: Collection[str] = ()) -> Self:
+        """The feedback that was stored; what it names is called, if at all, when all of it was found right.
 
         Args:
             data: what `to_json` gave.
-            modules: names of modules and packages that code may be imported from; None for those that the process has
-                imported already. `evaluand` is always among them, the standard library but for a few aggregates never.
+            modules: names of modules and packages that code may be imported from, beside evaluand's own and common
+                aggregates; of the standard library there are these aggregates only. Whoever wrote the data can have any
+                of their functions called, and their providers made.
 
         Raises:
             SpecError: the data are no feedback, or name code that is not there or may not be imported.
         """
-        given = dict(data)
-        if given.pop("kind", cls.kind) != cls.kind or given.keys() != _STORED:
+        given: Any = data  # whatever was stored
+        if not isinstance(given, Mapping) or {"kind": cls.kind, **given}.keys() != {"kind", *_STORED}:
             raise SpecError(f"these data are no feedback; one has the keys {', '.join(sorted(_STORED))}")
-        implementation = referred(given.pop("implementation"), modules)
-        selectors = given.pop("selectors")
+        if given.get("kind", cls.kind) != cls.kind:
+            raise SpecError(f"these data are of the kind {given['kind']!r}, not {cls.kind!r}")
+        implementation = referred(given["implementation"], modules)
+        selectors, exists = given["selectors"], given["if_exists"]
+        if not isinstance(selectors, Mapping):
+            raise SpecError(f"a feedback's selectors are {described(selectors)}; give texts by argument")
+        bound = {str(name): _selector_of(text) for name, text in selectors.items()}
+        more = {
+            "aggregator": referred(given["aggregate"], modules).make(),
+            "if_exists": None if exists is None else _selector_of(exists),
+            "declared": given["version"],
+            **{name: given[name] for name in _STORED_AS_GIVEN},
+        }
+        cls._made(implementation.likeness, bound, more)
+        return cls._made(implementation.make(), bound, more)
+
+    @classmethod
+    def _made(cls, implementation: Any, bound: Mapping[str, Selector], more: Mapping[str, Any]) -> Self:
         new = object.__new__(cls)
-        aggregator = referred(given.pop("aggregate"), modules)
-        exists = given.pop("if_exists")
-        if_exists = None if exists is None else Selector(exists)
-        new._become(implementation, aggregator=aggregator, declared=given.pop("version"), if_exists=if_exists, **given)
-        return new.on(**{name: Selector(text) for name, text in selectors.items()})
+        new._become(implementation, **more)
+        return new.on(**bound)
 
     def _reference(self, part: str, code: Callable[..., Any]) -> dict[str, Any]:
         try:
@@ -515,7 +533,8 @@ class Feedback(Scorer):
             given: values of arguments, in place of what their selectors lead to.
 
         Raises:
-            SpecError: an argument is not bound; or the implementation is async: await `evaluate_async`.
+            SpecError: an argument is not bound, or none of the implementation's; or that is async: await
+                `evaluate_async`.
         """
         if self.is_async:
             raise self._fault("its implementation is async; await evaluate_async(…)")
@@ -557,7 +576,7 @@ class Feedback(Scorer):
     def _plan(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> _Plan | Result:
         """The calls to be made of a source; or the result, where there are none."""
         if given:
-            self._check_bound({**self.bound, **given})
+            self._check_given(given)
         else:
             _ = self._is_bound
         if self.if_exists is not None and not self._is_there(self.if_exists, source):
@@ -626,6 +645,14 @@ class Feedback(Scorer):
         self._check_bound(self.bound)
         return True
 
+    def _check_given(self, given: Mapping[str, Any]) -> None:
+        try:
+            for name in given:
+                self.accepts.require(name)
+        except SpecError as error:
+            raise self._fault(str(error)) from None
+        self._check_bound({**self.bound, **given})
+
     def _check_bound(self, bound: Collection[str]) -> None:
         try:
             self.accepts.check(bound)
@@ -658,6 +685,12 @@ class Feedback(Scorer):
         return made
 
 
+def _selector_of(text: Any) -> Selector:
+    if not isinstance(text, str):
+        raise SpecError(f"{described(text)} is no selector; give a text such as {RECORD}.main_input")
+    return Selector(text)
+
+
 def may_see_times(selector: Selector) -> bool:
     """Whether a selector may lead to what differs between two calls that gave the same: times, ids and processes.
 
@@ -683,12 +716,8 @@ _OF_CALLS: Final = frozenset(("args", "rets", "error", "stack", "kind", "attribu
 """What is the same of two calls that gave the same."""
 
 
-_STORED: Final = frozenset(
-    (
-        *("name", "higher_is_better", "implementation", "selectors", "aggregate", "combinations"),
-        *("if_missing", "if_exists", "on_error", "version"),
-    )
-)
+_STORED_AS_GIVEN: Final = ("name", "higher_is_better", "combinations", "if_missing", "on_error")
+_STORED: Final = (*_STORED_AS_GIVEN, "implementation", "selectors", "aggregate", "if_exists", "version")
 
 
 class _Plan(NamedTuple):

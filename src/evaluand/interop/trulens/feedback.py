@@ -11,7 +11,7 @@ import enum
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -326,9 +326,9 @@ class Feedback(Native):
         return self.to_json()
 
     @classmethod
-    def model_validate(cls, data: Mapping[str, Any]) -> Self:
-        """The feedback that was stored; `from_json`."""
-        return cls.from_json(data)
+    def model_validate(cls, data: Mapping[str, Any], *, modules: Collection[str] = ()) -> Self:
+        """The feedback that was stored; `from_json`, to which modules of one's own are named."""
+        return cls.from_json(data, modules=modules)
 
     @property
     def _by_default(self) -> Sequence[str]:
