@@ -23,9 +23,12 @@ from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, Tra
 from evaluand.feedback import Feedback, may_see_times, mean
 from evaluand.feedback.stored import reference_of
 from evaluand.gradable import check_gradable
+from evaluand.interop.trulens import Feedback as TruLens
+from evaluand.leaderboard import leaderboard
 from evaluand.metrics.mean import Mean
 from evaluand.provider import Judgement, Provider
 from evaluand.scorer import Score
+from evaluand.scorers.feedback import FeedbackKind
 from evaluand.selector import Selector
 from evaluand.store import MemoryStore
 from evaluand.trace import span
@@ -80,7 +83,7 @@ def worst(values: list[float]) -> float:
     return min(values)
 
 
-class Weighed:
+class Weighed(Provider):
     def __init__(self, weight: float, unit: str = "") -> None:
         self.weight, self.unit = weight, unit
 
@@ -107,7 +110,7 @@ def test_selectors_without_a_name_are_bound_in_order() -> None:
     one = Feedback(pair).on("__record__.main_input", "__record__.main_output")
     assert one == Feedback(pair).on("__record__.main_input").on("__record__.main_output")
     assert one == Feedback(pair).on(b="__record__.main_output", a="__record__.main_input")
-    assert one == Feedback(pair).on("__record__.main_input", b="__record__.main_output") == Feedback(pair).on_default()
+    assert one == Feedback(pair).on("__record__.main_input", b="__record__.main_output")
     assert one == Feedback(pair).on(b="__record__.main_output").on_input() == Feedback(pair).on_input_output()
     assert value(one) == 1511.0
 
@@ -172,6 +175,7 @@ def test_arguments_bound_again_are_bound_anew() -> None:
         (lambda: Feedback(open_ended).on_input().on_output(), "further ones are bound by name"),
         (lambda: Feedback(three).on_default(), "three has more than two arguments"),
         (lambda: Feedback(open_ended).on_default(), "open_ended has more than two arguments"),
+        (lambda: Feedback(lambda a=1, b=2: 1.0, name="f").on_default(), "needs none of a, b; say which are given what"),
         (lambda: Feedback(length).on("__record__["), "is no path"),
         (lambda: Feedback(length).on(3), "the integer 3 is no selector"),  # type: ignore[arg-type]
         (lambda: Feedback(length, if_exists="a["), "feedback 'length': if_exists: 'a[' is no path"),
@@ -183,6 +187,10 @@ def test_arguments_bound_again_are_bound_anew() -> None:
         (lambda: Feedback("length"), "a feedback needs a function, not the text 'length'"),  # type: ignore[arg-type]
         (lambda: Feedback(None), "a feedback needs a function, not null"),  # type: ignore[arg-type]
         (lambda: Feedback(dict), "dict does not tell its arguments"),
+        (lambda: Feedback(length, name=5), "name is the integer 5; give a text"),
+        (lambda: Feedback(length, version=5), "feedback 'length': version is the integer 5; give a text, such as '1'"),
+        (lambda: Feedback(length, higher_is_better="no"), "higher_is_better is the text 'no'; give True, False or"),
+        (lambda: Feedback(length).evaluate(SOURCE, text="a", txt="b"), "length has no argument 'txt' (did you mean"),
     ],
 )
 def test_what_cannot_be_bound_is_told_at_once(bound: Any, told: str) -> None:
@@ -216,6 +224,17 @@ def test_arguments_by_name_only_and_further_ones_are_bound_by_name() -> None:
 def test_by_default_the_one_argument_is_the_output(function: Any, bound: list[str]) -> None:
     selectors = Feedback(function).on_default().selectors
     assert [str(selector) for selector in selectors.values()] == [f"__record__.{part}" for part in bound]
+
+
+def long_enough(text: str, at_least: int = 3, *, lang: str = "en") -> float:
+    return float(len(text) >= at_least)
+
+
+@pytest.mark.parametrize("ask", [Feedback.on_default, lambda f: FeedbackKind(implementation=f.implementation).feedback])
+def test_by_default_arguments_keep_their_defaults(ask: Any) -> None:
+    assert ask(Feedback(long_enough)) == Feedback(long_enough).on(text="__record__.main_output")
+    assert ask(Feedback(by_name)) == Feedback(by_name).on_input_output()
+    assert value(ask(Feedback(long_enough))) == 1.0
 
 
 def test_given_values_stand_in_for_selections() -> None:
@@ -361,8 +380,37 @@ def test_a_comparison_by_no_declared_metric_knows_the_range() -> None:
     assert told == {"ratio": (True, True), "length": (False, False)}
 
 
-def test_lists_of_numbers_count_with_their_means() -> None:
-    assert value(Feedback(lambda text: [0, len(text) / 11]).on_output()) == 0.5
+@pytest.mark.parametrize(
+    ("aggregate", "said"),
+    [(mean, 8.0), (max, 11.0), (min, 5.0), (sum, 16.0), (len, 2), (statistics.median, 8.0), (np.max, 11.0)],
+)
+def test_lists_of_numbers_count_with_their_means_for_every_aggregate(aggregate: Any, said: float) -> None:
+    feedback = Feedback(lambda text: [0, len(text)]).on(RETS).aggregate(aggregate)
+    assert value(feedback) == said
+    assert [call["ret"] for call in feedback.evaluate(SOURCE).calls] == [[0.0, 22.0], [0.0, 10.0]]
+
+
+@pytest.mark.parametrize(
+    ("combinations", "sizes", "told"),
+    [
+        ("product", (400, 300), "120,000 calls (400 of a × 300 of b) are more than 100,000; combine them by zip"),
+        ("product", (100_001, 1), "100,001 calls (100,001 of a) are more than 100,000"),
+        ("zip", (100_001, 100_002), "are more than 100,000; make one list of them with .collect()"),
+    ],
+)
+def test_too_many_combinations_fail_before_the_first_call(combinations: str, sizes: Any, told: str) -> None:
+    def never(a: int, b: int) -> float:
+        raise AssertionError
+
+    source = {"a": range(sizes[0]), "b": range(sizes[1])}
+    score = Feedback(never, combinations=combinations).on("a[:]", "b[:]").score(source)
+    assert (score.status, score.columns) == ("failed", None)
+    assert told in score.reason
+
+
+def test_as_many_combinations_as_are_allowed_are_called() -> None:
+    source = {"a": list(range(100_001))}
+    assert len(Feedback(lambda a: 1.0).on("a[1:]").evaluate(source).calls) == 100_000
 
 
 def test_numbers_under_keys_are_aggregated_key_by_key() -> None:
@@ -389,6 +437,7 @@ def test_the_reason_of_the_one_call_explains_the_score() -> None:
         ((0.5, "why"), "a tuple is a value and a dictionary of metadata"),
         ((0.5, {}, {}), "a tuple is a value and a dictionary of metadata"),
         ([], "returned an empty list or object"),
+        (np.array([0.5, 1.0]), "returned a ndarray; it is to return a number, a list of numbers"),
         ({}, "returned an empty list or object"),
         ({"x": "1"}, "returned the text '1' under 'x'"),
         ([0.5, None], "returned null at place 1"),
@@ -421,6 +470,23 @@ def test_a_value_that_is_not_finite_is_no_score(said: float) -> None:
     assert (score.status, score.reason) == ("abstained", f"the value is {said}")
 
 
+def test_where_one_of_several_values_is_undefined_every_count_says_that_the_row_abstains() -> None:
+    def parts(text: str) -> dict[str, float]:
+        return {"a": math.nan if text == "A" else 1.0, "b": 0.5}
+
+    feedback = Feedback(parts, version="1").on_output()
+    run = Runner().run(str.upper, Dataset.from_rows([{"input": "a"}, {"input": "b"}]))
+    evaluation = Evaluator().evaluate(run, {"parts": feedback})
+    assert evaluation.counts == {"parts": {"abstained": 1, "scored": 1}}
+    assert evaluation.table("parts")["reason"].to_pylist() == ["'a' is nan", None]
+    measures = [Measure("parts", Mean(column=f"data.{key}")) for key in "ab"]
+    metrics = Aggregator().aggregate([evaluation], measures).table().to_pylist()
+    told = [(row["value"], row["n_scored"], row["n_abstained"]) for row in metrics]
+    board = [(row["mean"], row["n_scored"], row["n_abstained"]) for row in leaderboard([evaluation]).rows]
+    assert told == board == [(1.0, 1, 1), (0.5, 1, 1)]
+    assert len(json.loads(evaluation.table("parts")["calls"][0].as_py())) == 1
+
+
 # ---------------------------------------------------------------- what is missing, and what fails
 
 
@@ -442,6 +508,30 @@ def test_a_selector_that_leads_nowhere_may_skip_with_or_without_a_warning() -> N
 def test_a_selection_without_values_is_skipped_with_a_reason(combinations: str) -> None:
     score = Feedback(pair, combinations=combinations).on_input().on("__record__.app.none.rets[:]").score(SOURCE)
     assert score == Score(status="skipped", reason="b: __record__.app.none.rets[:] selects no values")
+
+
+SEVERAL = {
+    "__record__": {"app": {"search": [{"rets": ["a"]}, {"rets": ["b"], "error": "late"}], "none": [{"rets": []}]}}
+}
+
+
+@pytest.mark.parametrize("rest", ["", "[:]", ".args.query"])
+def test_a_name_that_no_call_of_several_has_leads_nowhere(rest: str) -> None:
+    score = Feedback(length).on(f"__record__.app.search.retz{rest}").score(SEVERAL)
+    assert score.status == "failed"
+    assert score.reason.endswith("__record__.app.search is a list of 2 without 'retz' (did you mean 'rets'?)")
+    exists = Feedback(nothing, if_exists=f"__record__.app.search.retz{rest}")
+    assert exists.score(SEVERAL).status == "skipped"
+
+
+def test_a_name_that_some_calls_have_leads_to_those() -> None:
+    assert Feedback(length).on("__record__.app.search.error").score(SEVERAL).value == 4.0
+
+
+@pytest.mark.parametrize("rest", [".text", "[:].text", ".text.more[:]"])
+def test_names_of_an_empty_list_select_no_values(rest: str) -> None:
+    score = Feedback(length).on(f"__record__.app.none.rets{rest}").score(SEVERAL)
+    assert (score.status, score.reason) == ("skipped", f"text: __record__.app.none.rets{rest} selects no values")
 
 
 def test_rows_without_what_is_to_exist_are_skipped() -> None:
@@ -537,7 +627,7 @@ def test_an_async_implementation_is_awaited() -> None:
 )
 def test_what_is_stored_is_the_same_when_it_is_read(feedback: Feedback) -> None:
     stored = json.loads(json.dumps(feedback.to_json()))
-    again = Feedback.from_json(stored)
+    again = Feedback.from_json(stored, modules=[__name__])
     assert again.to_json() == stored
     assert again.identify() == feedback.identify()
     assert (again.name, again.higher_is_better) == (feedback.name, feedback.higher_is_better)
@@ -548,7 +638,7 @@ def test_objects_are_stored_by_what_they_were_made_with() -> None:
     assert stored == {"class": f"{__name__}:Weighed", "parameters": {"weight": 0.5}, "method": "weigh"}
 
 
-class Keyed:
+class Keyed(Provider):
     def __init__(self, api_key: str) -> None:
         self.api_key = api_key
 
@@ -556,12 +646,31 @@ class Keyed:
         return 1.0
 
 
-class Forgetful:
+class Forgetful(Provider):
     def __init__(self, size: int) -> None:
         self.length = size
 
     def ask(self, text: str) -> float:
         return 1.0
+
+
+class Bare:
+    def ask(self, text: str) -> float:
+        return 1.0
+
+
+class Touching:
+    """Overwrites a file when it is made."""
+
+    def __init__(self, path: str, say: float = 0.0) -> None:
+        Path(path).write_text("overwritten")
+
+    def ask(self, text: str) -> float:
+        return 1.0
+
+
+class TouchingProvider(Touching, Provider):
+    """The same as a provider."""
 
 
 class Holding(Weighed):
@@ -576,6 +685,8 @@ class Holding(Weighed):
         (Keyed("secret").ask, "cannot be stored with its api_key"),
         (Forgetful(1).ask, "keeps no attribute 'size'"),
         (Holding(object()).weigh, "is an object, which cannot be stored"),
+        (Bare().ask, "Bare cannot be stored: it is no provider; derive it from evaluand.Provider"),
+        (Touching, "Touching is a class, which cannot be stored"),
         (json.loads, "call json.loads from a function of your own"),
     ],
 )
@@ -596,23 +707,92 @@ def test_an_aggregate_that_cannot_be_imported_is_refused_too() -> None:
     [
         ({"function": "os:system"}, "only modules of your own"),
         ({"function": "builtins:eval"}, "only modules of your own"),
-        ({"function": "numpy:os.system"}, "is not there|no function or class of numpy"),
+        ({"function": "numpy:os.system"}, "may not be imported"),
+        ({"function": "numpy:save"}, r"may not be imported; allow it by name: modules=\['numpy'\]"),
         ({"function": "evaluand.files:os.remove"}, "may not be imported"),
         ({"function": "evaluand.feedback:inspect.getsource"}, "no function or class of evaluand.feedback"),
-        ({"function": "not_imported_yet:x"}, "import not_imported_yet before"),
+        ({"function": "evaluand.feedback:Feedback"}, "is a class, no function"),
+        ({"function": "not_imported_yet:x"}, "may not be imported"),
         ({"function": "__main__:x"}, "may not be imported"),
-        ({"function": "numpy:nan"}, "no function or class"),
+        ({"function": "numpy:nan"}, "may not be imported"),
         ({"function": "no code"}, "write it as module:name"),
-        ({"class": f"{__name__}:length"}, "is no class"),
-        ({"class": f"{__name__}:Weighed", "parameters": {"wait": 1}}, "cannot be made"),
+        ({"function": 5}, "write it as module:name"),
+        ({"class": f"{__name__}:length"}, "is no provider, and nothing else is made"),
+        ({"class": f"{__name__}:Bare", "method": "ask"}, "is no provider, and nothing else is made"),
+        ({"class": f"{__name__}:Weighed", "parameters": {"wait": 1}, "method": "weigh"}, "cannot be made"),
+        ({"class": f"{__name__}:Weighed", "parameters": 5, "method": "weigh"}, "cannot be made"),
         ({"class": f"{__name__}:Weighed", "parameters": {"weight": 1}, "method": "__init__"}, "has no method"),
+        ({"class": f"{__name__}:Weighed", "parameters": {"weight": 1}, "method": 5}, "has no method 5"),
         ("numpy:max", "names no code"),
     ],
 )
 def test_code_is_only_read_from_where_it_may_be(reference: Any, told: str) -> None:
     stored = Feedback(length).on_output().to_json() | {"implementation": reference}
     with pytest.raises(SpecError, match=told):
+        Feedback.from_json(stored, modules=[__name__])
+
+
+def test_code_of_ones_own_is_only_read_where_it_is_allowed_by_name() -> None:
+    stored = Feedback(length).on_output().to_json()
+    with pytest.raises(SpecError, match=f"allow it by name: modules=\\['{__name__}'\\]"):
         Feedback.from_json(stored)
+    with pytest.raises(SpecError, match="modules is a list of names"):
+        Feedback.from_json(stored, modules=__name__)
+    assert Feedback.from_json(stored, modules=[__name__]).implementation is length
+
+
+@pytest.mark.parametrize(
+    ("changes", "modules"),
+    [
+        ({"implementation": {"class": "numpy:memmap", "parameters": {"filename": "PATH", "mode": "w+"}}}, ["numpy"]),
+        ({"implementation": {"class": f"{__name__}:Touching", "parameters": {"path": "PATH"}}}, [__name__]),
+        ({}, []),
+        ({"selectors": {"txt": "__record__.main_output"}}, [__name__]),
+        ({"selectors": {"text": "a["}}, [__name__]),
+        ({"aggregate": {"function": "os:remove"}}, [__name__]),
+        ({"if_missing": "sometimes"}, [__name__]),
+        ({"name": 5}, [__name__]),
+    ],
+)
+def test_nothing_is_made_of_a_definition_of_which_anything_is_wrong(
+    tmp_path: Path, changes: dict[str, Any], modules: list[str]
+) -> None:
+    precious = tmp_path / "precious.txt"
+    precious.write_text("precious")
+    reference = {"class": f"{__name__}:TouchingProvider", "parameters": {"path": str(precious)}, "method": "ask"}
+    stored = Feedback(length).on_output().to_json() | {"implementation": reference}
+    stored |= {"aggregate": {"function": "builtins:max"}}
+    text = json.dumps(stored | changes).replace("PATH", str(precious))
+    for read in (Feedback.from_json, TruLens.model_validate):
+        with pytest.raises(SpecError):
+            read(json.loads(text), modules=modules)
+    assert precious.read_text() == "precious"
+    Feedback.from_json(stored, modules=[__name__])
+    assert precious.read_text() == "overwritten"
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong", "told"),
+    [
+        ("selectors", 5, "selectors are the integer 5; give texts by argument"),
+        ("selectors", {"text": 5}, "the integer 5 is no selector"),
+        ("selectors", {5: "__record__"}, "length has no argument '5'"),
+        ("if_exists", 5, "the integer 5 is no selector"),
+        ("name", 5, "name is the integer 5; give a text"),
+        ("version", 5, "version is the integer 5; give a text"),
+        ("higher_is_better", "no", "higher_is_better is the text 'no'; give True, False or None"),
+        ("combinations", [], "combinations is a list"),
+        ("implementation", 5, "names no code"),
+        ("aggregate", None, "names no code"),
+        ("kind", "judge", "are of the kind 'judge', not 'feedback'"),
+        ("more", 1, "these data are no feedback"),
+    ],
+)
+def test_a_definition_with_a_part_of_another_type_is_refused_in_a_sentence(key: Any, wrong: Any, told: str) -> None:
+    stored = Feedback(length).on_output().to_json() | {key: wrong}
+    with pytest.raises(SpecError) as raised:
+        Feedback.from_json(stored, modules=[__name__])
+    assert told in str(raised.value)
 
 
 def test_modules_that_are_allowed_are_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -627,8 +807,9 @@ def test_modules_that_are_allowed_are_imported(tmp_path: Path, monkeypatch: pyte
 
 
 def test_data_that_are_no_feedback_are_refused() -> None:
-    with pytest.raises(SpecError, match="these data are no feedback"):
-        Feedback.from_json({"kind": "feedback"})
+    for data in ({"kind": "feedback"}, 5, None):
+        with pytest.raises(SpecError, match="these data are no feedback"):
+            Feedback.from_json(data)  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- providers
@@ -643,7 +824,7 @@ def test_a_method_of_a_provider_is_identified_and_stored_by_the_provider() -> No
         "parameters": {"size": 2},
         "method": "fits",
     }
-    assert Feedback.from_json(feedback.to_json()).identify() == feedback.identify()
+    assert Feedback.from_json(feedback.to_json(), modules=[__name__]).identify() == feedback.identify()
 
 
 # ---------------------------------------------------------------- stored runs

@@ -378,7 +378,7 @@ def test_a_provider_of_ones_own_without_requests_is_known_by_its_code() -> None:
 def test_a_provider_of_plain_data_can_be_stored_and_made_again() -> None:
     stored = reference_of(Local(k=3).recall_at_k)
     assert stored["parameters"] == {"k": 3}
-    again = referred(stored)
+    again = referred(stored).make()
     assert again(["a"], ["a"]).value == 1.0
     assert again.__self__ == Local(k=3)
     asking = RemoteProvider(model="m", version="1", rate=Pace(5, 1), cache=Path("replies.db"))

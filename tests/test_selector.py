@@ -557,6 +557,18 @@ def test_what_is_missing_is_told_with_the_longest_path_that_exists(path: str, ex
     assert selector.existing(CALLS) == Selector(existing)
 
 
+def test_what_is_required_is_had_by_some_element_of_a_list_that_is_not_empty() -> None:
+    assert Selector("search.error").require(CALLS) == ["late"]
+    assert Selector("empty.k").require(CALLS) == Selector("empty.k.more[0]").require(CALLS) == []
+    assert Selector("search.rets[:]").require(CALLS) == Selector("search.rets[:]").select(CALLS)
+    with pytest.raises(
+        DataError, match=r"search\.erro\[:\]: search is a list of 2 without 'erro' \(did you mean 'error'"
+    ):
+        Selector("search.erro[:]").require(CALLS)
+    with pytest.raises(DataError, match=r"search\[:\], value 1 of 2, has no 'error'"):
+        Selector("search[:].error").require(CALLS)
+
+
 def test_one_value_is_selected_through_lists_where_there_is_one() -> None:
     assert Selector("search.error").sole(CALLS) == "late"
     with pytest.raises(DataError, match=r"search\.rets: 2 values where one is needed"):

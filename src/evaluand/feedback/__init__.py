@@ -53,6 +53,9 @@ ROOTS: Final = (RECORD, APP, EXAMPLE)
 """The parts of a source, which are the first steps of selectors."""
 
 COMBINATIONS: Final = ("product", "zip")
+MOST_CALLS: Final = 100_000
+"""Of one source; more combinations are taken for a mistake."""
+
 IF_MISSING: Final = ("error", "warn", "ignore")
 ON_ERROR: Final = ("fail", "leave_out")
 
@@ -64,14 +67,13 @@ class Missing(DataError):
 
 
 def mean(values: Sequence[Any]) -> float:
-    """The mean of what calls said; a call that said a list of numbers counts with the mean of these.
+    """The mean of what calls said.
 
     Example:
-        >>> mean([1.0, 0.5]), mean([[0.0, 1.0], [0.25, 0.25]])
-        (0.75, 0.375)
+        >>> mean([1.0, 0.5])
+        0.75
     """
-    said = [math.fsum(value) / len(value) if type(value) is list else value for value in values]
-    return math.fsum(said) / len(said)
+    return math.fsum(values) / len(values)
 
 
 class Result(NamedTuple):
@@ -110,7 +112,8 @@ class Feedback(Scorer):
         range: the lowest and the highest number that the implementation can say; what a function says of itself by an
             attribute `range`, as methods of providers do, if not given, and None if that is not known. Where the
             aggregate keeps within it, intervals of means do, and what summarises values refuses those outside.
-        aggregate: makes one number of what the calls said, given as a list; the mean if not given.
+        aggregate: makes one number of what the calls said, given as a list of numbers, in which a call that said a
+            list has the mean of it; the mean if not given.
         combinations: `product` calls the implementation with every combination of the values selected, `zip` with the
             first of each, then the second of each, and so on to the end of the shortest.
         if_missing: what is done where a selector leads to nothing: the row fails (`error`), is skipped with a warning
@@ -190,6 +193,8 @@ class Feedback(Scorer):
         if not callable(implementation):
             raise SpecError(f"a feedback needs a function, not {described(implementation)}")
         accepts = Arguments.of(implementation)
+        if not isinstance(name, str | None):
+            raise SpecError(f"a feedback's name is {described(name)}; give a text")
         self._set(implementation=implementation, accepts=accepts, name=name or accepts.called, bound={}, **values)
         if self.higher_is_better is None:
             self._set(higher_is_better=getattr(implementation, "higher_is_better", None))
@@ -255,15 +260,23 @@ class Feedback(Scorer):
         return self.on_input().on_output()
 
     def on_default(self) -> Self:
-        """Binds the output to the one argument there is, or input and output to the two there are.
+        """Binds the output to the one argument that is needed, or input and output to the two that are.
+
+        Arguments with defaults keep these.
 
         Raises:
-            SpecError: there are more, or any number.
+            SpecError: more are needed, or any number is taken; or none is needed, but there are some.
         """
-        accepts = self.accepts
-        if len(accepts.names) > 2 or accepts.variadic or accepts.open:
+        accepts, needed = self.accepts, self._by_default
+        if len(needed) > 2 or accepts.variadic or accepts.open:
             raise self._fault(f"{accepts.called} has more than two arguments; say what they are given with on(…)")
-        return (lambda: self, self.on_output, self.on_input_output)[len(accepts.names)]()
+        if accepts.names and not needed:
+            raise self._fault(f"{accepts.called} needs none of {accepts}; say which are given what with on(…)")
+        parts = ((), ("main_output",), ("main_input", "main_output"))[len(needed)]
+        new = self
+        for name, part in zip(needed, parts, strict=True):
+            new = new._on_part(part, name)
+        return new
 
     def aggregate(self, func: Aggregator | None = None, combinations: str | None = None) -> Self:
         """Sets what makes one number of what the calls said, how values are combined, or both.
@@ -280,6 +293,11 @@ class Feedback(Scorer):
         new._check_choices()
         return new
 
+    @property
+    def _by_default(self) -> Sequence[str]:
+        """The arguments that `on_default` binds."""
+        return [name for name in self.accepts.names if name in self.accepts.required]
+
     def _on_part(self, part: str, arg: str | None) -> Self:
         selector = Selector(f"{RECORD}.{part}")
         return self.on(selector) if arg is None else self.on(**{arg: selector})
@@ -287,13 +305,11 @@ class Feedback(Scorer):
     def _selector(self, given: Any) -> Selector:
         if isinstance(given, Selector):
             return given
-        if not isinstance(given, str):
-            raise SpecError(f"{described(given)} is no selector; give a text such as {RECORD}.main_input")
-        return Selector(given)
+        return _selector_of(given)
 
     def _ends(self, given: Any) -> tuple[float, float]:
         try:
-            low, high = (_number(end) for end in given)
+            low, high = (number_of(end) for end in given)
         except (TypeError, ValueError):
             low = high = None
         if low is None or high is None or not -math.inf < low < high < math.inf:
@@ -301,6 +317,10 @@ class Feedback(Scorer):
         return low, high
 
     def _check_choices(self) -> None:
+        if not isinstance(self.declared, str | None):
+            raise self._fault(f"version is {described(self.declared)}; give a text, such as '1'")
+        if not isinstance(self.higher_is_better, bool | None):
+            raise self._fault(f"higher_is_better is {described(self.higher_is_better)}; give True, False or None")
         self._check_choice("combinations", COMBINATIONS)
         self._check_choice("if_missing", IF_MISSING)
         self._check_choice("on_error", ON_ERROR)
@@ -449,6 +469,9 @@ class Feedback(Scorer):
         if status != "scored":
             return Score(status=status, reason=reason, columns=columns, error=error)
         if isinstance(value, dict):
+            undefined = [f"{key!r} is {number}" for key, number in value.items() if not math.isfinite(number)]
+            if undefined:  # a row has one status, and each of its numbers counts by it
+                return Score(status="abstained", reason=", ".join(undefined), columns=columns, error=error)
             return Score(data=value, explanation=note, columns=columns, error=error)
         number = number_of(value)
         if number is None:
@@ -482,28 +505,42 @@ class Feedback(Scorer):
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], *, modules: Collection[str] | None = None) -> Self:
-        """The feedback that was stored.
+    def from_json(cls, data: Mapping[str, Any], *, modules: Collection[str] = ()) -> Self:
+        """The feedback that was stored; what it names is called, if at all, when all of it was found right.
 
         Args:
             data: what `to_json` gave.
-            modules: names of modules and packages that code may be imported from; None for those that the process has
-                imported already. `evaluand` is always among them, the standard library but for a few aggregates never.
+            modules: names of modules and packages that code may be imported from, beside evaluand's own and common
+                aggregates; of the standard library there are these aggregates only. Whoever wrote the data can have any
+                of their functions called, and their providers made.
 
         Raises:
             SpecError: the data are no feedback, or name code that is not there or may not be imported.
         """
-        given = {"range": None, **data}  # which definitions had not always
-        if given.pop("kind", cls.kind) != cls.kind or given.keys() != _STORED:
+        given: Any = data  # whatever was stored
+        if not isinstance(given, Mapping) or {"kind": cls.kind, **given}.keys() != {"kind", *_STORED}:
             raise SpecError(f"these data are no feedback; one has the keys {', '.join(sorted(_STORED))}")
-        implementation = referred(given.pop("implementation"), modules)
-        selectors = given.pop("selectors")
+        if given.get("kind", cls.kind) != cls.kind:
+            raise SpecError(f"these data are of the kind {given['kind']!r}, not {cls.kind!r}")
+        implementation = referred(given["implementation"], modules)
+        selectors, exists = given["selectors"], given["if_exists"]
+        if not isinstance(selectors, Mapping):
+            raise SpecError(f"a feedback's selectors are {described(selectors)}; give texts by argument")
+        bound = {str(name): _selector_of(text) for name, text in selectors.items()}
+        more = {
+            "aggregator": referred(given["aggregate"], modules).make(),
+            "if_exists": None if exists is None else _selector_of(exists),
+            "declared": given["version"],
+            **{name: given[name] for name in _STORED_AS_GIVEN},
+        }
+        cls._made(implementation.likeness, bound, more)
+        return cls._made(implementation.make(), bound, more)
+
+    @classmethod
+    def _made(cls, implementation: Any, bound: Mapping[str, Selector], more: Mapping[str, Any]) -> Self:
         new = object.__new__(cls)
-        aggregator = referred(given.pop("aggregate"), modules)
-        exists = given.pop("if_exists")
-        if_exists = None if exists is None else Selector(exists)
-        new._become(implementation, aggregator=aggregator, declared=given.pop("version"), if_exists=if_exists, **given)
-        return new.on(**{name: Selector(text) for name, text in selectors.items()})
+        new._become(implementation, **more)
+        return new.on(**bound)
 
     def _reference(self, part: str, code: Callable[..., Any]) -> dict[str, Any]:
         try:
@@ -521,7 +558,8 @@ class Feedback(Scorer):
             given: values of arguments, in place of what their selectors lead to.
 
         Raises:
-            SpecError: an argument is not bound; or the implementation is async: await `evaluate_async`.
+            SpecError: an argument is not bound, or none of the implementation's; or that is async: await
+                `evaluate_async`.
         """
         if self.is_async:
             raise self._fault("its implementation is async; await evaluate_async(…)")
@@ -563,10 +601,10 @@ class Feedback(Scorer):
     def _plan(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> _Plan | Result:
         """The calls to be made of a source; or the result, where there are none."""
         if given:
-            self._check_bound({**self.bound, **given})
+            self._check_given(given)
         else:
             _ = self._is_bound
-        if self.if_exists is not None and not self.if_exists.exists(source):
+        if self.if_exists is not None and not self._is_there(self.if_exists, source):
             return Result("skipped", reason=f"{self.if_exists} is not there")
         try:
             selected = self._selected(source, given)
@@ -579,6 +617,10 @@ class Feedback(Scorer):
         for name, values in selected.items():
             if not values:
                 return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
+        sizes = [len(values) for values in selected.values()]
+        number = math.prod(sizes) if self.combinations == "product" else min(sizes, default=1)
+        if number > MOST_CALLS:
+            return Result("failed", reason=self._too_many(selected, number))
         plain = all(type(value) in PLAIN for values in selected.values() for value in values)
         return _Plan(self._combined(selected), plain, self._uneven(selected))
 
@@ -594,13 +636,26 @@ class Feedback(Scorer):
 
     def _select(self, name: str, selector: Selector, source: Mapping[str, Any]) -> list[Any]:
         try:
-            return selector.select(source)
+            return selector.require(source)
         except DataError as error:
             raise Missing(f"{name}: {error}") from None
+
+    def _is_there(self, selector: Selector, source: Mapping[str, Any]) -> bool:
+        try:
+            selector.require(source)
+        except DataError:
+            return False
+        return True
 
     def _combined(self, selected: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
         combine = itertools.product if self.combinations == "product" or not selected else zip
         return (dict(zip(selected, values, strict=True)) for values in combine(*selected.values()))
+
+    def _too_many(self, selected: Mapping[str, Sequence[Any]], number: int) -> str:
+        told = " × ".join(f"{len(values):,} of {name}" for name, values in selected.items() if len(values) > 1)
+        less = "combine them by zip, " if self.combinations == "product" and len(selected) > 1 else ""
+        hint = f"{less}make one list of them with .collect(), or select fewer"
+        return f"{number:,} calls ({told}) are more than {MOST_CALLS:,}; {hint}"
 
     def _uneven(self, selected: Mapping[str, Sequence[Any]]) -> str | None:
         """What is to be told of values that zip leaves over."""
@@ -614,6 +669,14 @@ class Feedback(Scorer):
         """True, or an error; kept, since it is asked for every row."""
         self._check_bound(self.bound)
         return True
+
+    def _check_given(self, given: Mapping[str, Any]) -> None:
+        try:
+            for name in given:
+                self.accepts.require(name)
+        except SpecError as error:
+            raise self._fault(str(error)) from None
+        self._check_bound({**self.bound, **given})
 
     def _check_bound(self, bound: Collection[str]) -> None:
         try:
@@ -637,7 +700,7 @@ class Feedback(Scorer):
 
     def _aggregated(self, said: list[Any]) -> Any:
         if not any(type(value) is dict for value in said):
-            return self.aggregator(said)
+            return self.aggregator([mean(value) if type(value) is list else value for value in said])
         keys = said[0].keys() if type(said[0]) is dict else ()
         if not all(type(value) is dict and value.keys() == keys for value in said):
             raise DataError("calls returned different things; each is to return a number, or numbers of the same keys")
@@ -645,6 +708,12 @@ class Feedback(Scorer):
         if None in made.values():
             raise DataError("it is to give a number")
         return made
+
+
+def _selector_of(text: Any) -> Selector:
+    if not isinstance(text, str):
+        raise SpecError(f"{described(text)} is no selector; give a text such as {RECORD}.main_input")
+    return Selector(text)
 
 
 def may_see_times(selector: Selector) -> bool:
@@ -672,12 +741,8 @@ _OF_CALLS: Final = frozenset(("args", "rets", "error", "stack", "kind", "attribu
 """What is the same of two calls that gave the same."""
 
 
-_STORED: Final = frozenset(
-    (
-        *("name", "higher_is_better", "range", "implementation", "selectors", "aggregate", "combinations"),
-        *("if_missing", "if_exists", "on_error", "version"),
-    )
-)
+_STORED_AS_GIVEN: Final = ("name", "higher_is_better", "range", "combinations", "if_missing", "on_error")
+_STORED: Final = (*_STORED_AS_GIVEN, "implementation", "selectors", "aggregate", "if_exists", "version")
 
 
 class _Plan(NamedTuple):

@@ -85,7 +85,7 @@ class Calls:
             return {str(key): self._part(value, f"under {key!r}") for key, value in said.items()}
         if isinstance(said, list) and said:
             return [self._part(value, f"at place {place}") for place, value in enumerate(said)]
-        empty = "an empty list or object" if said in ([], {}) else described(said)
+        empty = "an empty list or object" if isinstance(said, list | Mapping) else described(said)
         raise DataError(
             f"{self.called} returned {empty}; it is to return a number, a list of numbers or a dictionary of numbers, "
             "alone or in a tuple with a dictionary of metadata"

@@ -1,8 +1,8 @@
 """Code by its name, for definitions that are stored: what is to be imported, and what an object is made with.
 
-Only what can be imported again is written: functions of modules, and methods of objects that are made of plain data.
-What is written names code, and whoever can change the file could name any; so it is read only from modules that the
-process has imported already, or that are allowed by name.
+Only what can be imported again is written: functions of modules, and methods of providers that are made of plain data.
+What is written names code, and whoever can change the file could name any; so but for evaluand's own it is read only
+from modules that are allowed by name, no objects but providers are made, and these after all else was checked.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import inspect
 import re
 import sys
 from collections.abc import Callable, Collection, Mapping
-from types import BuiltinMethodType, MethodType
-from typing import Any, Final
+from types import BuiltinMethodType, FunctionType, MethodType
+from typing import Any, Final, NamedTuple
 
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.ids import decode, encode
@@ -26,7 +26,7 @@ AGGREGATES: Final = frozenset(
     + [f"math:{name}" for name in ("fsum", "prod")]
     + [f"numpy:{name}" for name in ("amax", "amin", "max", "mean", "median", "min", "prod", "std", "sum", "var")]
 )
-"""What may be read of the standard library and, without being asked for, of others."""
+"""What may be read of the standard library and of NumPy without being allowed by name."""
 
 _KEEPING: Final = AGGREGATES & {
     *("builtins:max", "builtins:min"),
@@ -52,6 +52,8 @@ def reference_of(code: Callable[..., Any]) -> dict[str, Any]:
         return _object_reference(owner) | {"method": code.__name__}
     if isinstance(code, BuiltinMethodType) and inspect.ismodule(owner):
         return {"function": _name_of(code, code.__name__, owner.__name__)}
+    if isinstance(code, type):
+        raise SpecError(f"{code.__qualname__} is a class, which cannot be stored; call it from a function of your own")
     if hasattr(code, "__qualname__"):
         return {"function": _name_of(code, code.__qualname__, code.__module__)}
     if _is_there(code, getattr(code, "__module__", None), getattr(code, "__name__", None)):  # such as numpy.maximum
@@ -70,40 +72,70 @@ def keeps_range(aggregate: Callable[..., Any]) -> bool:
     return f"{module}:{name}" in _KEEPING and _is_there(aggregate, module, name)
 
 
-def referred(reference: Any, modules: Collection[str] | None = None) -> Any:
-    """The code that a reference names.
+class Referred(NamedTuple):
+    """What a reference names.
+
+    Attributes:
+        likeness: a function with the name and the arguments of what is named.
+        make: makes what is named; of a provider's method, the provider.
+    """
+
+    likeness: Callable[..., Any]
+    make: Callable[[], Callable[..., Any]]
+
+
+def referred(reference: Any, modules: Collection[str] = ()) -> Referred:
+    """The code that a reference names; nothing of it is called before `make` is.
 
     Args:
         reference: what `reference_of` gave.
-        modules: names of modules and packages that may be imported; None for those that are imported already, but for
-            the standard library.
+        modules: names of modules and packages that may be imported beside evaluand's own.
 
     Raises:
-        SpecError: it names nothing, or nothing that may be imported.
+        SpecError: it names nothing, or nothing that may be imported or made.
     """
+    if isinstance(modules, str):
+        raise SpecError(f"modules is a list of names; write modules=[{modules!r}]")
     if not isinstance(reference, Mapping) or not (reference.keys() & {"function", "class"}):
         raise SpecError(f"{reference!r} names no code; it is to have the key function or class")
     if "function" in reference:
-        return _found(reference["function"], modules)
-    made = _found(reference["class"], modules)
-    if not isinstance(made, type):
-        raise SpecError(f"{reference['class']} is no class")
+        function = _found(reference["function"], modules)
+        if isinstance(function, type):
+            raise SpecError(f"{reference['function']} is a class, no function")
+        return Referred(function, lambda: function)
+    name = reference["class"]
+    made = _found(name, modules)
+    if not (isinstance(made, type) and issubclass(made, Provider)):
+        raise SpecError(f"{name} is no provider, and nothing else is made")
+    method = reference.get("method", "__call__")
+    function = inspect.getattr_static(made, method, None) if isinstance(method, str) else None
+    if not isinstance(function, FunctionType) or (method.startswith("_") and method != "__call__"):
+        raise SpecError(f"{name} has no method {method!r}")
     try:
-        thing = made(**decode(encode(reference.get("parameters", {}))))
-    except Exception as error:
-        raise SpecError(f"{reference['class']} cannot be made: {type(error).__name__}: {error}") from error
-    method = reference.get("method")
-    if method is None:
-        return thing
-    if not isinstance(method, str) or method.startswith("_") or not hasattr(thing, method):
-        raise SpecError(f"{reference['class']} has no method {method!r}")
-    return getattr(thing, method)
+        parameters = decode(encode(reference.get("parameters", {})))
+        inspect.signature(made).bind(**parameters)
+    except (TypeError, ValueError, DataError) as error:
+        raise SpecError(f"{name} cannot be made: {error}") from None
+    of_provider = "method" in reference
+
+    def make() -> Callable[..., Any]:
+        try:
+            provider: Any = made(**parameters)
+        except Exception as error:
+            raise SpecError(f"{name} cannot be made: {type(error).__name__}: {error}") from error
+        code: Callable[..., Any] = getattr(provider, method) if of_provider else provider
+        return code
+
+    return Referred(MethodType(function, made), make)
 
 
 def _object_reference(thing: Any) -> dict[str, Any]:
     made_of = type(thing)
+    if not isinstance(thing, Provider):
+        told = f"{made_of.__qualname__} cannot be stored: it is no provider"
+        raise SpecError(f"{told}; derive it from evaluand.Provider, or write a function of a module")
     name = _name_of(made_of, made_of.__qualname__, made_of.__module__)
-    of_fields = isinstance(thing, Provider) and dataclasses.is_dataclass(thing)
+    of_fields = dataclasses.is_dataclass(thing)
     parameters = dict(thing.arguments) if of_fields else _made_with(thing)
     secret = next((parameter for parameter in parameters if _SECRET.search(parameter)), None)
     if secret is not None:
@@ -179,16 +211,14 @@ def _is_there(code: Any, module: Any, name: Any) -> bool:
     return there is not None and (there is code or there == code)
 
 
-def _found(reference: Any, modules: Collection[str] | None) -> Any:
+def _found(reference: Any, modules: Collection[str]) -> Any:
     module, _, name = reference.partition(":") if isinstance(reference, str) else ("", "", "")
     if not module or not name or not all(part.isidentifier() for part in (*module.split("."), *name.split("."))):
         raise SpecError(f"{reference!r} names no code; write it as module:name")
     if not _is_own(reference, module) or module == "__main__":
         raise SpecError(f"{reference} may not be imported: only modules of your own are")
     if not _may_be_imported(reference, module, modules):
-        raise SpecError(
-            f"{reference} may not be imported: import {module} before, or allow it by name: modules=[{module!r}]"
-        )
+        raise SpecError(f"{reference} may not be imported; allow it by name: modules=[{module!r}]")
     try:
         there: Any = importlib.import_module(module)
         for part in name.split("."):
@@ -205,12 +235,8 @@ def _is_own(reference: str, module: str) -> bool:
     return reference in AGGREGATES or module.partition(".")[0] not in sys.stdlib_module_names
 
 
-def _may_be_imported(reference: str, module: str, modules: Collection[str] | None) -> bool:
-    if reference in AGGREGATES or _is_within(module, _OURS):
-        return True
-    if modules is not None:
-        return _is_within(module, modules)
-    return module in sys.modules and not _is_within(module, ("evaluand",))
+def _may_be_imported(reference: str, module: str, modules: Collection[str]) -> bool:
+    return reference in AGGREGATES or _is_within(module, (*_OURS, *modules))
 
 
 def _is_within(module: str, packages: Collection[str]) -> bool:

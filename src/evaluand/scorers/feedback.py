@@ -31,9 +31,10 @@ class FeedbackKind(Scorer):
 
     Attributes:
         implementation: the function, `file.py:name`; it returns a number, or a number and a dictionary with a reason.
-        on: what its arguments are: `default` (the output, or input and output), `input`, `output` or `input_output`;
-            a list of selectors, in the order of the arguments; or a selector for each argument by name. Selectors begin
-            with `__record__`, `__app__` or `__example__`, such as `__record__.app.retriever.search.rets[:]`.
+        on: what its arguments are: `default` (of those that are needed, the output, or input and output), `input`,
+            `output` or `input_output`; a list of selectors, in the order of the arguments; or a selector for each
+            argument by name. Selectors begin with `__record__`, `__app__` or `__example__`, such as
+            `__record__.app.retriever.search.rets[:]`.
         aggregate: makes one number of what the calls said: mean, min, max, median, sum, or a function, `file.py:name`.
         combinations: `product`, or `zip`: the first of each, then the second of each.
         if_missing: what is done where a selector leads to nothing: `error`, `warn` or `ignore`; the last two skip rows.

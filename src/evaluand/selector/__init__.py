@@ -7,7 +7,7 @@ sequences by place, never attributes, unless a selector that was made in Python 
 There are two walks. `get` and `find` read what data happen to hold: every name is a key, and `find` leaves out what is
 not there, as the RFC has it. `select` and what is built on it (`sole`, `exists`, `existing`, `set`) want all of the
 path to be there and tell what is not; and a name goes through lists, so that `retriever.search.rets` are the `rets` of
-all calls in the list `retriever.search`.
+all calls in the list `retriever.search`. `require` also wants some element of a list to have the name.
 
     selector/steps.py      what each step of a path leads to
     selector/walking.py    the walk on which all must be there, and changes
@@ -156,10 +156,25 @@ class Selector:
             Traceback (most recent call last):
             evaluand.errors.DataError: calls[0].args.q: calls[0].args has no 'q' (did you mean 'query'?)
         """
-        try:
-            return self._selected(value)
-        except _Nowhere as nowhere:
-            raise DataError(self._refusal(nowhere)) from nowhere.__cause__
+        return self._told(value, self._demands)
+
+    def require(self, value: Any) -> list[Any]:
+        """As `select`, for those to whom a wrong name is another thing than nothing being there.
+
+        A name that no element of a list has leads nowhere, though it be a list of several; of an empty list it is the
+        members of none.
+
+        Raises:
+            DataError: a step leads nowhere; says which, and what is there instead.
+
+        Example:
+            >>> Selector("calls.text").require({"calls": []})
+            []
+            >>> Selector("calls.txt").require({"calls": [{"text": 1}, {"text": 2}]})
+            Traceback (most recent call last):
+            evaluand.errors.DataError: calls.txt: calls is a list of 2 without 'txt' (did you mean 'text'?)
+        """
+        return self._told(value, self._requirements)
 
     def sole(self, value: Any) -> Any:
         """The one value that `select` finds.
@@ -172,7 +187,7 @@ class Selector:
     def exists(self, value: Any) -> bool:
         """Whether every step leads somewhere; a slice of an empty list does, though there is nothing to select."""
         try:
-            self._selected(value)
+            self._selected(value, self._demands)
         except _Nowhere:
             return False
         return True
@@ -185,7 +200,7 @@ class Selector:
             'a.b'
         """
         try:
-            self._selected(value)
+            self._selected(value, self._demands)
         except _Nowhere as nowhere:
             return Selector.of(*self.steps[: nowhere.depth], objects=self.objects)
         return self
@@ -226,10 +241,16 @@ class Selector:
 
     # How it is done
 
-    def _selected(self, value: Any) -> list[Any]:
+    def _told(self, value: Any, demands: _Demands) -> list[Any]:
+        try:
+            return self._selected(value, demands)
+        except _Nowhere as nowhere:
+            raise DataError(self._refusal(nowhere)) from nowhere.__cause__
+
+    def _selected(self, value: Any, demands: _Demands) -> list[Any]:
         """Follows one value as long as there is one, which costs a fraction of following a list."""
         one, many = value, None
-        for depth, kind, key, lead in self._demands:
+        for depth, kind, key, lead in demands:
             try:
                 if many is None:
                     if type(one) is kind:
@@ -250,7 +271,7 @@ class Selector:
                         else:
                             found += lead(there, value)
             except LookupError as error:
-                raise _Nowhere(depth, [one] if many is None else many) from error
+                raise _Nowhere(depth, lead, [one] if many is None else many) from error
             if len(found) == 1:
                 one, many = found[0], None
             else:
@@ -274,7 +295,16 @@ class Selector:
         return tuple((key, kind) for _, kind, key, _ in self._demands)
 
     @cached_property
-    def _demands(self) -> tuple[tuple[int, Any, Any, Lead | None], ...]:
+    def _demands(self) -> _Demands:
+        """What `select` demands."""
+        return self._demanded(strict=False)
+
+    @cached_property
+    def _requirements(self) -> _Demands:
+        """What `require` demands."""
+        return self._demanded(strict=True)
+
+    def _demanded(self, *, strict: bool) -> _Demands:
         """Of each step its number, the type that it is most often taken in, the key or place, and what it leads to.
 
         What stands behind `..` is wanted of everything there is, and so of nothing in particular.
@@ -283,7 +313,7 @@ class Selector:
         for depth, step in enumerate(self.steps):
             kind = dict if isinstance(step, str) else list if isinstance(step, int) else None
             key = str(step) if isinstance(step, str) else step
-            lead = None if isinstance(step, Collect) else leading(step, self.objects)
+            lead = None if isinstance(step, Collect) else leading(step, self.objects, strict)
             if depth and isinstance(self.steps[depth - 1], Descend):
                 kind, lead = None, _lenient(step)
             demands.append((depth, kind, key, lead))
@@ -298,9 +328,12 @@ class Selector:
 
     def _refusal(self, nowhere: _Nowhere) -> str:
         step, values = self.steps[nowhere.depth], nowhere.values
-        place = next(place for place, there in enumerate(values) if not _leads(step, there, self.objects))
+        place = next(place for place, there in enumerate(values) if not _leads(nowhere.lead, there))
         which = f", value {place + 1} of {len(values)}," if len(values) > 1 else ""
         return f"{self.text}: {self._prefix(nowhere.depth)}{which} {_lacking(step, values[place], self.objects)}"
+
+
+_Demands = tuple[tuple[int, Any, Any, Lead | None], ...]
 
 
 def _lenient(step: Step) -> Lead:
@@ -311,20 +344,21 @@ def _lenient(step: Step) -> Lead:
 class _Nowhere(Exception):
     """A step leads nowhere from one of these values."""
 
-    def __init__(self, depth: int, values: Sequence[Any]) -> None:
+    def __init__(self, depth: int, lead: Lead | None, values: Sequence[Any]) -> None:
         super().__init__()
-        self.depth, self.values = depth, values
+        self.depth, self.lead, self.values = depth, lead, values
 
 
 def _lacking(step: Step, there: Any, objects: bool = False) -> str:
     """What is at a place where a step leads nowhere."""
     if isinstance(step, Union):
-        step = next((part for part in step.parts if not _leads(part, there, objects)), step.parts[0])
+        step = next((part for part in step.parts if not _leads(leading(part, objects), there)), step.parts[0])
     if isinstance(step, Member):
         there = alone(there)
     named = repr(str(step)) if isinstance(step, str) else str(step) if isinstance(step, int) else f"[{step}]"
     if is_list(there):
-        return f"is a list of {len(there)} without {named}"
+        names = {name: None for each in there for name in _names(each, objects)} if isinstance(step, Member) else ()
+        return f"is a list of {len(there)} without {named}{nearest(str(step), names)}"
     near = nearest(step, _names(there, objects)) if isinstance(step, str) else ""
     if isinstance(there, Mapping) and isinstance(step, str | int):
         return f"has no {named}{near}"
@@ -336,9 +370,9 @@ def _names(there: Any, objects: bool) -> list[str]:
     return [name for name in held if isinstance(name, str)]
 
 
-def _leads(step: Step, there: Any, objects: bool) -> bool:
+def _leads(lead: Lead | None, there: Any) -> bool:
     try:
-        leading(step, objects)(there, there)
+        _ = lead and lead(there, there)
     except LookupError:
         return False
     return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.selector.steps import Collect, Descend, Every, Filter, Member, Slice, Step, Union, is_list
@@ -19,14 +19,17 @@ _MOST_MADE: Final = 1_000_000
 """How many places of a list are made to reach one."""
 
 
-def leading(step: Step, objects: bool) -> Lead:
+def leading(step: Step, objects: bool, strict: bool = False) -> Lead:
     """What a step leads to; of Python objects also attributes, and of texts characters, where `objects` says so.
+
+    Where it is strict, a name leads to the members of a list that is empty, and nowhere from one of several without
+    such a member; else it is the other way round.
 
     What most values are made of is looked for first and by its type alone, many times as fast as asking whether
     they are mappings or sequences.
     """
     if isinstance(step, Member):
-        return _to_member(str(step), objects)
+        return _to_member(str(step), objects, strict)
     if isinstance(step, str | int):
         return _to_place(step, objects)
     if isinstance(step, Slice):
@@ -37,38 +40,47 @@ def leading(step: Step, objects: bool) -> Lead:
     return _to_children(step)
 
 
-def _to_member(name: str, objects: bool) -> Lead:
+def _to_member(name: str, objects: bool, strict: bool) -> Lead:
     def lead(value: Any, root: Any) -> list[Any]:
         if type(value) is list and len(value) == 1:
             value = value[0]
         if type(value) is dict:
             return [value[name]]
-        return _member(name, value, objects)
+        return _member(name, value, objects, strict)
 
     return lead
 
 
-def _member(name: str, value: Any, objects: bool) -> list[Any]:
-    """A list of one is that one; of several, those without such a member are left out; of none, there is no member."""
+def _member(name: str, value: Any, objects: bool, strict: bool) -> list[Any]:
+    """A list of one is that one; of several, those without such a member are left out; see `leading` for the rest."""
     value = alone(value)
     if isinstance(value, Mapping):
         return [value[name]]
-    if is_list(value) and value:
-        found: list[Any] = []
-        waiting = list(reversed(value))
-        while waiting:
-            each = waiting.pop()
-            if type(each) is dict or isinstance(each, Mapping):
-                if name in each:
-                    found.append(each[name])
-            elif is_list(each):
-                waiting.extend(reversed(each))
-            elif (attribute := _attribute(name, each, objects)) is not _NOTHING:
-                found.append(attribute)
-        return found
+    if is_list(value):
+        elements = list(_elements(value))
+        found = [member for each in elements if (member := _of_one(name, each, objects)) is not _NOTHING]
+        if found or (not elements if strict else value):
+            return found
     if not is_list(value) and (attribute := _attribute(name, value, objects)) is not _NOTHING:
         return [attribute]
     raise LookupError
+
+
+def _elements(values: Sequence[Any]) -> Iterator[Any]:
+    """The elements of a list and of the lists within it."""
+    waiting = list(reversed(values))
+    while waiting:
+        each = waiting.pop()
+        if is_list(each):
+            waiting.extend(reversed(each))
+        else:
+            yield each
+
+
+def _of_one(name: str, value: Any, objects: bool) -> Any:
+    if type(value) is dict or isinstance(value, Mapping):
+        return value.get(name, _NOTHING)
+    return _attribute(name, value, objects)
 
 
 def alone(value: Any) -> Any:

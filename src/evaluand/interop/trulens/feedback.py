@@ -11,7 +11,7 @@ import enum
 import json
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -293,7 +293,15 @@ class Feedback(Native):
         Raises:
             InvalidSelector: a selector leads to nothing.
         """
-        return self.selections(_source(app, record, source_data), **kwargs)
+        source = _source(app, record, source_data)
+        try:
+            return self.selections(source, **kwargs)
+        except Missing:
+            if all(
+                selector.exists(source) for selector in self.bound.values()
+            ):  # and no element of a list has the name
+                return iter(())
+            raise
 
     def check_selectors(
         self, app: Any = None, record: Any = None, source_data: Mapping[str, Any] | None = None, warning: bool = False
@@ -324,9 +332,14 @@ class Feedback(Native):
         return self.to_json()
 
     @classmethod
-    def model_validate(cls, data: Mapping[str, Any]) -> Self:
-        """The feedback that was stored; `from_json`."""
-        return cls.from_json(data)
+    def model_validate(cls, data: Mapping[str, Any], *, modules: Collection[str] = ()) -> Self:
+        """The feedback that was stored; `from_json`, to which modules of one's own are named."""
+        return cls.from_json(data, modules=modules)
+
+    @property
+    def _by_default(self) -> Sequence[str]:
+        """TruLens binds arguments with defaults too."""
+        return self.accepts.names
 
     def _selector(self, given: Any) -> Selector:
         if isinstance(given, Lens):
