@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -125,6 +126,8 @@ def test_what_is_done_is_the_set_of_complete_lines_whoever_wrote_them_and_the_fi
             told.look()
             assert list(newcomer.lines()) == [told.first[slot] for slot in sorted(told.first)]
             assert done(newcomer) == done(reader)
+            once = list(Lane(log(), MemoryLeases(), None).read_through())
+            assert sorted(once) == [orjson.loads(told.first[slot]) for slot in sorted(told.first)]
     finally:
         for one in logs:
             one.close()
@@ -152,6 +155,7 @@ def test_a_line_longer_than_what_is_read_at_once_is_read_whole(tmp_path: Path) -
         writer.append(line(1) + long + line(5))
         reader.refresh()
         assert list(reader.lines()) == [line(1), long, line(5)]
+        assert list(reader.read_through()) == [orjson.loads(text) for text in reader.lines()]
 
 
 def test_a_long_line_that_was_never_finished_counts_for_nothing(tmp_path: Path) -> None:
@@ -206,6 +210,27 @@ def test_a_damaged_segment_is_an_error_that_names_it(tmp_path: Path, damage: byt
     reader = lane(tmp_path)
     with closing(reader), pytest.raises(EngineError, match=r"0007\.jsonl"):
         reader.refresh()
+
+
+@pytest.mark.parametrize(
+    "damage", [b"\n", b"\x00\n", b"[x,1]\n", b"7\n", b"[]\n", b"[1.5,2]\n", b"[-1,2]\n", b"[1e30,2]\n"]
+)
+def test_a_damaged_line_that_is_read_in_passing_is_an_error(tmp_path: Path, damage: bytes) -> None:
+    (tmp_path / "0007.jsonl").write_bytes(line(0) + damage + line(2))
+    reader = lane(tmp_path)
+    with closing(reader), pytest.raises(EngineError, match=r"the journal's line .* is damaged"):
+        list(reader.read_through())
+
+
+def test_a_lane_that_grows_has_the_slots_up_to_the_last_that_was_written(tmp_path: Path) -> None:
+    reader = Lane(FileLog(tmp_path), MemoryLeases(), None)
+    with closing(reader):
+        for slots in ([0], [*range(2, 40)], [100], [41]):
+            reader.append(b"".join(map(line, slots)))
+            reader.refresh()
+            assert reader.slots == max(done(reader)) + 1
+        assert done(reader) == {0, *range(2, 40), 41, 100}
+        assert (reader.n_done, len(list(reader.lines())), reader.is_done(101)) == (41, 41, False)
 
 
 def open_run(store: DirectoryStore) -> Callable[[], Run]:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ from evaluand.comparison.significance import holm, mcnemar, sign_flip
 from evaluand.errors import NotFound, SpecError, with_article
 from evaluand.evaluation import Evaluation
 from evaluand.intervals import normal_tail, t_tail
+from evaluand.journal import Lane
 from evaluand.metric import VALUE, Metric, confidence_of
 from evaluand.recording import KIND, Recorded
 from evaluand.recording.stored import Lanes
@@ -466,46 +468,97 @@ def _told_directions(store: Store, recording: str) -> dict[str, str | None]:
 def _of_lanes(recording: Recorded) -> _Source:
     """An open recording, as far as it is."""
     store, manifest = recording.store, recording.manifest
-    app = manifest["spec"]["app"]
     directions, ranges = _told_directions(store, recording.id), manifest["provenance"].get("ranges", {})
     with closing(Lanes.of(store, manifest)) as lanes, journalled(KIND, recording.id):
-        lanes.refresh()
-        calls = [(r[0], r[1], r[3], r[9], r[10]) for r in lanes.records.records()]
-        slots, digests, statuses, durations, usages = zip(*calls, strict=True) if calls else ((),) * 5
-        told = [each or {} for each in usages]
-        source = _Source(
-            app=str(app.get("name") or "app"),
-            version=None if app.get("version") is None else str(app["version"]),
-            digest=halves(pa.array(map(bytes.fromhex, digests), pa.binary(16))),
-            status=np.array([RESPONSE_STATUSES.index(s) for s in statuses], np.int8),
-            seconds=np.array(durations, np.float64) / 1e6,
-            tokens=np.array(
-                [[u.get(n, math.nan) for u in told] for n in ("input_tokens", "output_tokens")], np.float64
-            ),
-            cost=np.array([u.get("cost", math.nan) for u in told], np.float64),
-            currencies=frozenset(u["currency"] for u in told if u.get("currency")),
-        )
-        known = np.array(slots, np.int64)
+        source, slots = _recorded(lanes.records, manifest["spec"]["app"])
         for name, lane in lanes.judged.items():
-            said = {slot: scores[0] for slot, _, scores in lane.records() if scores}
+            said = _Said.of(lane)
             about = _about(manifest["spec"]["feedbacks"][name], directions.get(name), ranges.get(name, {}))
-            source.spent[name] = pa.array([score[9] for score in said.values() if len(score) > 9], rows.SPENT)
-            for part, judged in _of_lines(name, known, said):
+            source.spent[name] = pa.array(said.usage, rows.SPENT)
+            for part, judged in said.parts(name, slots):
                 source.judged[part] = replace(judged, **about)
     return source
 
 
-def _of_lines(name: str, slots: np.ndarray, said: Mapping[int, Sequence[Any]]) -> Iterator[tuple[str, _Judgement]]:
-    """What a feedback has said of records so far; what it has not judged waits."""
-    scores = [said.get(slot) for slot in slots.tolist()]
-    call = np.arange(len(slots))
-    status = np.array([STATUSES.index(WAITING if s is None else s[2]) for s in scores], np.int8)
-    value = np.array([math.nan if s is None or s[4] is None else s[4] for s in scores], np.float64)
-    scored = status == 0
-    if scored.any() and np.isnan(value[scored]).all():
-        yield from _by_key(name, call, status, [None if s is None else s[6] for s in scores])
-    else:
-        yield name, _judgement(call, status, value)
+def _recorded(lane: Lane, app: Mapping[str, Any]) -> tuple[_Source, np.ndarray]:
+    """The records in a lane, and their slots; read into columns, so that a hundred thousand leave few objects."""
+    slot, status, seconds = array("q"), array("b"), array("d")
+    digests: list[bytes] = []
+    used = {name: array("d") for name in ("input_tokens", "output_tokens", "cost")}
+    currencies: set[Any] = set()
+    for record in lane.read_through():
+        slot.append(record[0])
+        digests.append(bytes.fromhex(record[1]))
+        status.append(RESPONSE_STATUSES.index(record[3]))
+        seconds.append(record[9] / 1e6)
+        usage = record[10] or {}
+        for name, values in used.items():
+            values.append(usage.get(name, math.nan))
+        currencies.add(usage.get("currency"))
+    order = np.argsort(slot)
+    source = _Source(
+        app=str(app.get("name") or "app"),
+        version=None if app.get("version") is None else str(app["version"]),
+        digest=halves(pa.array(digests, pa.binary(16)))[order],
+        status=np.array(status)[order],
+        seconds=np.array(seconds)[order],
+        tokens=np.stack([used["input_tokens"], used["output_tokens"]])[:, order],
+        cost=np.array(used["cost"])[order],
+        currencies=frozenset(currencies - {None, ""}),
+    )
+    return source, np.array(slot)[order]
+
+
+@dataclass
+class _Said:
+    """The scores in a lane, as columns.
+
+    Attributes:
+        slot: of the record.
+        status: a place in `STATUSES`.
+        value: NaN where there is none.
+        data: as it was said.
+        usage: of those that anybody was asked for.
+    """
+
+    slot: array[int]
+    status: array[int]
+    value: array[float]
+    data: list[Any]
+    usage: list[Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, lane: Lane) -> _Said:
+        said = cls(array("q"), array("b"), array("d"), [], [])
+        for slot, _, scores in lane.read_through():
+            if scores:
+                _, _, status, _, value, _, data, _, _, *usage = scores[0]
+                said.slot.append(slot)
+                said.status.append(_CODES[status])
+                said.value.append(math.nan if value is None else value)
+                said.data.append(data)
+                said.usage += usage
+        return said
+
+    def parts(self, name: str, slots: np.ndarray) -> Iterator[tuple[str, _Judgement]]:
+        """What was said of records; what is not judged yet waits."""
+        slot = np.array(self.slot, np.int64)
+        known = np.isin(slot, slots)
+        place = np.searchsorted(slots, slot[known])
+        status = np.full(len(slots), STATUSES.index(WAITING), np.int8)
+        value = np.full(len(slots), math.nan)
+        status[place], value[place] = np.array(self.status)[known], np.array(self.value)[known]
+        call, scored = np.arange(len(slots)), status == 0
+        if scored.any() and np.isnan(value[scored]).all():
+            data: list[Any] = [None] * len(slots)
+            for at, each in zip(place.tolist(), itertools.compress(self.data, known.tolist()), strict=True):
+                data[at] = each
+            yield from _by_key(name, call, status, data)
+        else:
+            yield name, _judgement(call, status, value)
+
+
+_CODES: Final = {status: code for code, status in enumerate(STATUSES)}
 
 
 def _codes(column: pa.ChunkedArray, words: Sequence[str]) -> np.ndarray:
