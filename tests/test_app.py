@@ -22,9 +22,11 @@ from pydantic import BaseModel
 from evaluand import Dataset, Evaluator, Runner, span
 from evaluand.app import App, Recording, virtual
 from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.evaluation import ScorerFailed
 from evaluand.feedback import Feedback
 from evaluand.instrument import carried, instrument
 from evaluand.record import Record
+from evaluand.scorers.feedback import FeedbackKind
 from evaluand.selector import Selector
 from evaluand.trace import Trace
 from evaluand.tracers.in_memory import InMemoryTracer
@@ -1297,6 +1299,79 @@ def test_spans_of_open_telemetry_are_records() -> None:
     assert (record["main_input"], record["main_output"], record["perf"]["latency"]) == ("Who?", "Austen", 1.0)
     assert Selector("app.retriever.search[*].rets").find(record) == ["by Austen"]
     assert record["calls"][0]["args"] == {"input": "Who?"}
+
+
+def test_the_structure_of_an_app_has_the_names_and_arguments_of_its_calls() -> None:
+    class Shelf:
+        @instrument(name="find")
+        def search(self, query: str, k: int = 2) -> list[str]:
+            return [query]
+
+        look = search
+
+        @instrument
+        @classmethod
+        def at(cls, place: int) -> int:
+            return place
+
+        @instrument
+        @property
+        def size(self) -> int:
+            return 1
+
+    class Rag:
+        def __init__(self) -> None:
+            self.shelves = [Shelf()]
+
+        @instrument(name="ask")
+        def query(self, question: str) -> str:
+            shelf = self.shelves[0]
+            return f"{shelf.search(question)}{shelf.look(question, k=3)}{shelf.at(1)}{shelf.size}"
+
+    rag = Rag()
+    wrong = Feedback(len).on("__record__.app.shelves[0].search.rets[:]")
+    right = Feedback(len, name="right").on("__record__.app.shelves[-1].find.rets[:]")
+    with pytest.warns(Doubt, match=r"search.rets\[:\]: leads to no call that the app instruments") as warned:
+        app = App(rag, feedbacks=[wrong, right])
+    assert len(warned) == 1
+    assert app.instrumented == {"": ["ask"], "shelves[0]": ["find", "at", "size"]}
+    assert app.json["arguments"]["shelves[0].find"][:2] == ["query", "k"]
+    with app as recording:
+        rag.query("a")
+    made = {place(call) for call in recording.get()["calls"]}
+    known = {f"{path}.{name}" if path else name for path, names in app.instrumented.items() for name in names}
+    assert made == known
+    assert all(set(call["args"]) <= set(app.json["arguments"][place(call)]) for call in recording.get()["calls"])
+    with pytest.warns(ScorerFailed):
+        assert recording.evaluation is not None
+    assert recording.evaluation.counts == {"len": {"failed": 1}, "right": {"scored": 1}}
+    assert app.as_task().name == "query"
+
+
+def place(call: Any) -> str:
+    return ".".join(filter(None, call["stack"][-1].values()))
+
+
+def test_methods_without_a_mark_stand_in_the_structure_as_in_records() -> None:
+    class Shelf:
+        def search(self, query: str) -> list[str]:
+            return [query]
+
+        find = search
+
+    shelf = Shelf()
+    app = App(shelf)
+    with app as recording:
+        shelf.search("a")
+        shelf.find("b")
+    assert {name for record in recording.records for name in record["app"]} == set(app.instrumented[""])
+    function = App(instrument(name="shout")(lambda text: text.upper()))
+    assert function.instrumented == {"": ["shout"]}
+
+
+def test_feedbacks_of_experiment_files_are_held_against_the_app_too() -> None:
+    with pytest.raises(SpecError, match="__record__ has no 'outptu'"):
+        App(lambda text: text, name="a", feedbacks=[FeedbackKind(implementation=len, on=["__record__.outptu"])])
 
 
 def test_feedbacks_are_held_against_the_app_when_it_is_made() -> None:

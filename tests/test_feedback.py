@@ -21,7 +21,7 @@ from evaluand.cli import main
 from evaluand.comparison import compare
 from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, TransientError
 from evaluand.feedback import Feedback, may_see_times, mean
-from evaluand.feedback.stored import reference_of
+from evaluand.feedback.stored import AGGREGATES, reference_of
 from evaluand.gradable import check_gradable
 from evaluand.interop.trulens import Feedback as TruLens
 from evaluand.leaderboard import leaderboard
@@ -242,7 +242,12 @@ def test_given_values_stand_in_for_selections() -> None:
     assert value(Feedback(length), text="four") == 4.0
 
 
-STRUCTURE = {"app_id": "rag", "app": {"k": 3}, "instrumented": {"": ["query"], "steps[0].ask": ["run", "stop"]}}
+STRUCTURE = {
+    "app_id": "rag",
+    "app": {"k": 3},
+    "instrumented": {"": ["query"], "steps[0].ask": ["run", "stop"]},
+    "arguments": {"query": ["question"], "steps[0].ask.run": ["x"]},
+}
 
 
 @pytest.mark.parametrize(
@@ -251,14 +256,76 @@ STRUCTURE = {"app_id": "rag", "app": {"k": 3}, "instrumented": {"": ["query"], "
         "__app__.app.k",
         "__record__.app.query.rets",
         "__record__.app.steps[0].ask.run[:].args.x",
+        "__record__.app.steps[-1].ask.run.rets",
+        "__record__.app.steps[:].ask.run[0].args['x']",
+        "__record__.app.steps.ask.run[0,-1].error",
+        "__record__.app.steps[*].ask.walk",
+        "__record__.app.steps[0].ask.stop.args.anything",
+        "__record__.app.query.__call__[0].rets",
+        "__record__.app..rets",
         "__record__.app.steps",
         "__record__.app",
+        "__record__",
         "__record__.main_input",
+        "__record__.main_output.anything",
+        "__record__['cost','perf']",
+        "__record__.cost.n_tokens",
+        "__record__.perf.latency",
+        "__record__.calls[-1].args.anything",
+        "__record__.calls[?@.kind == 'llm'].rets",
+        "__record__.calls[*].stack[-1].method",
         "__example__.expected",
+        "__example__.metadata.topic",
+        "$..rets",
     ],
 )
 def test_selectors_that_lead_somewhere_in_an_app_are_right(text: str) -> None:
-    Feedback(length).on(text).check_app(STRUCTURE)
+    Feedback(length, if_exists=text).on(text).check_app(STRUCTURE)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("main_output", "a selector begins with __record__, __app__, __example__, not with 'main_output'"),
+        ("__recrd__.x", "not with '__recrd__' (did you mean '__record__'?)"),
+        ("__record__.main_outptu", "__record__ has no 'main_outptu' (did you mean 'main_output'?)"),
+        ("__record__['main_input','tag']", "__record__ has no 'tag' (did you mean 'tags'?)"),
+        ("__record__.cost.n_tokns", "__record__.cost has no 'n_tokns' (did you mean 'n_tokens'?)"),
+        ("__record__.perf.latncy", "__record__.perf has no 'latncy' (did you mean 'latency'?)"),
+        ("__example__.expectd", "__example__ has no 'expectd' (did you mean 'expected'?)"),
+    ],
+)
+@pytest.mark.parametrize("if_missing", ["error", "ignore"])
+def test_selectors_of_what_is_in_no_record_are_refused(text: str, told: str, if_missing: str) -> None:
+    for feedback in (Feedback(length, if_missing=if_missing).on(text), Feedback(length, if_exists=text).on_output()):
+        with pytest.raises(SpecError) as raised:
+            feedback.check_app(STRUCTURE)
+        assert told in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("__record__.calls[-1].retz", "a call has no 'retz' (did you mean 'rets'?)"),
+        ("__record__.calls.retz[:]", "a call has no 'retz'"),
+        ("__record__.app.query.retz[:]", "a call of query has no 'retz' (did you mean 'rets'?)"),
+        ("__record__.app.query[-1]['rets','arg']", "a call of query has no 'arg' (did you mean 'args'?)"),
+        ("__record__.app.query[:].args.qestion", "args of a call of query has no 'qestion' (did you mean 'question'?)"),
+        ("__record__.app.steps[-1].ask.runs", "leads to no call that the app instruments"),
+        ("__record__.main_error.message", "it is null wherever a feedback is asked"),
+    ],
+)
+def test_what_calls_do_not_have_is_doubted(text: str, told: str) -> None:
+    for feedback in (Feedback(length).on(text), Feedback(length, if_exists=text).on_output()):
+        with pytest.warns(Doubt) as warned:
+            feedback.check_app(STRUCTURE)
+        assert told in str(warned[0].message)
+    Feedback(length, if_missing="ignore").on(text).check_app(STRUCTURE)
+
+
+def test_that_nothing_of_an_app_is_there_to_exist_is_doubted() -> None:
+    with pytest.warns(Doubt, match="if_exists: __app__.nope: __app__ has no 'nope'"):
+        Feedback(length, if_exists="__app__.nope").on_output().check_app(STRUCTURE)
 
 
 def test_selectors_that_lead_nowhere_in_an_app_are_told() -> None:
@@ -597,7 +664,7 @@ def test_implementations_change_nothing_of_what_others_are_given() -> None:
 
 def test_arguments_that_are_no_data_are_told_by_their_type() -> None:
     score = Feedback(lambda a: 1.0).on("x").score({"x": object()})
-    assert score.columns["calls"][0]["args"] == {"a": {"unstorable": "object"}}
+    assert score.columns["calls"][0]["args"] == {"a": {"$unstorable": "object"}}
 
 
 def test_an_async_implementation_is_awaited() -> None:
@@ -1016,6 +1083,27 @@ def test_a_dataset_of_which_no_example_has_what_is_selected_is_refused() -> None
 
 # ---------------------------------------------------------------- experiments
 
+
+def test_the_kind_of_experiment_files_is_the_feedback_in_all_that_is_asked_of_it() -> None:
+    kind = FeedbackKind(implementation=length, on="output", name="letters", higher_is_better=False, aggregate="median")
+    feedback = Feedback(length, name="letters", higher_is_better=False, aggregate=statistics.median).on_output()
+    assert kind.feedback == feedback
+    assert kind.to_json() == feedback.to_json()
+    assert kind.identify() == feedback.identify()
+    unnamed = FeedbackKind(implementation=Measured(2).fits, on="output")
+    assert (unnamed.name, unnamed.higher_is_better) == ("fits", None)
+    with pytest.raises(SpecError, match="__record__ has no 'outptu'"):
+        FeedbackKind(implementation=length, on=["__record__.outptu"]).check_app(STRUCTURE)
+
+
+@pytest.mark.parametrize("name", AGGREGATES)
+def test_every_aggregate_that_has_a_name_can_be_stored_and_read(name: str) -> None:
+    kind = FeedbackKind(implementation=length, on=[RETS], aggregate=name)
+    again = Feedback.from_json(kind.to_json(), modules=[__name__])
+    assert math.isfinite(value(again))
+    assert again.identify() == kind.identify()
+
+
 CODE = """
 from evaluand.trace import span
 
@@ -1076,7 +1164,9 @@ def ran(folder: Path, text: str) -> dict[str, Any]:
     return told
 
 
-@pytest.mark.parametrize(("aggregate", "one"), [("mean", 0.5), ("code_of_it.py:worst", 0.0), ("max", 1.0)])
+@pytest.mark.parametrize(
+    ("aggregate", "one"), [("mean", 0.5), ("code_of_it.py:worst", 0.0), ("max", 1.0), ("fmean", 0.5)]
+)
 def test_an_experiment_grades_by_feedbacks_and_trades_them_off(folder: Path, aggregate: str, one: float) -> None:
     [trade] = ran(folder, FILE.replace("AGGREGATE", aggregate))["tradeoffs"]
     points = {point["model"]: point["values"]["mean(contexts)"]["value"] for point in trade["points"]}
@@ -1087,7 +1177,10 @@ def test_an_experiment_grades_by_feedbacks_and_trades_them_off(folder: Path, agg
     ("text", "told"),
     [
         (FILE.replace("context: ", "contex: ").replace("AGGREGATE", "mean"), "share has no argument 'contex'"),
-        (FILE.replace("AGGREGATE", "best"), "aggregate is the text 'best'; give one of mean, min, max, median, sum"),
+        (
+            FILE.replace("AGGREGATE", "best"),
+            "aggregate is the text 'best'; give one of mean, min, max, sum, len, median, ",
+        ),
         (FILE.replace("AGGREGATE", "mean").replace("on: output", "on: outputs"), "(did you mean 'output'?)"),
         (FILE.replace("AGGREGATE", "mean").replace("py:share", "py:shares"), "has no 'shares' (did you mean 'share'?)"),
         (FILE.replace("AGGREGATE", "mean").replace("on: output", 'on: {obj: "a["}'), "is no path"),

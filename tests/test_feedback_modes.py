@@ -22,9 +22,11 @@ from evaluand.cli import main
 from evaluand.engine import Policy
 from evaluand.errors import EngineError, SpecError, TransientError
 from evaluand.feedback import Feedback
+from evaluand.leaderboard import leaderboard
 from evaluand.recording import KIND, MODES, Recording, found, standing, work
 from evaluand.recording.judging import QUEUE
 from evaluand.recording.working import _Crew
+from evaluand.scorers.feedback import FeedbackKind
 from evaluand.store import Store
 from evaluand.work import Tally
 
@@ -298,6 +300,34 @@ def test_a_deferred_recording_stays_open_until_it_is_judged(folder: DirectorySto
     assert work(folder, "rag/2").id == recording.id
 
 
+def test_the_kind_of_experiment_files_can_be_deferred(folder: DirectoryStore) -> None:
+    kind = FeedbackKind(implementation=length, on="output", name="letters", higher_is_better=False)
+    recording = Recording.begin(folder, APP, [kind], mode="deferred")
+    with recording:
+        use(recording, "q")
+    done = work(folder, recording.id)
+    assert done.evaluation is not None
+    assert done.evaluation.counts == {"letters": {"scored": 1}}
+    assert done.manifest["provenance"]["higher_is_better"] == {"letters": False}
+    assert leaderboard(folder).rows[0]["direction"] == "lower"
+
+
+def test_a_provider_of_a_module_of_ones_own_judges_in_another_process(
+    tmp_path: Path, folder: DirectoryStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "my_judge.py").write_text(PROVIDER)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import my_judge  # type: ignore[import-not-found]
+
+    recording = deferred(folder, 2, Feedback(my_judge.Judge(least=1).long_enough).on_output())
+    main_of_it = "from evaluand.cli import main; main()"
+    command = [sys.executable, "-c", main_of_it, "feedback", "work", recording.id, "--store", str(folder.root)]
+    subprocess.run(command, check=True, cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)})
+    assert recording.is_sealed
+    assert recording.evaluation is not None
+    assert recording.evaluation.counts == {"long_enough": {"scored": 2}}
+
+
 def test_workers_go_on_while_the_app_records(folder: DirectoryStore) -> None:
     recording = Recording.begin(folder, APP, feedbacks(), mode="deferred")
     worker = threading.Thread(target=lambda: work(DirectoryStore(folder.root), recording.id, follow=True))
@@ -427,6 +457,19 @@ def test_a_recording_that_its_app_judges_has_no_workers(folder: DirectoryStore) 
     with pytest.raises(SpecError, match="in memory"):
         work(store, in_memory.id, workers=1)
     in_memory.close()
+
+
+PROVIDER = """
+from dataclasses import dataclass
+from evaluand import Provider
+
+@dataclass(frozen=True)
+class Judge(Provider):
+    least: int
+
+    def long_enough(self, text):
+        return float(len(text) >= self.least)
+"""
 
 
 # The command line

@@ -26,6 +26,12 @@ def test_only_a_run_is_evaluated() -> None:
         Evaluator().evaluate(run, {"same": ExactMatch()})
 
 
+def test_a_number_is_no_policy() -> None:
+    policy: Any = 5
+    with pytest.raises(SpecError, match=r"policy is the integer 5; give a Policy"):
+        Evaluator(policy=policy)
+
+
 def test_a_class_of_scorer_is_no_scorer() -> None:
     with pytest.raises(SpecError, match=r"scorer 'same' is the class ExactMatch; give an instance"):
         Evaluator().evaluate(Runner().run(str.upper, DATA), {"same": ExactMatch})

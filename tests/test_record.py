@@ -12,7 +12,7 @@ from orjson import Fragment
 from evaluand import Dataset, Runner, TaskSpan
 from evaluand.errors import DataError
 from evaluand.ids import encode
-from evaluand.record import CALL, Record
+from evaluand.record import CALL, CALL_KEYS, COST_KEYS, PERF_KEYS, RECORD_KEYS, Record
 from evaluand.responses import SpanStream
 from evaluand.selector import Selector
 from evaluand.trace import Span, Trace
@@ -238,6 +238,17 @@ def test_spans_whose_parent_is_missing_are_below_the_root() -> None:
 def test_a_missing_key_is_told_with_those_there_are() -> None:
     with pytest.raises(DataError, match=r"has no 'main_inptu'.*did you mean 'main_input'"):
         Selector("main_inptu").get(Record())
+
+
+def test_what_records_consist_of_is_known_beforehand() -> None:
+    trace = Trace.start("ask", "a")
+    with trace.root as root, root.span("search"):
+        pass
+    record = Record.of_trace(trace)
+    assert tuple(record) == RECORD_KEYS
+    assert tuple(record["cost"]) == COST_KEYS
+    assert tuple(record["perf"]) == PERF_KEYS
+    assert {tuple(call) for call in record["calls"]} == {CALL_KEYS}
 
 
 def test_nothing_is_read_before_it_is_asked_for() -> None:

@@ -35,7 +35,6 @@ from evaluand.dataset import Dataset
 from evaluand.engine import Policy
 from evaluand.errors import DataError, Doubt, Fault, SpecError, TaskError, with_article
 from evaluand.evaluation import Evaluation
-from evaluand.feedback import Feedback
 from evaluand.fingerprint import Identity
 from evaluand.instrument import MARK, Recorded, carried, closed, instrumented, is_open, named, opened
 from evaluand.jsonlike import Likeness, attributes_of, text_of
@@ -112,8 +111,7 @@ class App:
         self._opening = threading.Lock()
         self.refresh()
         for feedback in self.feedbacks.values():
-            if isinstance(feedback, Feedback):
-                feedback.check_app(self.json)
+            feedback.check_app(self.json)
 
     @staticmethod
     def virtual(structure: Mapping[str, Any] | None = None, *, name: str = "logged", **options: Any) -> App:
@@ -146,13 +144,13 @@ class App:
 
     @property
     def instrumented(self) -> dict[str, list[str]]:
-        """The methods that are traced, by the paths of their components; "" is the app itself."""
-        return {each.path: list(each.methods) for each in self.components if each.methods}
+        """The methods that are traced, as records name them, by the paths of their components; "" is the app itself."""
+        return {each.path: list(each.calls) for each in self.components if each.methods}
 
     def print_instrumented(self) -> None:
         """Prints what is traced and, of what was asked for, what cannot be."""
         for each in self.components:
-            print(f"{each.path or '(app)'}: {', '.join(each.methods) or 'nothing'}  [{each.of.__qualname__}]")  # noqa: T201
+            print(f"{each.path or '(app)'}: {', '.join(each.calls) or 'nothing'}  [{each.of.__qualname__}]")  # noqa: T201
             if each.reason:
                 print(f"    not {each.reason}")  # noqa: T201
 
@@ -169,6 +167,12 @@ class App:
             "feedbacks": list(self.feedbacks),
             "mode": self.mode,
             "instrumented": self.instrumented,
+            "arguments": {
+                f"{each.path}.{name}" if each.path else name: list(arguments)
+                for each in self.components
+                for name, arguments in each.calls.items()
+                if arguments is not None
+            },
             "app": self._structure(),
         }
 
@@ -195,7 +199,7 @@ class App:
             target: Any = self.target
             return _AppTask(self, getattr(target, MARK).function if hasattr(target, MARK) else target)
         name = method or self.main_method
-        there = self.instrumented.get("", [])
+        there = [method for each in self.components if not each.path for method in each.methods]
         if name is None and len(there) == 1:
             name = there[0]
         if name is None or not callable(getattr(self.target, name, None)):
@@ -261,7 +265,7 @@ class App:
         if _is_function(self.target):
             function: Any = self.target
             self._function = instrumented(function)
-            return [Component("", function, (function.__name__,))]
+            return [Component("", self._function, (function.__name__,))]
         found = components_of(self.target, self._methods)
         main = self.main_method
         if main is not None and not any(main in each.methods for each in found if not each.path):

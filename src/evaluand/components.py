@@ -24,7 +24,7 @@ from weakref import WeakValueDictionary
 
 from evaluand.errors import SpecError
 from evaluand.fingerprint.homes import is_first_party
-from evaluand.instrument import class_key, instrumented, is_instrumented
+from evaluand.instrument import class_key, instrumented, is_instrumented, told_of
 from evaluand.jsonlike import attributes_of
 from evaluand.registry import nearest
 from evaluand.selector.steps import printed
@@ -42,12 +42,22 @@ class Component:
         value: the object.
         methods: which of its methods are traced.
         reason: why those that were asked for are not, where they are not.
+        calls: what calls of these methods are named in records → the names of their arguments, where these are known.
     """
 
     path: str
     value: Any
     methods: tuple[str, ...] = ()
     reason: str = ""
+
+    @property
+    def calls(self) -> dict[str, tuple[str, ...] | None]:
+        is_function = inspect.isroutine(self.value)
+        calls: dict[str, tuple[str, ...] | None] = {}
+        for name in self.methods:
+            told = told_of(self.value if is_function else inspect.getattr_static(self.value, name, None))
+            calls[told.name if told else name] = told.arguments if told else None
+        return calls
 
     @property
     def of(self) -> type:

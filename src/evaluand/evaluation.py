@@ -38,7 +38,7 @@ from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.rows import FAILED, INDEX, SCORED, SKIPPED, Rows
 from evaluand.run import Run
-from evaluand.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, ranges_of
+from evaluand.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, described, ranges_of
 from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, journalled, now
 from evaluand.wanted import Wanted
 from evaluand.work import Artifact, KeyedWork, Progress, Receipt, Tally
@@ -118,6 +118,10 @@ class Evaluator:
     policy: Policy = field(default_factory=Policy)
     engine: Engine = field(default_factory=LocalEngine)
     progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise SpecError(f"policy is {described(self.policy)}; give a Policy, such as Policy(concurrency=4)")
 
     def evaluate(
         self,

@@ -8,7 +8,7 @@ stores, so a record of a live call and one of the stored row are equal, and so i
     perf          {start_time, end_time, latency}; latency in seconds
     main_input    what the call was given: of several arguments, the first
     main_output   what it gave; None where it failed
-    main_error    {type, message, …}; None where it did not
+    main_error    {type, message, …}; None where it did not, as in all records that feedbacks are asked about
     calls         every call that was traced, in the order in which they ended: the last is the whole
     app           the same calls where they belong in the app: `app.retriever.search` is a list of calls
 
@@ -32,6 +32,7 @@ from orjson import Fragment
 
 from evaluand.errors import EvaluandError
 from evaluand.ids import decode, encode
+from evaluand.jsonlike import unstorable
 from evaluand.selector import Selector
 from evaluand.selector.steps import printed
 from evaluand.trace import Trace
@@ -178,7 +179,7 @@ class Record(Mapping[str, Any]):
         made = {}
         for row in spans:
             number, parent, name, kind, start, duration, status, input, output, attributes, events = row
-            path, _, method = _place(name)
+            path, _, method = place_of(name)
             stacks[number] = [*stacks.get(parent, ()), {"path": path, "method": method}]
             call = _call_of(row)
             made[number] = {
@@ -213,7 +214,7 @@ class Record(Mapping[str, Any]):
             name, also = rows[number][2], _call_of(rows[number]).get("also")
             placed.append((name, call))
             if isinstance(also, str):
-                path = _place(name)[0]
+                path = place_of(name)[0]
                 placed.append((f"{path}.{also}" if path else also, call))
         return layout(placed)
 
@@ -267,6 +268,15 @@ _KEYS: Final[Mapping[str, Callable[[Record], Any]]] = {
     "calls": Record._calls,
     "app": Record._app,
 }
+RECORD_KEYS: Final = tuple(_KEYS)
+COST_KEYS: Final = (
+    *("n_requests", "n_successful_requests", "n_prompt_tokens", "n_completion_tokens", "n_tokens"),
+    *("cost", "currency"),
+)
+PERF_KEYS: Final = ("start_time", "end_time", "latency")
+CALL_KEYS: Final = (
+    *("call_id", "stack", "kind", "args", "rets", "error", "perf", "attributes", "events", "pid", "tid"),
+)
 _STATUSES: Final = ("unset", "ok", "error")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ATOMS: Final = frozenset((bool, type(None)))
@@ -281,7 +291,7 @@ def _data(value: Any) -> Any:
     try:
         return decode(orjson.dumps(value) if type(value) is Fragment else encode(value))
     except EvaluandError:
-        return {"$unstorable": type(value).__qualname__}
+        return unstorable(type(value).__qualname__)
 
 
 def _perf(started: int | None, start: int, duration: int | None) -> dict[str, Any] | None:
@@ -357,11 +367,11 @@ def _by_end(spans: Sequence[Sequence[Any]]) -> list[int]:
 
 
 @lru_cache(maxsize=4096)
-def _place(name: str) -> tuple[str, tuple[str | int, ...], str]:
+def place_of(name: str) -> tuple[str, tuple[str | int, ...], str]:
     """The component's path, the steps to the method, and the method's name.
 
     Example:
-        >>> _place("steps[0].run"), _place("ask")
+        >>> place_of("steps[0].run"), place_of("ask")
         (('steps[0]', ('steps', 0, 'run'), 'run'), ('', ('ask',), 'ask'))
     """
     try:
@@ -390,7 +400,7 @@ def layout(calls: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     """
     placed: dict[tuple[str | int, ...], list[Any]] = {}
     for name, call in calls:
-        placed.setdefault(_place(name)[1], []).append(call)
+        placed.setdefault(place_of(name)[1], []).append(call)
     app = _Component()
     for (*path, method), calls in sorted(placed.items(), key=lambda item: -len(item[0])):  # components before calls
         there = app

@@ -140,6 +140,16 @@ class Scorer(ABC):
             DataError: it has not; an evaluation of nothing but such examples is a mistake.
         """
 
+    def check_app(self, app: Mapping[str, Any]) -> None:  # noqa: B027 - most know nothing
+        """Looks, before anything is recorded, whether an app has what is to be read of its records.
+
+        Args:
+            app: its structure, as `App.json`.
+
+        Raises:
+            SpecError: it has not.
+        """
+
     def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
         """What the scorer's own columns hold where there is no score, because the task or the scorer failed.
 

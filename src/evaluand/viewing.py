@@ -24,6 +24,8 @@ from rich.json import JSON
 from rich.panel import Panel
 from rich.text import Text
 
+from evaluand.jsonlike import unstorable
+
 EXCEPTION = frozenset(("type", "message"))
 
 
@@ -224,13 +226,13 @@ def _plain(value: Any) -> Any:
         return str(value)
     if type(value).__module__ == "numpy" and hasattr(value, "tolist"):
         return value.tolist()
-    return {"$unstorable": type(value).__qualname__}
+    return unstorable(type(value).__qualname__)
 
 
 def _spelled(value: Any, depth: int) -> Any:
     """The same for the writer of the standard library, which takes integers of any size."""
     if depth > _DEEPEST:
-        return {"$unstorable": "nested too deeply"}
+        return unstorable("nested too deeply")
     if isinstance(value, Enum):
         return _spelled(value.value, depth + 1)
     if value is None or isinstance(value, str | bool | int):
@@ -248,4 +250,4 @@ def _spelled(value: Any, depth: int) -> Any:
     try:
         return _spelled(_plain(value), depth + 1)
     except Exception:  # a model_dump that fails
-        return {"$unstorable": type(value).__qualname__}
+        return unstorable(type(value).__qualname__)

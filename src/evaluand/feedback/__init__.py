@@ -32,25 +32,19 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from operator import eq
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.feedback.arguments import PLAIN, Arguments
 from evaluand.feedback.calls import Calls, line_of_error, number_of, reason_of, storable
+from evaluand.feedback.held import APP, EXAMPLE, RECORD, nowhere
 from evaluand.feedback.stored import keeps_range, reference_of, referred
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.provider import Provider
 from evaluand.registry import nearest
 from evaluand.scorer import Score, Scorer, described, is_async
 from evaluand.selector import Selector
-from evaluand.selector.steps import Slice, printed
-
-RECORD: Final = "__record__"
-APP: Final = "__app__"
-EXAMPLE: Final = "__example__"
-ROOTS: Final = (RECORD, APP, EXAMPLE)
-"""The parts of a source, which are the first steps of selectors."""
+from evaluand.selector.steps import Slice
 
 COMBINATIONS: Final = ("product", "zip")
 MOST_CALLS: Final = 100_000
@@ -383,13 +377,15 @@ class Feedback(Scorer):
         """Looks whether the selectors lead somewhere in an app.
 
         Calls that the app does not instrument may be traced by hand, so that it is only doubtful whether selectors of
-        them lead anywhere: a `Doubt` is told.
+        them lead anywhere: a `Doubt` is told, and so for names that calls do not have, or that are no arguments of a
+        method. Where `if_missing` skips rows, and of `if_exists`, what this app has not may be in another.
 
         Args:
             app: its structure, as `App.json`.
 
         Raises:
-            SpecError: an argument is not bound, or a selector of the app itself leads nowhere.
+            SpecError: an argument is not bound; or a selector leads to what no record or example has, or nowhere in the
+                app itself.
 
         Example:
             >>> app = {"app_id": "rag", "instrumented": {"": ["query"], "retriever": ["search"]}}
@@ -399,26 +395,20 @@ class Feedback(Scorer):
             evaluand.errors.SpecError: feedback 'len': obj: __app__.app_ids: __app__ has no 'app_ids' (did you mean ...
         """
         self.check()
-        for name, selector in self.bound.items() if self.if_missing == "error" else ():
-            if selector.steps[:1] == (APP,):
-                try:
-                    selector.select({APP: app})
-                except DataError as error:
-                    raise self._fault(f"{name}: {error}") from None
-            elif selector.steps[:2] == (RECORD, "app") and "instrumented" in app:
-                self._check_calls(name, selector, app["instrumented"])
+        for name, selector in self.bound.items():
+            self._check_selector(name, selector, app, demanded=self.if_missing == "error")
+        if self.if_exists is not None:
+            self._check_selector("if_exists", self.if_exists, app, demanded=False)
 
-    def _check_calls(self, name: str, selector: Selector, instrumented: Mapping[str, Sequence[str]]) -> None:
-        known = [f"{path}.{method}" if path else method for path, methods in instrumented.items() for method in methods]
-        asked = tuple(itertools.takewhile(lambda step: isinstance(step, str | int), selector.steps[2:]))
-        if known and not any(all(map(eq, asked, Selector(call).steps)) for call in known):
-            told = "".join(map(printed, asked)).removeprefix(".")
-            warnings.warn(
-                f"feedback {self.name!r}: {name}: {selector} leads to no call that the app instruments"
-                f"{nearest(told, known)}; there are {', '.join(known)}",
-                Doubt,
-                stacklevel=3,
-            )
+    def _check_selector(self, name: str, selector: Selector, app: Mapping[str, Any], *, demanded: bool) -> None:
+        found = nowhere(selector, app)
+        if found is None:
+            return
+        told = f"{name}: {selector}: {found.message}"
+        if found.how == "never" or (demanded and found.how == "absent"):
+            raise self._fault(told)
+        if demanded or selector is self.if_exists:
+            warnings.warn(f"feedback {self.name!r}: {told}", Doubt, stacklevel=4)
 
     def identify(self) -> Identity:
         """The identity: the implementation's, the aggregate's, the selectors and the rules.

@@ -10,6 +10,7 @@ from typing import Any, Final
 from evaluand.errors import DataError, Skipped, TaskError, message_of
 from evaluand.feedback.arguments import PLAIN
 from evaluand.ids import encode
+from evaluand.jsonlike import unstorable
 from evaluand.scorer import described
 
 
@@ -144,5 +145,5 @@ def _data(value: Any) -> Any:
     try:
         encode(value)
     except DataError:
-        return {"unstorable": type(value).__qualname__}
+        return unstorable(type(value).__qualname__)
     return value

@@ -20,19 +20,24 @@ from evaluand.errors import DataError, SpecError, with_article
 from evaluand.ids import decode, encode
 from evaluand.provider import Provider
 
-AGGREGATES: Final = frozenset(
-    [f"builtins:{name}" for name in ("len", "max", "min", "sum")]
-    + [f"statistics:{name}" for name in ("fmean", "mean", "median", "median_high", "median_low", "pstdev", "stdev")]
-    + [f"math:{name}" for name in ("fsum", "prod")]
-    + [f"numpy:{name}" for name in ("amax", "amin", "max", "mean", "median", "min", "prod", "std", "sum", "var")]
-)
+_COMMON: Final = {
+    "evaluand.feedback": ("mean",),
+    "builtins": ("min", "max", "sum", "len"),
+    "statistics": ("median", "median_high", "median_low", "fmean", "mean", "pstdev", "stdev"),
+    "math": ("fsum", "prod"),
+    "numpy": ("amax", "amin", "max", "mean", "median", "min", "prod", "std", "sum", "var"),
+}
+_REFERENCES: Final = frozenset(f"{module}:{name}" for module, names in _COMMON.items() for name in names)
 """What may be read of the standard library and of NumPy without being allowed by name."""
 
-_KEEPING: Final = AGGREGATES & {
-    *("builtins:max", "builtins:min"),
+_KEEPING: Final = _REFERENCES & {
+    *("builtins:max", "builtins:min", "evaluand.feedback:mean"),
     *(f"statistics:{name}" for name in ("fmean", "mean", "median", "median_high", "median_low")),
     *(f"numpy:{name}" for name in ("amax", "amin", "max", "mean", "median", "min")),
-} | {"evaluand.feedback:mean"}
+}
+
+AGGREGATES: Final = tuple(dict.fromkeys(name for names in _COMMON.values() for name in names))
+"""The aggregates that have a name of their own."""
 
 _SECRET: Final = re.compile(r"(key|token|secret|password|credentials?)$", re.IGNORECASE)
 
@@ -127,6 +132,17 @@ def referred(reference: Any, modules: Collection[str] = ()) -> Referred:
         return code
 
     return Referred(MethodType(function, made), make)
+
+
+def aggregate_called(name: str) -> Callable[..., Any]:
+    """The aggregate of a name; of several, the first that is listed.
+
+    Example:
+        >>> aggregate_called("max") is max
+        True
+    """
+    module = next(module for module, names in _COMMON.items() if name in names)
+    return referred({"function": f"{module}:{name}"}).make()
 
 
 def _object_reference(thing: Any) -> dict[str, Any]:
@@ -232,11 +248,11 @@ def _found(reference: Any, modules: Collection[str]) -> Any:
 
 def _is_own(reference: str, module: str) -> bool:
     """Whether it is outside the standard library, or one of the aggregates in it."""
-    return reference in AGGREGATES or module.partition(".")[0] not in sys.stdlib_module_names
+    return reference in _REFERENCES or module.partition(".")[0] not in sys.stdlib_module_names
 
 
 def _may_be_imported(reference: str, module: str, modules: Collection[str]) -> bool:
-    return reference in AGGREGATES or _is_within(module, (*_OURS, *modules))
+    return reference in _REFERENCES or _is_within(module, (*_OURS, *modules))
 
 
 def _is_within(module: str, packages: Collection[str]) -> bool:

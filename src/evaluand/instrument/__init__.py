@@ -66,6 +66,7 @@ __all__ = [
     "is_open",
     "named",
     "opened",
+    "told_of",
 ]
 
 
@@ -123,9 +124,14 @@ def instrumented(method: Any, *, kind: str = "span", name: str | None = None, ma
 
 def is_instrumented(method: object) -> bool:
     """Whether calls of a function, or of the one that a descriptor holds, are traced."""
+    return told_of(method) is not None
+
+
+def told_of(method: object) -> Called | None:
+    """How calls of a function, or of the one that a descriptor holds, are told; None where they are not traced."""
     for name in ("fget", "func", "__func__"):
         method = getattr(method, name, None) or method
-    return hasattr(method, MARK)
+    return getattr(method, MARK, None)
 
 
 def carried(function: Callable[P, R]) -> Callable[P, R]:

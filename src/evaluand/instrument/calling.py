@@ -34,11 +34,17 @@ class Called:
         self.names, self.keywords, self.rest, self.extra = _parameters(function)
         self.bound = (self.names[:1] in (("self",), ("cls",))) if bound is None else bound
         if self.bound:
+            self.keywords -= {*self.names[:1]}
             self.names = self.names[1:]
         qualname = str(getattr(function, "__qualname__", "")).rpartition("<locals>.")[2].rpartition(".")[0]
         self.owner: object = (
             class_key(function.__module__, function.__qualname__.rpartition(".")[0]) if qualname else function
         )
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The names under which arguments are told."""
+        return tuple(dict.fromkeys((*self.names, *sorted(self.keywords), self.rest, self.extra)))
 
     def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | None:
         """The step of a call, where somebody records it."""

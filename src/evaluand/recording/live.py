@@ -25,6 +25,7 @@ from evaluand.errors import DataError, SpecError, with_article
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.grading import Unit
 from evaluand.journal import SHARD_SLOTS
+from evaluand.jsonlike import unstorable
 from evaluand.provenance import provenance
 from evaluand.record import Record, facts_of
 from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judges, judging
@@ -541,7 +542,7 @@ def _text(value: Any) -> bytes:
     try:
         return ids.encode(value)
     except Exception:  # encoding runs code of the value's own
-        return ids.encode({"$unstorable": type(value).__qualname__})
+        return ids.encode(unstorable(type(value).__qualname__))
 
 
 _living: set[Recording] = set()  # what is to be ended with the interpreter

@@ -26,14 +26,14 @@ def stored_form(name: str, scorer: Scorer, *, required: bool) -> Any:
         SpecError: it has none, and has to.
     """
     try:
-        if isinstance(scorer, Feedback):
+        if hasattr(scorer, "to_json"):
             return scorer.to_json()
     except SpecError as error:
         if required:
             raise SpecError(f"feedback {name!r} cannot be deferred: {error}") from None
         return None
     if required:
-        raise SpecError(f"feedback {name!r} cannot be deferred: it is no Feedback, and cannot be stored")
+        raise SpecError(f"feedback {name!r} cannot be deferred: it is no feedback function, and cannot be stored")
     return None
 
 

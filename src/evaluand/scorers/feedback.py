@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
-from evaluand.feedback import Feedback, mean
+from evaluand.feedback import Feedback
+from evaluand.feedback.stored import AGGREGATES, aggregate_called
 from evaluand.fingerprint import Identity
 from evaluand.scorer import Scorer, require_choice, wrong_parameter
 
-AGGREGATES: Final[Mapping[str, Any]] = {
-    "mean": mean,
-    "min": min,
-    "max": max,
-    "median": statistics.median,
-    "sum": sum,
-}
 SHORTHANDS: Final = ("default", "input", "output", "input_output")
 
 
@@ -35,7 +28,10 @@ class FeedbackKind(Scorer):
             `output` or `input_output`; a list of selectors, in the order of the arguments; or a selector for each
             argument by name. Selectors begin with `__record__`, `__app__` or `__example__`, such as
             `__record__.app.retriever.search.rets[:]`.
-        aggregate: makes one number of what the calls said: mean, min, max, median, sum, or a function, `file.py:name`.
+        name: shown in tables of recordings; the function's name if not given.
+        higher_is_better: which way is good; what the function says of itself if not given.
+        aggregate: makes one number of what the calls said: mean, min, max, median, sum and others of the standard
+            library and of NumPy, or a function, `file.py:name`.
         combinations: `product`, or `zip`: the first of each, then the second of each.
         if_missing: what is done where a selector leads to nothing: `error`, `warn` or `ignore`; the last two skip rows.
         if_exists: a selector; rows where it leads to nothing are skipped.
@@ -57,6 +53,8 @@ class FeedbackKind(Scorer):
 
     implementation: Any
     on: str | list[str] | dict[str, str] = "default"
+    name: str | None = None
+    higher_is_better: bool | None = None
     aggregate: Any = "mean"
     combinations: str = "product"
     if_missing: str = "error"
@@ -66,12 +64,16 @@ class FeedbackKind(Scorer):
 
     def __post_init__(self) -> None:
         self.feedback.check()
+        for name in ("name", "higher_is_better"):  # as recordings and leaderboards read them
+            object.__setattr__(self, name, getattr(self.feedback, name))
 
     @cached_property
     def feedback(self) -> Feedback:
         """The feedback itself."""
         made = Feedback(
             self.implementation,
+            name=self.name,
+            higher_is_better=self.higher_is_better,
             aggregate=self._aggregate,
             combinations=self.combinations,
             if_missing=self.if_missing,
@@ -92,7 +94,7 @@ class FeedbackKind(Scorer):
             return self.aggregate
         if self.aggregate not in AGGREGATES:
             raise wrong_parameter(self, "aggregate", f"give one of {', '.join(AGGREGATES)}, or file.py:name")
-        return AGGREGATES[self.aggregate]
+        return aggregate_called(self.aggregate)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -116,6 +118,13 @@ class FeedbackKind(Scorer):
 
     def check_example(self, example: Mapping[str, Any]) -> None:
         self.feedback.check_example(example)
+
+    def check_app(self, app: Mapping[str, Any]) -> None:
+        self.feedback.check_app(app)
+
+    def to_json(self) -> dict[str, Any]:
+        """The definition of the feedback itself, as JSON-like data."""
+        return self.feedback.to_json()
 
     def identify(self) -> Identity:
         return self.feedback.identify()

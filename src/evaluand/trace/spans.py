@@ -15,6 +15,7 @@ from orjson import Fragment
 
 from evaluand.errors import SpecError
 from evaluand.ids import encode
+from evaluand.jsonlike import unstorable
 from evaluand.trace.tracer import OpenSpanError, Tracer
 from evaluand.trace.tree import label
 from evaluand.trace.values import nanoseconds, stack_trace, text_of, value_of
@@ -365,7 +366,7 @@ class Span(Tracer):
     def _unstorable(self, value: Any, attribute: str, error: Exception) -> Any:
         """What is kept in place of a value that is not data; the attribute tells why."""
         self._attributes[text_of(attribute)] = text_of(error)
-        return Fragment(orjson.dumps({"$unstorable": text_of(type(value).__qualname__)}))
+        return Fragment(orjson.dumps(unstorable(text_of(type(value).__qualname__))))
 
 
 class TaskSpan(Span):

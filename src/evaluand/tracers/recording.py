@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from typing import Any, ClassVar
 
+from evaluand.jsonlike import unstorable
 from evaluand.trace import RootTracer, Span, TaskSpan, Trace, Watcher
 
 
@@ -23,7 +24,7 @@ class RecordedSpan(Span):
         try:
             return deepcopy(value)
         except Exception:  # a lock, a client: not data, and no reason for a task to fail
-            return {"$unstorable": type(value).__qualname__}
+            return unstorable(type(value).__qualname__)
 
 
 class RecordedTaskSpan(RecordedSpan, TaskSpan):

@@ -19,9 +19,10 @@ from typing import Any, ClassVar, Self
 
 from evaluand import ids
 from evaluand.errors import Doubt, Skipped, SpecError
-from evaluand.feedback import APP, RECORD, Aggregator, Missing, Result, mean
+from evaluand.feedback import Aggregator, Missing, Result, mean
 from evaluand.feedback import Feedback as Native
 from evaluand.feedback.calls import number_of
+from evaluand.feedback.held import APP, RECORD
 from evaluand.interop.trulens.lens import Lens
 from evaluand.interop.trulens.records import Cost
 from evaluand.provider import Spending, spending
