@@ -20,6 +20,7 @@ from evaluand import registry
 from evaluand.errors import DataError, SpecError
 from evaluand.feedback import Feedback
 from evaluand.interop.trulens import GroundTruthAgreement, HuggingFace, Huggingface, HuggingfaceLocal, Provider
+from evaluand.language import languages_of
 from evaluand.provider import Judgement
 from evaluand.providers.agreement import Agreement
 from evaluand.providers.ground_truth import GroundTruth
@@ -180,6 +181,24 @@ def test_texts_agree_in_language_or_do_not() -> None:
     assert other.value is not None
     assert other.value < 0.1
     assert other.reason == "text1 is in de, text2 in en"
+
+
+ENGLISH = "It was a bright cold day in April, and the clocks were striking thirteen. People walked to the harbour. "
+GERMAN = "Das Essen war schrecklich und kalt, und die Bedienung war unfreundlich. Wir gehen nie wieder dorthin. "
+
+
+@pytest.mark.parametrize("times", [1, 40, 400, 4000])
+def test_a_text_is_in_its_language_however_long_it_is(times: int) -> None:
+    said = judged(LOCAL.language_match, ENGLISH, ENGLISH * times)
+    assert said.value is not None
+    assert said.value > 0.99
+    assert LOCAL.positive_sentiment(GERMAN * times).reason.startswith("the text is in de")
+
+
+def test_a_long_text_of_two_languages_has_a_half_of_each() -> None:
+    found = languages_of(ENGLISH * 100 + GERMAN * 100)
+    assert found is not None
+    assert (found["en"], found["de"]) == (pytest.approx(0.5, abs=0.01), pytest.approx(0.5, abs=0.01))
 
 
 # Embeddings
