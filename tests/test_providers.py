@@ -142,6 +142,8 @@ def test_where_nothing_can_be_judged_there_is_no_value_but_a_reason(
         ("Dr. Smith paid 3.50 euros. He left!", ["Dr. Smith paid 3.50 euros.", "He left!"]),
         ('"Why?" she asked. See fig. 3.', ['"Why?" she asked.', "See fig. 3."]),
         ("J. K. Rowling wrote it. And I. Then we did.", ["J. K. Rowling wrote it.", "And I.", "Then we did."]),
+        ("Is it no. 5? See p. 5. No. He left.", ["Is it no. 5?", "See p. 5.", "No.", "He left."]),
+        ("The answer is A. Next he asks J. Doe.", ["The answer is A.", "Next he asks J. Doe."]),
         ("Wait... what? No. Yes.", ["Wait... what?", "No.", "Yes."]),
         ("Version 2.0.1 of a.py is out.", ["Version 2.0.1 of a.py is out."]),
         ("1. One\n2. Two\n\n- three\n- four", ["1. One", "2. Two", "- three", "- four"]),
