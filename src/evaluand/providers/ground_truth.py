@@ -14,7 +14,7 @@ from evaluand.provider import Judgement, Provider, lower_is_better, quoted, text
 from evaluand.providers.agreement import Agreement
 from evaluand.providers.embeddings import Embeddings
 
-Measure = Literal["exact_match", "bleu", "rouge", "similarity"]
+Measure = Literal["agreement", "exact_match", "bleu", "rouge", "similarity"]
 Truths = Sequence[Mapping[str, Any]] | Callable[[str], Any]
 
 
@@ -29,8 +29,8 @@ class GroundTruth(Provider):
             `response`: a text, or several of which any will do), `expected_chunks` (what is to be retrieved: a list of
             texts, of objects with `text` and `expected_score`, or an object text → relevance) and `expected_score`; a
             frame of such rows; or a function that gives the expected response to a question.
-        measure: how `agreement_measure` compares: `similarity` (of meaning, the extra `embeddings`), `rouge`, `bleu`
-            (the extra `text`) or `exact_match`.
+        measure: how `agreement_measure` compares: `agreement` (of meaning, numbers, names and negation) or `similarity`
+            (of meaning alone; the extra `embeddings`), `rouge`, `bleu` (the extra `text`) or `exact_match`.
         k: how many places of a ranking are looked at; all if not given.
 
     Raises:
@@ -48,7 +48,7 @@ class GroundTruth(Provider):
     kind = "ground_truth"
 
     ground_truth: Truths
-    measure: Measure = "similarity"
+    measure: Measure = "agreement"
     k: int | None = None
 
     def __post_init__(self) -> None:
@@ -69,6 +69,10 @@ class GroundTruth(Provider):
         """How far a response agrees with the expected one, by the measure that was chosen."""
         judged: Judgement = getattr(self, self.measure)(prompt, response)
         return judged
+
+    def agreement(self, prompt: str, response: str) -> Judgement:
+        """How far a response says what is expected: `Embeddings.agreement`, with the question; `embeddings`."""
+        return self._beside(prompt, response, lambda said, expected: Embeddings().agreement(said, expected, prompt))
 
     def exact_match(self, prompt: str, response: str) -> Judgement:
         """1 where a response is the expected one, without regard to case, width and runs of white space."""
