@@ -12,6 +12,7 @@ import numpy as np
 from evaluand.errors import DataError, SpecError, kind_of
 from evaluand.provider import Judgement, Provider, lower_is_better, quoted
 from evaluand.registry import by_default, find
+from evaluand.scorers.ranking import Ranking
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,9 @@ class Agreement(Provider):
 
     The texts that are expected may be several, of which any will do. Of rankings, what is retrieved is a list, best
     first (or in one of the other forms of the scorer `ranking`), and what is relevant one thing, a list, or an object
-    thing → relevance.
+    thing → relevance. A thing that is retrieved again keeps its further places, in which it is irrelevant: it takes the
+    room of something else and tells nothing new (Y. Bernstein & J. Zobel, "Redundant documents and search
+    effectiveness", CIKM 2005).
 
     Args:
         k: how many places of a ranking are looked at; all if not given.
@@ -83,7 +86,7 @@ class Agreement(Provider):
         return self._ranked(None, retrieved, relevant)
 
     def _ranked(self, name: str | None, retrieved: Any, relevant: Any) -> Judgement:
-        scored = _scorer("ranking").score(retrieved, relevant)
+        scored = _Retrieved().score(retrieved, relevant)
         if scored.columns is None:
             return Judgement.undefined(str(scored.reason))
         first, places = scored.columns["first_rank"], len(scored.columns["ranks"])
@@ -98,6 +101,10 @@ class Agreement(Provider):
         among = f"{count} of {len(scored.columns['relevant'])} relevant among {places}"
         reason = f"{among}, the first in place {first:g}" if first is not None else among
         return Judgement(value, {"reason": reason + (f"; looked at {self.k}" if self.k is not None else "")})
+
+
+class _Retrieved(Ranking):
+    repeats = True
 
 
 def _scored(name: str, response: Any, expected: Any, largest: float = 1.0) -> Judgement:
