@@ -114,6 +114,13 @@ def test_what_is_no_text_is_refused(method: Callable[..., Judgement]) -> None:
         method(["a"])  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("method", [*OF_ONE, *OF_TWO[:6]], ids=lambda method: method.__name__)
+def test_half_of_a_surrogate_pair_is_no_text(method: Callable[..., Judgement]) -> None:
+    for texts in [("a\ud800 b",)] if method in OF_ONE else [("a\ud800 b", "It rains."), ("It rains.", "a\ud800 b")]:
+        with pytest.raises(DataError, match="holds half of a surrogate pair at 1, which is no character"):
+            method(*texts)
+
+
 @pytest.mark.parametrize(
     ("method", "texts", "reason"),
     [
@@ -432,6 +439,7 @@ FINDINGS = {
     "DE89 3704 0044 0532 0130 00": "iban",
     "GB82WEST12345698765432": "iban",
     "NO9386011117947": "iban",
+    "gb82 west 1234 5698 7654 32": "iban",
     "4111 1111 1111 1111": "credit_card",
     "5500-0000-0000-0004": "credit_card",
     "378282246310005": "credit_card",
@@ -449,6 +457,8 @@ FINDINGS = {
     "203.0.113.7": "ip",
     "2001:db8::8a2e:370:7334": "ip",
     "+49 30 901820": "phone",
+    "+4915112345678": "phone",
+    "+86095742719": "phone",
     "(415) 555-2671": "phone",
     "0171/2345678": "phone",
     "https://jane:s3cret@example.org": "url_credentials",
@@ -576,6 +586,10 @@ def test_agreement_with_what_was_expected() -> None:
         (5, ["b", "a"], "a", 1.0, 0.2, 1.0, 0.5),
         (None, [], ["a"], 0.0, 0.0, 0.0, 0.0),
         (2, {"a": 0.1, "b": 0.9}, {"a": 2, "b": 0}, 1.0, 0.5, 1.0, 0.5),
+        (None, ["a", "a", "b"], ["a"], 1.0, 1 / 3, 1.0, 1.0),  # what comes again is irrelevant, and takes a place
+        (2, ["x", "x", "a"], ["a"], 0.0, 0.0, 0.0, 0.0),
+        (3, ["x", "a", "a"], ["a", "a", "b"], 0.5, 1 / 3, 1.0, 0.5),
+        (2, [{"answer": "a", "score": 0.1}, {"answer": "a", "score": 0.9}], ["a"], 1.0, 0.5, 1.0, 1.0),
     ],
 )
 def test_rankings_are_judged_as_by_hand(
@@ -586,6 +600,18 @@ def test_rankings_are_judged_as_by_hand(
     assert agreement.precision_at_k(retrieved, relevant).value == pytest.approx(precision)
     assert agreement.hit_rate(retrieved, relevant).value == hit
     assert agreement.reciprocal_rank(retrieved, relevant).value == reciprocal
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=6), st.sets(st.sampled_from("abcd"), min_size=1))
+def test_what_is_retrieved_again_is_as_something_irrelevant(retrieved: list[str], relevant: set[str]) -> None:
+    once = [one if one not in retrieved[:place] else f"again {place}" for place, one in enumerate(retrieved)]
+    agreement = Agreement(k=3)
+    for method in RANKED:
+        given, other = (getattr(agreement, method)(ranking, sorted(relevant)) for ranking in (retrieved, once))
+        assert given == other
+
+
+RANKED = ("ndcg_at_k", "precision_at_k", "recall_at_k", "hit_rate", "reciprocal_rank")
 
 
 @given(st.permutations("abcdef"), st.lists(st.integers(0, 3), min_size=6, max_size=6).filter(any), st.integers(1, 7))
@@ -623,6 +649,19 @@ def test_answers_are_compared_with_the_known_one(ground_truth: Any) -> None:
     assert (unknown.value, unknown.reason) == (None, "nothing is known of “What?”")
 
 
+def test_a_frame_that_was_read_from_parquet_is_ground_truth(tmp_path: Path) -> None:
+    chunks = [{"text": "e1", "expected_score": 3.0}, {"text": "e2", "expected_score": None}]
+    rows = [{"query": "Who?", "expected_chunks": chunks, "response": ["a", "b"]}, {"query": "What?"}]
+    pd.DataFrame(rows).to_parquet(tmp_path / "rows.parquet")
+    truth = GroundTruth(pd.read_parquet(tmp_path / "rows.parquet"), measure="exact_match")
+    assert truth.ground_truth == [
+        {"query": "Who?", "expected_chunks": [chunks[0], {"text": "e2"}], "response": ["a", "b"]},
+        {"query": "What?"},
+    ]
+    assert truth.agreement_measure("Who?", "b").value == 1.0
+    assert truth.recall_at_k("Who?", ["e2", "e2"]).value == 0.5
+
+
 def test_any_of_several_known_answers_will_do() -> None:
     truth = GroundTruth(KNOWN, measure="exact_match")
     assert truth.agreement_measure("And Ulysses?", "Joyce").value == 1.0
@@ -652,6 +691,10 @@ def test_a_function_can_know_the_answers_and_pins_what_is_judged() -> None:
         (["a"], "row 0 of the ground truth is a text"),
         ([{"question": "a"}], "row 0 of the ground truth is an object without a query"),
         ([{"query": "a", "response": "b"}, {"query": "a", "response": "c"}], "the ground truth has “a” 2 times"),
+        (
+            [{"query": "a", "expected_chunks": [{"text": "b"}, {"text": "b", "expected_score": 0.5}]}],
+            "row 0 of the ground truth expects “b” with the scores 1.0 and 0.5; give it once",
+        ),
     ],
 )
 def test_rows_that_are_no_ground_truth_are_refused(wrong: Any, message: str) -> None:
