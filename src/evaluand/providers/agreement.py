@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from evaluand.errors import DataError, SpecError, kind_of
 from evaluand.provider import Judgement, Provider, lower_is_better, quoted
 from evaluand.registry import by_default, find
-from evaluand.scorers.ranking import Ranking
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ class Agreement(Provider):
         return self._ranked(None, retrieved, relevant)
 
     def _ranked(self, name: str | None, retrieved: Any, relevant: Any) -> Judgement:
-        scored = _Retrieved().score(retrieved, relevant)
+        scored = _scorer("ranking").score(retrieved, relevant)
         if scored.columns is None:
             return Judgement.undefined(str(scored.reason))
         first, places = scored.columns["first_rank"], len(scored.columns["ranks"])
@@ -101,10 +100,6 @@ class Agreement(Provider):
         among = f"{count} of {len(scored.columns['relevant'])} relevant among {places}"
         reason = f"{among}, the first in place {first:g}" if first is not None else among
         return Judgement(value, {"reason": reason + (f"; looked at {self.k}" if self.k is not None else "")})
-
-
-class _Retrieved(Ranking):
-    repeats = True
 
 
 def _scored(name: str, response: Any, expected: Any, largest: float = 1.0) -> Judgement:
@@ -124,6 +119,10 @@ def _shown(expected: Any) -> str:
 
 @cache
 def _scorer(name: str) -> Any:
-    if name == "exact_match":
-        return by_default("scorers", name, normalise=("unicode", "case", "space"), any_of=True)
-    return by_default("scorers", name)
+    return by_default("scorers", name, **_PARAMETERS.get(name, {}))
+
+
+_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "exact_match": {"normalise": ("unicode", "case", "space"), "any_of": True},
+    "ranking": {"repeats": True},
+}

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from evaluand import ids
 from evaluand.errors import DataError
-from evaluand.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
+from evaluand.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_flags, require_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,8 @@ class Ranking(Scorer):
 
     Attributes:
         answer_key: where the answer stands in an object of a list.
+        repeats: an answer may come again; it keeps its further places, in which it is irrelevant. Otherwise it is
+            refused.
 
     Example:
         >>> Ranking().score(["father", "brother", "uncle"], ["brother", "uncle"]).columns["first_rank"]
@@ -46,13 +48,13 @@ class Ranking(Scorer):
     version = 2
     cheap = True
     by_target = True
-    repeats: ClassVar = False
-    """Whether an answer may come again: later ones keep their places and are irrelevant. Otherwise it is refused."""
 
     answer_key: str = "answer"
+    repeats: bool = False
 
     def __post_init__(self) -> None:
         require_text(self, "answer_key")
+        require_flags(self, "repeats")
 
     @property
     def columns(self) -> Mapping[str, str]:
