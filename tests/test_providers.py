@@ -353,6 +353,7 @@ def test_claims_are_numbers_and_names() -> None:
         ),
         ("Why may dogs not enter?", "Because of the books.", ["They may not because of the books."], ["It rains."]),
         ("When was it lit?", "On 3 November 1854.", ["In November 1854, on the 3."], ["On 3 November 1845."]),
+        ("Where may tents be put up?", "Behind the school.", ["Behind the school."], ["Where may tents be put up?"]),
         ("Who wrote Emma?", ["Jane Austen", "Austen"], ["Austen wrote it."], ["Charlotte Bronte wrote it."]),
     ],
 )

@@ -60,9 +60,11 @@ class Embeddings(Provider):
 
         The cosine to the expected text, or to the question with it where that is higher; times the share of its numbers
         and names, those of the question left out, that stand in the response (0 where it has other numbers instead);
-        and half as much where one of the two is negated, but the question is not. Where what is expected begins with
-        yes or no, and the response does, they are the same or the value is 0; if either says nothing else, it is 1 or
-        0.
+        and half as much where one of the two is negated, but the question is not. Where neither a number or name nor
+        yes or no is expected, the question counts only if the response is less near to it alone: it may repeat it.
+
+        Where what is expected begins with yes or no, and the response does, they are the same or the value is 0; if
+        either says nothing else, it is 1 or 0.
 
         Undefined where nothing is expected, or a text has no words.
 
@@ -140,16 +142,18 @@ class Embeddings(Provider):
 
     def _agreement(self, response: str, expected: str, question: str) -> Judgement:
         why = _unknown(question=question, expected=expected, response=response)
-        cosines = [] if why else [_cosine(response, text) for text in (expected, f"{question} {expected}")]
-        cosine = max((one for one in cosines if one is not None), default=None)
-        if cosine is None or not expected.strip():
+        cosine = None if why else _cosine(response, expected)
+        if cosine is None:
             return Judgement.undefined(why or "the response or what is expected has no words")
-        told = {"expected": expected, "cosine": cosine, "missing": [], "negated": False}
-        right, said = claims.answered(expected), claims.answered(response)
-        if right and said and (right != said or claims.is_only_answer(expected) or claims.is_only_answer(response)):
-            return Judgement(float(right == said), {"reason": f"{said} beside {quoted(expected)}", **told})
         asked = claims.keys(question)
         needed = [claim for claim in claims.claims(expected) if claim.key not in asked]
+        right, said = claims.answered(expected), claims.answered(response)
+        whole, repeated = (_cosine(response, text) or 0.0 for text in (f"{question} {expected}", question))
+        if right or needed or whole > repeated:
+            cosine = max(cosine, whole)
+        told: dict[str, Any] = {"expected": expected, "cosine": cosine, "missing": [], "negated": False}
+        if right and said and (right != said or claims.is_only_answer(expected) or claims.is_only_answer(response)):
+            return Judgement(float(right == said), {"reason": f"{said} beside {quoted(expected)}", **told})
         share, missing = claims.held(needed, claims.keys(response))
         other = [claim for claim in claims.claims(response) if claim.key not in asked | claims.keys(expected)]
         if any(claim.is_number and claim.text in missing for claim in needed) and any(one.is_number for one in other):
