@@ -6,6 +6,9 @@ is on another subject.
 GROUNDEDNESS: a source, a statement that it supports in other words, one on its subject that it does not speak of, one
 that changes a number or a name of it, and one that says the opposite.
 
+AGREEMENT: to each question of examples/rag that has an answer in English, in their order: that answer in other words,
+and three wrong ones: with a number, a name or the deciding word changed, negated, and another answer.
+
 SENTIMENT and TOXICITY: texts, and whether they are positive, or would offend who is spoken to or of.
 """
 
@@ -315,6 +318,321 @@ TOXICITY = [
     ("Your code fails the third test; rename the variable.", False),
     ("The scum on the pond is made of algae.", False),
     ("The circus clown was useful to the children.", False),
+]
+
+AGREEMENT = [
+    (
+        "The first ferry leaves at 8:10.",
+        "The first ferry leaves at 9:10.",
+        "It does not leave at 8:10.",
+        "In the afternoon, from the outer bay.",
+    ),
+    (
+        "The crossing takes fifty minutes.",
+        "The crossing takes fifteen minutes.",
+        "The crossing does not take fifty minutes.",
+        "It takes about four hours on foot.",
+    ),
+    (
+        "The ferry does not sail on Sundays in winter.",
+        "Yes.",
+        "Yes, the ferry sails on Sundays in winter.",
+        "There is a boat at 11:40 on Sundays in winter.",
+    ),
+    (
+        "A return ticket costs 18 crowns for adults.",
+        "81 crowns.",
+        "It does not cost 18 crowns.",
+        "Children under five travel free.",
+    ),
+    (
+        "Bicycles cost 4 crowns each way.",
+        "Bicycles cost 14 crowns each way.",
+        "Bicycles do not cost 4 crowns.",
+        "Bicycles travel free of charge.",
+    ),
+    (
+        "They may travel on the open deck if they are on a lead.",
+        "In the saloon, on a lead.",
+        "They may not travel on the open deck.",
+        "There is no charge for dogs.",
+    ),
+    (
+        "It stops when the wind is above 34 knots.",
+        "Above 43 knots.",
+        "It does not stop above 34 knots.",
+        "Cancellations are posted on the board.",
+    ),
+    (
+        "The ticket can be used on a later boat for thirty days.",
+        "Thirteen days.",
+        "It is not valid for thirty days.",
+        "Until the end of the week.",
+    ),
+    (
+        "It was built of red sandstone from the mainland.",
+        "Grey granite.",
+        "The harbour is not built of red sandstone.",
+        "It dries out at low tide.",
+    ),
+    (
+        "He can be reached on channel 12.",
+        "He can be reached on channel 16.",
+        "He cannot be reached on channel 12.",
+        "By telephone at the inn.",
+    ),
+    (
+        "The engineer Ailsa Brannoch designed it.",
+        "It was designed by Ines Farrow.",
+        "It was not designed by Ailsa Brannoch.",
+        "Sixty-two workers spent three summers on it.",
+    ),
+    (
+        "It was first lit in 1854, on 3 November.",
+        "On 3 November 1845.",
+        "It was not lit on 3 November 1854.",
+        "When the electric motor was put in.",
+    ),
+    (
+        "It is visible for 21 nautical miles.",
+        "12 nautical miles.",
+        "It cannot be seen from 21 nautical miles.",
+        "From the mainland mountains.",
+    ),
+    (
+        "The last keeper left the lighthouse in 1988.",
+        "In 1962.",
+        "The last keeper did not leave in 1988.",
+        "When the clockwork was replaced.",
+    ),
+    (
+        "There are 143 steps in the tower.",
+        "The tower has 134 steps.",
+        "The tower does not have 143 steps.",
+        "There is no lift.",
+    ),
+    (
+        "It is open from Tuesday to Saturday.",
+        "It is open from Monday to Friday.",
+        "It is not open from Tuesday to Saturday.",
+        "Every day from April to October.",
+    ),
+    (
+        "The best-known piece is the bell of the Hesper.",
+        "The anchor of the barque Ronna.",
+        "It is not the bell of the Hesper.",
+        "A small museum of the island's wrecks.",
+    ),
+    (
+        "Some 4,300 pairs nest there.",
+        "About 3,400 pairs.",
+        "There are not 4,300 pairs of puffins.",
+        "They dig burrows up to a metre deep.",
+    ),
+    (
+        "The ground above the burrows collapses easily.",
+        "Because the cliffs are private property.",
+        "Because the ground above burrows does not collapse easily.",
+        "To reach the lighthouse more quickly.",
+    ),
+    (
+        "Nobody may go closer to them than fifty metres.",
+        "Fifteen metres.",
+        "There is no limit of fifty metres.",
+        "As close as one likes.",
+    ),
+    (
+        "They give birth on the shingle at Tarn Bay.",
+        "On the sand of Gull Crag.",
+        "They do not give birth on the shingle of Tarn Bay.",
+        "In October and November.",
+    ),
+    (
+        "Their nests are in old stone walls above the village.",
+        "On the western cliffs.",
+        "They do not nest in the old stone walls.",
+        "They come to land only at night.",
+    ),
+    (
+        "It was founded by the teachers Morag Tully and Edwin Sand.",
+        "Ines Farrow and Ailsa Brannoch.",
+        "It was not founded by Morag Tully and Edwin Sand.",
+        "It is the oldest on this coast.",
+    ),
+    (
+        "Its ringers have marked over 310,000 birds.",
+        "More than 130,000.",
+        "No more than 310,000 have been ringed.",
+        "Some nine hundred birdwatchers.",
+    ),
+    (
+        "A bed with full board costs 46 crowns a night.",
+        "64 crowns.",
+        "It does not cost 46 crowns.",
+        "Guests help to wash the dishes.",
+    ),
+    (
+        "It was a Siberian rubythroat, in 1987.",
+        "A Siberian crane.",
+        "It was not a Siberian rubythroat.",
+        "The ferry made eleven extra crossings.",
+    ),
+    (
+        "The path is 11 kilometres long.",
+        "The path is 17 kilometres long.",
+        "It is not 11 kilometres long.",
+        "It is marked with white posts.",
+    ),
+    ("Cairn Oran is 186 metres high.", "168 metres.", "It is not 186 metres high.", "It is a grave of the Bronze Age."),
+    (
+        "There are 74 inhabitants.",
+        "47.",
+        "There are not 74 people on the island.",
+        "They live in the village of Kirrin.",
+    ),
+    (
+        "The shop is closed on Wednesdays.",
+        "On Sundays.",
+        "It is not closed on Wednesdays.",
+        "From 9 to 12 and from 14 to 17 o'clock.",
+    ),
+    (
+        "Its name is The Drowned Bell.",
+        "The Skerrow Arms.",
+        "It is not called The Drowned Bell.",
+        "It has five guest rooms.",
+    ),
+    (
+        "Hot meals are served until 20 o'clock.",
+        "Until 22 o'clock.",
+        "It does not serve meals until 20 o'clock.",
+        "Fish soup from the catch of the day.",
+    ),
+    (
+        "The teacher is Ines Farrow.",
+        "Morag Tully.",
+        "Ines Farrow does not teach there.",
+        "Its pupils range from five to twelve years.",
+    ),
+    (
+        "Three wind turbines and a bank of batteries supply it.",
+        "From two diesel generators.",
+        "It does not come from wind turbines.",
+        "From a spring below Cairn Oran.",
+    ),
+    (
+        "Each person gets 80 litres a day.",
+        "18 litres a day.",
+        "They may not use 80 litres a day.",
+        "The tap water is soft.",
+    ),
+    (
+        "There is no reception on the western cliffs.",
+        "Yes.",
+        "Yes, there is mobile reception on the western cliffs.",
+        "There is reception on all of the cliffs.",
+    ),
+    (
+        "A doctor comes on the first Monday of each month.",
+        "On the first Friday of the month.",
+        "The doctor does not come on the first Monday.",
+        "A helicopter flies patients to the hospital.",
+    ),
+    (
+        "In winter they eat seaweed on the shore.",
+        "Hay in the barn.",
+        "They do not eat seaweed.",
+        "Their wool is sold undyed.",
+    ),
+    (
+        "It is called the Skerrow wave.",
+        "The Kirrin knot.",
+        "It is not called the Skerrow wave.",
+        "Grey and rust lines.",
+    ),
+    ("The station closed in 1938.", "In 1931.", "It did not close in 1938.", "It employed 180 people."),
+    ("She carried timber from Riga.", "Coal from Durness.", "It did not carry timber.", "All nineteen of her crew."),
+    (
+        "The islanders saved them with a rope and a breeches buoy.",
+        "With a lifeboat and a helicopter.",
+        "They were not saved with a rope.",
+        "The ship ran onto the rocks in fog.",
+    ),
+    ("The key hangs at the inn.", "At the school.", "The key is not at the inn.", "It has no windows to the west."),
+    (
+        "The tallest stone is 3.4 metres high.",
+        "4.3 metres.",
+        "It is not 3.4 metres high.",
+        "The sun sets behind the middle stone.",
+    ),
+    ("The trip costs 15 crowns.", "50 crowns.", "It does not cost 15 crowns.", "It lasts forty minutes."),
+    (
+        "Swimming is forbidden at the Northern Head.",
+        "At Tarn Bay.",
+        "It is not forbidden at the Northern Head.",
+        "The water reaches 14 degrees in August.",
+    ),
+    (
+        "Tents are allowed on the field behind the school.",
+        "On the beach below the lighthouse.",
+        "They may not be put up behind the school.",
+        "A tent costs 6 crowns a night.",
+    ),
+    (
+        "The peat burned for nineteen days.",
+        "Ninety days.",
+        "It did not burn for nineteen days.",
+        "It was put out with sea water.",
+    ),
+    ("July is the warmest month.", "August.", "July is not the warmest month.", "Gales are most frequent in January."),
+    (
+        "There are eleven kinds of orchid on the moor.",
+        "Seven.",
+        "There are not eleven kinds.",
+        "The oyster plant grows on the shingle.",
+    ),
+    (
+        "The bees of Skerrow have no varroa mite.",
+        "Because there are not enough flowers.",
+        "Because the bees of Skerrow are not free of the varroa mite.",
+        "Nine hives give heather honey.",
+    ),
+    (
+        "It takes place in the second week of August.",
+        "In the second week of May.",
+        "It is not in August.",
+        "In the chapel and in the boat shed.",
+    ),
+    (
+        "The record is 47 minutes, by the crew of Kirrin.",
+        "74 minutes.",
+        "The record is not 47 minutes.",
+        "Boats have four oars and a cox.",
+    ),
+    (
+        "In the old telephone box by the shop.",
+        "At the school in the village.",
+        "Not in the telephone box outside the shop.",
+        "It holds about 200 books.",
+    ),
+    (
+        "There is no cash machine.",
+        "Yes.",
+        "Yes, there is a cash machine on the island.",
+        "The cash machine is at the inn.",
+    ),
+    (
+        "Glass is ground to sand, which is used for paths.",
+        "It is melted and made into bottles.",
+        "It is not ground to sand.",
+        "Visitors take their rubbish back to the mainland.",
+    ),
+    (
+        "They are not allowed from April to August.",
+        "Yes, they are allowed in June.",
+        "Drones are not forbidden in June.",
+        "With a permit from the observatory they are.",
+    ),
 ]
 
 

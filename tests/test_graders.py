@@ -184,7 +184,7 @@ def test_the_longest_common_sequence_keeps_the_order_of_words() -> None:
 
 def test_words_of_another_script_are_words_where_that_is_asked_for() -> None:
     assert Rouge().score("η γάτα", "η γάτα").reason == (
-        "no reference has words of a–z and 0–9; for other scripts set any_script"
+        "no reference has words of a–z and 0–9; the scorer rouge takes any_script"
     )
     with pytest.raises(SpecError, match="leave it out with any_script"):
         Rouge(any_script=True, stemmer=True)

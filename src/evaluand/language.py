@@ -2,6 +2,9 @@
 
 The work is done by py3langid (a naive Bayes model over byte n-grams; M. Lui & T. Baldwin, "langid.py: An off-the-shelf
 language identification tool", ACL 2012), which carries its model: the extra `language`.
+
+The longer a text, the flatter its probabilities come out of that model. So of long texts several pieces are looked at,
+spread evenly over the whole, and their probabilities averaged: a text of two languages has a half of each.
 """
 
 from __future__ import annotations
@@ -11,6 +14,9 @@ from importlib.util import find_spec
 from typing import Any, Final, NamedTuple
 
 from evaluand.errors import SpecError
+
+_PIECE: Final = 1000  # characters of a piece
+_PIECES: Final = 4  # of which a text has at most so many
 
 NO_LANGUAGE: Final = "zxx"
 """What ISO 639 calls linguistic content that there is none of."""
@@ -38,10 +44,11 @@ def language_of(text: str) -> Language | None:
         >>> language_of("Das ist ein deutscher Satz über das Wetter.").code, language_of("1, 2, 3")
         ('de', None)
     """
-    if not any(map(str.isalpha, text)):
+    told = languages_of(text)
+    if told is None:
         return None
-    code, probability = _model().classify(text)
-    return None if code == NO_LANGUAGE else Language(str(code), float(probability))
+    code, probability = next(iter(told.items()))
+    return None if code == NO_LANGUAGE else Language(code, probability)
 
 
 def languages_of(text: str) -> dict[str, float] | None:
@@ -52,7 +59,9 @@ def languages_of(text: str) -> dict[str, float] | None:
     """
     if not any(map(str.isalpha, text)):
         return None
-    return {str(code): float(probability) for code, probability in _model().rank(text)}
+    ranked = [dict(_model().rank(piece)) for piece in _pieces(text)]
+    means = {str(code): sum(float(one[code]) for one in ranked) / len(ranked) for code in ranked[0]}
+    return dict(sorted(means.items(), key=lambda pair: -pair[1]))
 
 
 def known_languages() -> frozenset[str]:
@@ -72,6 +81,14 @@ def require_language(what: str) -> None:
     """
     if find_spec("py3langid") is None:
         raise SpecError(f"{what}: telling languages needs py3langid: pip install evaluand[language]")
+
+
+def _pieces(text: str) -> list[str]:
+    if len(text) <= _PIECES * _PIECE:
+        return [text]
+    starts = [place * (len(text) - _PIECE) // (_PIECES - 1) for place in range(_PIECES)]
+    pieces = [text[start : start + _PIECE] for start in starts]
+    return [piece for piece in pieces if any(map(str.isalpha, piece))] or [text[: _PIECES * _PIECE]]
 
 
 @cache

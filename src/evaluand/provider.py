@@ -364,6 +364,10 @@ def text_of(name: str, value: Any) -> str:
     """
     if not isinstance(value, str):
         raise DataError(f"{name} is {kind_of(value)}, not a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{name} holds half of a surrogate pair at {error.start}, which is no character") from None
     return value
 
 

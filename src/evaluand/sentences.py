@@ -1,8 +1,9 @@
 """Where the sentences of a text are.
 
 A sentence ends with its mark (`.`, `!`, `?`, `…`, and those of other scripts) before white space, unless what follows
-goes on in lower case, or the mark belongs to an abbreviation, an initial or a number of a list. Paragraphs and the
-entries of lists end sentences too. Texts without marks are cut at white space, so that no sentence is endless.
+goes on in lower case, or the mark belongs to an abbreviation, an initial or a number of a list. A single letter is no
+initial before a word that usually begins sentences. Paragraphs and the entries of lists end sentences too. Texts
+without marks are cut at white space, so that no sentence is endless.
 """
 
 from __future__ import annotations
@@ -71,10 +72,13 @@ def _goes_on(text: str, start: int, mark: re.Match[str], end: int) -> bool:
     before = _LAST_WORD.search(text, max(start, mark.start() - _LONGEST_WORD), mark.start())
     if before is None:
         return False
-    word = before[0]
-    initial = len(word) == 1 and word.isupper() and word != "I"
-    numbered = word.isdigit() and not text[start : before.start()].strip()
-    return initial or numbered or word.casefold() in _ABBREVIATIONS
+    word, next_word = before[0], _WORD.match(text, follows.start()) if follows else None
+    if len(word) == 1 and word.isupper():
+        return word != "I" and not (next_word and next_word[0] in BEGINNINGS)
+    if word.isdigit():
+        return not text[start : before.start()].strip()
+    numbers = follows is not None and follows[0].isdigit() and word.casefold() in _BEFORE_NUMBERS
+    return numbers or word.casefold() in _ABBREVIATIONS
 
 
 def _shortened(text: str, start: int, end: int) -> Iterator[Sentence]:
@@ -95,11 +99,20 @@ _PAUSE: Final = re.compile(r"\n[^\S\n]*(?:\n\s*|(?=(?:[-*•·]|\d{1,3}[.)])[^\S
 _MARK: Final = re.compile(r"[.!?…]+[\"'”’»)\]]*|[。！？．｡।॥؟۔]+[”’」』）]*")
 _ALONE: Final = frozenset("。！？．｡।॥؟۔")
 _NEXT: Final = re.compile(r"\w")
+_WORD: Final = re.compile(r"\w+")
 _LAST_WORD: Final = re.compile(r"[^\W_]+(?:\.[^\W_]+)*\Z")
 _LONGEST_WORD: Final = 20
 _ABBREVIATIONS: Final = frozenset(
     """
     al approx apr aug bzw ca capt cf col cp d.h dec dept dr e.g ed eds eq est etc feb fig figs gen gov hr i.e inc jan jr
     ltd mr mrs ms mt nov nr oct pp prof rev sen sept sgt sr st u.a vgl viz vol vs z.b
+    """.split()  # noqa: SIM905
+)
+_BEFORE_NUMBERS: Final = frozenset(("art", "ch", "no", "nos", "p", "par", "sec"))
+BEGINNINGS: Final = frozenset(  # of sentences, and so with a capital though they are no names
+    """
+    A After All Also An And As At Before Both But By Each For From He Her Here His How However I If In Is It Its Most
+    My Next No Not Now On One Or Our She So Some That The Their Then There These They This Those To We What When Where
+    Which While Who Why With Yes You Your
     """.split()  # noqa: SIM905
 )

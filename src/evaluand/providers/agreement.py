@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -20,7 +20,9 @@ class Agreement(Provider):
 
     The texts that are expected may be several, of which any will do. Of rankings, what is retrieved is a list, best
     first (or in one of the other forms of the scorer `ranking`), and what is relevant one thing, a list, or an object
-    thing → relevance.
+    thing → relevance. A thing that is retrieved again keeps its further places, in which it is irrelevant: it takes the
+    room of something else and tells nothing new (Y. Bernstein & J. Zobel, "Redundant documents and search
+    effectiveness", CIKM 2005).
 
     Args:
         k: how many places of a ranking are looked at; all if not given.
@@ -125,6 +127,10 @@ def _shown(expected: Any) -> str:
 
 @cache
 def _scorer(name: str) -> Any:
-    if name == "exact_match":
-        return by_default("scorers", name, normalise=("unicode", "case", "space"), any_of=True)
-    return by_default("scorers", name)
+    return by_default("scorers", name, **_PARAMETERS.get(name, {}))
+
+
+_PARAMETERS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "exact_match": {"normalise": ("unicode", "case", "space"), "any_of": True},
+    "ranking": {"repeats": True},
+}

@@ -8,20 +8,26 @@ from evaluand.errors import SpecError
 from evaluand.language import language_of, require_language
 
 _LIKELY = 0.5
+_ENGLISH = ("en", "pcm")  # short English texts are taken for Nigerian Pidgin, which has its words
 
 
 def judged_english(text: str) -> str | None:
-    """Why a text cannot be judged by what knows English only; None where it can.
+    """Why a text cannot be judged by what knows English words only; None where it can."""
+    return "the text has no words" if not any(map(str.isalpha, text)) else other_language(text)
 
-    A few words, of which no language is more probable than not, pass.
+
+def other_language(text: str, name: str = "the text") -> str | None:
+    """Why a text is none that is known by what knows English only; None where it may be.
+
+    A few words, of which no language is more probable than not, pass, and so do numbers.
     """
     if not any(map(str.isalpha, text)):
-        return "the text has no words"
+        return None
     if not any("a" <= letter <= "z" for letter in text.casefold()):
-        return "the text has no letters from a to z, and what judges it knows English only"
+        return f"{name} has no letters from a to z, and what judges it knows English only"
     found = language_of(text)
-    if found is not None and found.code != "en" and found.probability >= _LIKELY:
-        return f"the text is in {found.code} ({found.probability:.2f}), and what judges it knows English only"
+    if found is not None and found.code not in _ENGLISH and found.probability >= _LIKELY:
+        return f"{name} is in {found.code} ({found.probability:.2f}), and what judges it knows English only"
     return None
 
 

@@ -14,7 +14,7 @@ from evaluand.provider import Judgement, Provider, from_0_to_1, lower_is_better,
 from evaluand.providers.agreement import Agreement
 from evaluand.providers.embeddings import Embeddings
 
-Measure = Literal["exact_match", "bleu", "rouge", "similarity"]
+Measure = Literal["agreement", "exact_match", "bleu", "rouge", "similarity"]
 Truths = Sequence[Mapping[str, Any]] | Callable[[str], Any]
 
 
@@ -29,12 +29,13 @@ class GroundTruth(Provider):
             `response`: a text, or several of which any will do), `expected_chunks` (what is to be retrieved: a list of
             texts, of objects with `text` and `expected_score`, or an object text → relevance) and `expected_score`; a
             frame of such rows; or a function that gives the expected response to a question.
-        measure: how `agreement_measure` compares: `similarity` (of meaning, the extra `embeddings`), `rouge`, `bleu`
-            (the extra `text`) or `exact_match`.
+        measure: how `agreement_measure` compares: `agreement` (of meaning, numbers, names and negation) or `similarity`
+            (of meaning alone; the extra `embeddings`), `rouge`, `bleu` (the extra `text`) or `exact_match`.
         k: how many places of a ranking are looked at; all if not given.
 
     Raises:
-        SpecError: they are no such rows, a question has two, there is no such measure, or k is no such number.
+        SpecError: they are no such rows, a question has two, a chunk has two scores, there is no such measure, or k is
+            no such number.
 
     Example:
         >>> known = [{"query": "Who wrote Emma?", "expected_response": "Jane Austen"}]
@@ -48,16 +49,14 @@ class GroundTruth(Provider):
     kind = "ground_truth"
 
     ground_truth: Truths
-    measure: Measure = "similarity"
+    measure: Measure = "agreement"
     k: int | None = None
 
     def __post_init__(self) -> None:
         if self.measure not in get_args(Measure):
             raise SpecError(f"measure is {self.measure!r}; give one of {', '.join(get_args(Measure))}")
         if hasattr(self.ground_truth, "to_dict"):  # a frame
-            rows = self.ground_truth.to_dict("records")
-            rows = [{name: value for name, value in row.items() if value == value} for row in rows]  # NaN: not given
-            object.__setattr__(self, "ground_truth", rows)
+            object.__setattr__(self, "ground_truth", _rows_of(self.ground_truth))
         _ = self._agreement, self._rows
 
     def identify(self, method: str) -> Identity:
@@ -70,6 +69,11 @@ class GroundTruth(Provider):
         """How far a response agrees with the expected one, by the measure that was chosen."""
         judged: Judgement = getattr(self, self.measure)(prompt, response)
         return judged
+
+    @from_0_to_1
+    def agreement(self, prompt: str, response: str) -> Judgement:
+        """How far a response says what is expected: `Embeddings.agreement`, with the question; `embeddings`."""
+        return self._beside(prompt, response, lambda said, expected: Embeddings().agreement(said, expected, prompt))
 
     @from_0_to_1
     def exact_match(self, prompt: str, response: str) -> Judgement:
@@ -142,6 +146,7 @@ class GroundTruth(Provider):
             if not isinstance(query, str):
                 what = f"{kind_of(row)} without a query"
                 raise SpecError(f"row {number} of the ground truth is {what}; give query and expected_response")
+            _relevance(row.get("expected_chunks"), f"row {number} of the ground truth")
             rows.setdefault(query, []).append(row)
         for query, several in rows.items():
             if any(len({encode(row.get(name)) for row in several}) > 1 for name in _ONCE) and not _graded(several):
@@ -170,7 +175,7 @@ class GroundTruth(Provider):
         row = self._row(query)
         if row is None or row.get("expected_chunks") is None:
             return Judgement.undefined(f"nothing is known of what is to be retrieved for {quoted(query)}")
-        return compare(retrieved, _relevance(row["expected_chunks"]))
+        return compare(retrieved, _relevance(row["expected_chunks"], "the ground truth"))
 
 
 _ONCE: Final = ("expected_response", "response", "expected_chunks")
@@ -191,10 +196,33 @@ def _listed(rows: Any) -> Sequence[Any]:
     raise SpecError(f"ground_truth is {kind_of(rows)}; give rows with query and expected_response, or a function")
 
 
-def _relevance(chunks: Any) -> Any:
-    if isinstance(chunks, list) and chunks and all(isinstance(one, Mapping) and "text" in one for one in chunks):
-        return {one["text"]: one.get("expected_score", 1.0) for one in chunks}
-    return chunks
+def _rows_of(frame: Any) -> list[dict[str, Any]]:
+    """The rows of a frame, without what is not given."""
+    whole = frame.astype(object)
+    rows = whole.where(whole.notna(), None).to_dict("records")
+    return [{name: _plain(value) for name, value in row.items() if value is not None} for row in rows]
+
+
+def _plain(value: Any) -> Any:
+    """A cell as data: frames that were read from Parquet hold lists as arrays."""
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items() if item is not None}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _relevance(chunks: Any, where: str) -> Any:
+    """What is relevant; chunks with their scores as an object text → relevance."""
+    if not isinstance(chunks, list) or not chunks:
+        return chunks
+    if not all(isinstance(one, Mapping) and isinstance(one.get("text"), str) for one in chunks):
+        return chunks
+    scores: dict[str, Any] = {}
+    for one in chunks:
+        text, score = one["text"], one.get("expected_score", 1.0)
+        if scores.setdefault(text, score) != score:
+            raise SpecError(f"{where} expects {quoted(text)} with the scores {scores[text]} and {score}; give it once")
+    return scores
 
 
 def _most_similar(response: str, expected: Any) -> Judgement:

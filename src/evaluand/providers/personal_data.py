@@ -109,6 +109,8 @@ def _is_card(text: str) -> bool:
 
 def _is_iban(text: str) -> bool:
     written = re.sub(r"[ -]", "", text)
+    if sum(map(str.isdigit, written)) <= len(written) / 2:
+        return False  # words may have the form too
     return int("".join(str(int(letter, 36)) for letter in written[4:] + written[:4])) % 97 == 1
 
 
@@ -203,7 +205,11 @@ _IBAN: Final = "|".join(
 )
 _Check = Callable[[str], bool]
 _KINDS: Final[tuple[tuple[str, re.Pattern[str], _Check], ...]] = tuple(
-    (kind, re.compile(rf"(?<![\w.+-]){pattern}" if kind == "email" else rf"(?<!\w){pattern}", re.ASCII | flags), check)
+    (
+        kind,
+        re.compile(rf"(?<![\w.+-]){pattern}" if kind == "email" else rf"(?<![\w+]){pattern}", re.ASCII | flags),
+        check,
+    )
     for kind, pattern, flags, check in (
         (
             "url_credentials",
@@ -217,7 +223,7 @@ _KINDS: Final[tuple[tuple[str, re.Pattern[str], _Check], ...]] = tuple(
             re.IGNORECASE,
             _any,
         ),
-        ("iban", rf"(?:{_IBAN})", 0, _is_iban),
+        ("iban", rf"(?:{_IBAN})", re.IGNORECASE, _is_iban),
         ("fr_nir", r"[12] ?\d\d ?(?:0[1-9]|1[0-2]|[2-9]\d) ?(?:\d\d|2[AB]) ?\d{3} ?\d{3} ?\d\d(?!\w)", 0, _is_french),
         ("credit_card", r"\d{4}([ -]?)(?:(?:\d{4}\1){2}\d{4}|\d{6}\1\d{4,5})(?!\w)", 0, _is_card),
         ("credit_card", r"(?:\d{13,19}|(?:\d{4}[ -]){4}\d{3})(?!\w)", 0, _is_card),
@@ -229,7 +235,7 @@ _KINDS: Final[tuple[tuple[str, re.Pattern[str], _Check], ...]] = tuple(
         ("es_dni", r"(?:\d{8}|[XYZ][- ]?\d{7})[- ]?[A-Z](?!\w)", re.IGNORECASE, _is_spanish),
         ("ip", r"(?<![\d.])(?<!v)\d{1,3}(?:\.\d{1,3}){3}(?!\.?\w)", 0, _is_address),
         ("ip", r"(?<!:)(?=[0-9a-f]*:)(?:[0-9a-f]{0,4}:){2,7}[0-9a-f]{0,4}(?![\w:])", re.IGNORECASE, _is_ipv6),
-        ("phone", r"(?<![+.,])\+\d(?:[ ().-]{0,2}\d){7,14}(?!\w)", 0, _is_phone),
+        ("phone", r"(?<![.,])\+\d(?:[ ().-]{0,2}\d){7,14}(?!\w)", 0, _is_phone),
         ("phone", r"(?<![\d.,-])(?:\([2-9]\d\d\) ?|[2-9]\d\d[ .-])[2-9]\d\d[ .-]\d{4}(?![\w-])", 0, _is_phone),
         (
             "phone",

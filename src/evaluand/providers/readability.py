@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from evaluand.language import require_language
 from evaluand.provider import Judgement, Provider, from_0_to_1, lower_is_better, text_of
+from evaluand.providers.english import judged_english
 from evaluand.sentences import sentences
 
 
@@ -14,8 +17,8 @@ from evaluand.sentences import sentences
 class Readability(Provider):
     """Judges how long the words and sentences of English texts are, and nothing else of how they are written.
 
-    A word is a run of letters, which apostrophes and hyphens may join. `syllables_of` counts its syllables; `sentences`
-    counts sentences. Figures of a few sentences say little.
+    A word is a run of letters, which apostrophes and hyphens may join; accents are left out. `syllables_of` counts its
+    syllables; `sentences` counts sentences. Figures of a few sentences say little.
 
     Example:
         >>> Readability().reading_ease("The cat sat on the mat.").reason
@@ -24,15 +27,20 @@ class Readability(Provider):
 
     kind = "readability"
 
+    @classmethod
+    def require(cls) -> None:
+        require_language(cls.kind)
+
     def reading_ease(self, text: str) -> Judgement:
         """Flesch's reading ease, 206.835 − 1.015 · words / sentences − 84.6 · syllables / words; higher is easier.
 
-        Usually between 0 (very hard) and 100, but without bounds. Undefined where there are no letters from a to z.
-        Source: R. Flesch, "A new readability yardstick" (1948).
+        Usually between 0 (very hard) and 100, but without bounds. Undefined where there are no letters from a to z,
+        or the text is in another language than English. Source: R. Flesch, "A new readability yardstick" (1948).
         """
-        counts = _counted(text_of("text", text))
+        why = judged_english(text_of("text", text))
+        counts = None if why else _counted(text)
         if counts is None:
-            return Judgement.undefined(_NOTHING)
+            return Judgement.undefined(why or _NOTHING)
         value = counts.ease
         word = next((word for least, word in _EASE if value >= least), _EASE[-1][1])
         return Judgement(value, {"reason": f"{value:.1f}: {word}; {counts}", **counts._asdict()})
@@ -41,12 +49,13 @@ class Readability(Provider):
     def grade_level(self, text: str) -> Judgement:
         """The grade of school by Flesch and Kincaid, 0.39 · words / sentences + 11.8 · syllables / words − 15.59.
 
-        Undefined where there are no letters from a to z. Source: J. P. Kincaid et al., "Derivation of new readability
-        formulas for Navy enlisted personnel" (1975).
+        Undefined as `reading_ease` is. Source: J. P. Kincaid et al., "Derivation of new readability formulas for Navy
+        enlisted personnel" (1975).
         """
-        counts = _counted(text_of("text", text))
+        why = judged_english(text_of("text", text))
+        counts = None if why else _counted(text)
         if counts is None:
-            return Judgement.undefined(_NOTHING)
+            return Judgement.undefined(why or _NOTHING)
         return Judgement(counts.grade, {"reason": f"grade {counts.grade:.1f}; {counts}", **counts._asdict()})
 
     @from_0_to_1
@@ -92,9 +101,16 @@ class _Counts(NamedTuple):
 
 
 def _counted(text: str) -> _Counts | None:
-    in_sentences = [found for one in sentences(text) if (found := _WORD.findall(one.text))]
+    """What a text counts, its letters without accents."""
+    in_sentences = [found for one in sentences(text) if (found := _WORD.findall(_plain(one.text)))]
     words = [word for found in in_sentences for word in found]
     return _Counts(len(words), len(in_sentences), sum(map(syllables_of, words))) if words else None
+
+
+def _plain(text: str) -> str:
+    if text.isascii():
+        return text
+    return "".join(letter for letter in unicodedata.normalize("NFKD", text) if not unicodedata.combining(letter))
 
 
 _NOTHING: Final = "the text has no words of letters from a to z"

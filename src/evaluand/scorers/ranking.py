@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from evaluand import ids
 from evaluand.errors import DataError
-from evaluand.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
+from evaluand.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_flags, require_text
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +34,8 @@ class Ranking(Scorer):
 
     Attributes:
         answer_key: where the answer stands in an object of a list.
+        repeats: an answer may come again; it keeps its further places, in which it is irrelevant. Otherwise it is
+            refused.
 
     Example:
         >>> Ranking().score(["father", "brother", "uncle"], ["brother", "uncle"]).columns["first_rank"]
@@ -48,9 +50,11 @@ class Ranking(Scorer):
     by_target = True
 
     answer_key: str = "answer"
+    repeats: bool = False
 
     def __post_init__(self) -> None:
         require_text(self, "answer_key")
+        require_flags(self, "repeats")
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -96,40 +100,49 @@ class Ranking(Scorer):
 
     def _ranked(self, output: Any) -> tuple[list[bytes], list[float]]:
         """The answers, best first, and their ranks."""
+        answers, ranks = self._ordered(output)
+        return self._keys(answers), ranks
+
+    def _ordered(self, output: Any) -> tuple[Sequence[Any], list[float]]:
         if isinstance(output, Mapping):
             return _by_score([(answer, _number(f"score of {answer!r}", score)) for answer, score in output.items()])
         if not isinstance(output, list | tuple):
             raise DataError(f"the ranking is {described(output)}, not a list of answers or an object answer → score")
         if not output or not all(isinstance(one, Mapping) and self.answer_key in one for one in output):
-            return _distinct(output), [float(place + 1) for place in range(len(output))]
+            return output, [float(place + 1) for place in range(len(output))]
         for key, read, order in (("rank", _rank, _by_rank), ("score", partial(_number, "score"), _by_score)):
             if all(key in one for one in output):
                 return order([(one[self.answer_key], read(one[key])) for one in output])
         raise DataError(f"the answers have {self.answer_key!r} but not all of them a rank, or all a score")
 
+    def _keys(self, answers: Sequence[Any]) -> list[bytes]:
+        keys: list[bytes] = []
+        seen: set[bytes] = set()
+        for answer in answers:
+            key = ids.encode(answer)
+            if key in seen and not self.repeats:
+                raise DataError(f"the ranking has {answer!r} twice; give each answer one place")
+            keys.append(_AGAIN if key in seen else key)
+            seen.add(key)
+        return keys
 
-def _by_rank(pairs: list[tuple[Any, float]]) -> tuple[list[bytes], list[float]]:
+
+_AGAIN: Final = b""  # the key of no answer
+
+
+def _by_rank(pairs: list[tuple[Any, float]]) -> tuple[list[Any], list[float]]:
     pairs = sorted(pairs, key=lambda pair: pair[1])
     ranks = [rank for _, rank in pairs]
     if len(set(ranks)) < len(ranks):
         twice = next(rank for rank, after in pairwise(ranks) if rank == after)
         raise DataError(f"the rank {twice:g} occurs twice; give scores where answers have no order")
-    return _distinct([answer for answer, _ in pairs]), ranks
+    return [answer for answer, _ in pairs], ranks
 
 
-def _by_score(pairs: list[tuple[Any, float]]) -> tuple[list[bytes], list[float]]:
+def _by_score(pairs: list[tuple[Any, float]]) -> tuple[list[Any], list[float]]:
     pairs = sorted(pairs, key=lambda pair: -pair[1])
     last = {score: float(place + 1) for place, (_, score) in enumerate(pairs)}
-    return _distinct([answer for answer, _ in pairs]), [last[score] for _, score in pairs]
-
-
-def _distinct(answers: Sequence[Any]) -> list[bytes]:
-    keys = [ids.encode(answer) for answer in answers]
-    if len(set(keys)) < len(keys):
-        seen = dict(zip(keys, range(len(keys)), strict=True))
-        twice = next(answer for place, (answer, key) in enumerate(zip(answers, keys, strict=True)) if seen[key] > place)
-        raise DataError(f"the ranking has {twice!r} twice; give each answer one place")
-    return keys
+    return [answer for answer, _ in pairs], [last[score] for _, score in pairs]
 
 
 def _rank(value: Any) -> float:

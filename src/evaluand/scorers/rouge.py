@@ -78,7 +78,7 @@ class Rouge(ReferenceScorer):
         return Score(best[2], columns={"precision": best[0], "recall": best[1]})
 
     def _script(self) -> str:
-        return "" if self.any_script else " of a–z and 0–9; for other scripts set any_script"
+        return "" if self.any_script else " of a–z and 0–9; the scorer rouge takes any_script"
 
 
 class _Compared:

@@ -111,7 +111,7 @@ class GroundTruthAgreement(GroundTruth):
             frame of such rows; or a function that gives the expected response to a question.
         provider: what TruLens asks. Here texts are compared by `measure`, so it must be local, or be left out.
         bert_scorer: must be left out.
-        measure: how `agreement_measure` compares: `similarity`, `rouge`, `bleu` or `exact_match`.
+        measure: how `agreement_measure` compares: `agreement`, `similarity`, `rouge`, `bleu` or `exact_match`.
         k: how many places of a ranking are looked at; all if not given.
 
     Raises:
@@ -129,7 +129,7 @@ class GroundTruthAgreement(GroundTruth):
         provider: Any = None,
         bert_scorer: Any = None,
         *,
-        measure: Measure = "similarity",
+        measure: Measure = "agreement",
         k: int | None = None,
     ) -> None:
         if bert_scorer is not None or not (provider is None or isinstance(provider, Local)):
