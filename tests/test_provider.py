@@ -21,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Folder
 from test_pace import Clock, fullest
 
+from evaluand import App, Dataset, DirectoryStore, Evaluator, Feedback, Runner
 from evaluand.errors import EngineError, SpecError, TaskError, TransientError
 from evaluand.exchange import Exchange
 from evaluand.feedback.stored import reference_of, referred
@@ -385,6 +387,158 @@ def test_a_provider_of_plain_data_can_be_stored_and_made_again() -> None:
     assert RemoteProvider(**asking.arguments).identify("say").spec == asking.identify("say").spec
     with pytest.raises(SpecError, match="RemoteProvider cannot be stored"):
         _ = RemoteProvider(cache=Replies()).arguments
+
+
+# What is secret
+
+SECRET = "sk-mustnotbetold/1"
+PASSWORD = "hunter2hunter2"
+NESTED = {
+    "api_key": SECRET,
+    "headers": {"Authorization": f"Bearer {SECRET}", "Accept": "json"},
+    "hosts": ({"url": f"https://me:{PASSWORD}@models.example/v1", "login": {"access_token": SECRET}},),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keyed(RemoteProvider):
+    api_key: str | None = None
+    headers: dict[str, Any] = field(default_factory=dict)
+    hosts: Any = ()
+
+    unidentified = (*RemoteProvider.unidentified, "hidden")
+
+    @asks
+    def say(self, text: str) -> str:
+        if "error" in text:
+            raise TaskError(f"{text}: {self.api_key} {self.hosts}")
+        return text.upper()
+
+    def length(self, text: str) -> float:
+        return float(len(self.say(text)))
+
+
+class Near(Provider):
+    def __init__(self, api_key: str, url: str) -> None:
+        self.api_key, self.url = api_key, url
+
+    def length(self, text: str) -> float:
+        return float(len(text))
+
+
+def answer(text: str) -> str:
+    return text + "!"
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        Keyed(model="m", version="1", **NESTED),
+        Keyed(model=f"https://me:{PASSWORD}@m.example", **NESTED),
+        Near(SECRET, f"https://me:{PASSWORD}@models.example"),
+    ],
+    ids=["pinned", "unpinned", "near"],
+)
+def test_what_is_secret_stands_in_no_store_and_no_report(tmp_path: Path, provider: Any) -> None:
+    folder, store = Folder(tmp_path), DirectoryStore(tmp_path / "store")
+    feedback = Feedback(provider.length).on_output()
+    run = Runner(store).run(answer, Dataset.from_rows([{"input": "a"}, {"input": "an error"}]))
+    Evaluator(store).evaluate(run, {"length": feedback})
+    with App(answer, name="app", version="1", feedbacks=[feedback], store=store) as recording:
+        recording.app.app("b")
+    recording.close()
+    folder.done("report", "app", "--output", tmp_path / "report.html")
+    written = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert any(b"models.example" in each for each in written) == (provider.__class__ is Keyed)
+    assert not any(word.encode() in each for each in written for word in (SECRET, PASSWORD))
+
+
+def test_what_is_secret_is_not_shown_with_the_provider() -> None:
+    shown = repr(Keyed(model="m", **NESTED))
+    assert shown.startswith("Keyed(model='m', version=None, ")
+    assert "api_key='***'" in shown
+    assert "{'Authorization': '***', 'Accept': 'json'}" in shown
+    assert "https://me:***@models.example/v1" in shown
+    assert SECRET not in shown
+    assert repr(Local(k=3)) == "Local(k=3)"
+
+
+def test_another_key_is_the_same_provider_and_all_else_makes_another_one() -> None:
+    def spec(**given: Any) -> Any:
+        return Keyed(model="m", version="1", **NESTED | given).identify("say").spec
+
+    assert spec() == spec(api_key=None) == spec(api_key="another")
+    assert spec() == spec(headers={"Accept": "json", "Authorization": ""})
+    hosts = NESTED["hosts"][0] | {"url": "https://me:other@models.example/v1"}  # type: ignore[operator]
+    assert spec() == spec(hosts=[hosts])
+    for other in (
+        {"headers": {"Accept": "text"}},
+        {"headers": {"Accept": "json", "key_used": True}},
+        {"hosts": [hosts | {"url": f"https://me:{PASSWORD}@models.example/v2"}]},
+        {"hosts": [hosts | {"url": f"https://you:{PASSWORD}@models.example/v1"}]},
+    ):
+        assert spec() != spec(**other)
+
+
+def test_a_secret_does_not_hide_what_kind_of_thing_holds_it() -> None:
+    @dataclass(frozen=True)
+    class Account:
+        name: str
+        token: str = SECRET
+
+    @dataclass(frozen=True)
+    class Guest(Account):
+        pass
+
+    one, other = (Keyed(version="1", hosts=[kind("jane")]) for kind in (Account, Guest))
+    assert SECRET not in f"{one.spec} {one!r}"
+    assert one.spec != other.spec
+
+
+def test_the_same_key_rotated_asks_nothing_anew() -> None:
+    replies = Replies()
+    for key in ("one", "two"):
+        provider = Keyed(model="m", version="1", cache=replies, api_key=key)
+        provider.say("a")
+    assert provider.spent.n_known == 1
+
+
+class Stubborn(Exception):
+    def __str__(self) -> str:
+        return f"refused: {SECRET}"
+
+
+@pytest.mark.parametrize("error", [ValueError(f"refused: {SECRET}"), Stubborn(), TaskError(f"refused: {SECRET}")])
+def test_what_is_secret_is_taken_out_of_errors(error: Exception) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Failing(Keyed):
+        @asks
+        def fail(self) -> str:
+            raise error
+
+        @asks
+        async def fail_later(self) -> str:
+            raise error
+
+    failing = Failing(api_key=SECRET, cache=False)
+    for ask in (failing.fail, lambda: asyncio.run(failing.fail_later())):  # type: ignore[arg-type, return-value]
+        with pytest.raises(Exception, match=r"refused: \*\*\*$") as raised:
+            ask()
+        assert isinstance(raised.value, TaskError if isinstance(error, Stubborn) else type(error))
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"),
+    [
+        ({"api_key": SECRET}, "api_key"),
+        ({"headers": NESTED["headers"]}, "headers.Authorization"),
+        ({"hosts": NESTED["hosts"]}, "hosts.0.url"),
+    ],
+)
+def test_a_provider_with_a_secret_is_not_stored(secret: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError, match=rf"^Keyed cannot be stored with its {told}; let it read that from the env"):
+        _ = Keyed(**secret).arguments
+    assert Keyed(headers={"Authorization": ""}).arguments == {"headers": {"Authorization": ""}}
 
 
 def test_rates_written_alike_are_one_rate() -> None:

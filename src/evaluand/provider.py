@@ -29,8 +29,9 @@ from weakref import WeakValueDictionary
 
 from evaluand import ids
 from evaluand.engine import TRANSIENT, Policy
-from evaluand.errors import DataError, SpecError, TaskError, kind_of
+from evaluand.errors import DataError, SpecError, TaskError, kind_of, message_of
 from evaluand.fingerprint import Identity, code_identity
+from evaluand.jsonlike import DEEPEST, HIDDEN, Likeness, is_secret
 from evaluand.pace import Pace, sent
 from evaluand.replies import Replies
 
@@ -54,6 +55,7 @@ _T = TypeVar("_T")
 
 CACHE: Final = Path(".evaluand", "cache", "replies.db")
 """Where replies are usually kept: beside the store, in the folder that is worked in."""
+_SECRET: Final = 4  # characters from which a secret is looked for in errors; shorter ones stand there by chance
 
 
 class Judgement(NamedTuple):
@@ -80,6 +82,9 @@ class Judgement(NamedTuple):
 class Provider:
     """What judges: its methods do. Its parameters are its fields, where it is a dataclass, or else its attributes.
 
+    What is named as a secret (`api_key`, `*_token`, `password` …) and passwords in URLs, also within a parameter, are
+    no part of what it is: they are stored and shown nowhere.
+
     Attributes:
         kind: the registered name.
         behaviour: raised whenever the same parameters would judge differently.
@@ -89,6 +94,17 @@ class Provider:
     behaviour: ClassVar[int] = 1
     unidentified: ClassVar[tuple[str, ...]] = ()
     """Fields that say how it is asked, and change nothing of what it says."""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # as its own, or a dataclass would write one
+
+    def __repr__(self) -> str:
+        if not dataclasses.is_dataclass(self):
+            return super().__repr__()
+        held = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.repr}
+        told = ", ".join(f"{name}={value!r}" for name, value in _hidden(held).items())
+        return f"{type(self).__qualname__}({told})"
 
     def __fingerprint__(self) -> Any:
         return dict(self.spec)
@@ -107,20 +123,25 @@ class Provider:
     def spec(self) -> Mapping[str, Any]:
         """What it is, as far as its judgements are concerned."""
         parameters = {name: value for name, value in _fields(self).items() if name not in self.unidentified}
-        return {"kind": self.kind or _place(type(self)), "behaviour": self.behaviour, "parameters": parameters}
+        told = _without_secrets(parameters)
+        return {"kind": self.kind or _place(type(self)), "behaviour": self.behaviour, "parameters": told}
 
     @property
     def arguments(self) -> Mapping[str, Any]:
         """What a provider that is a dataclass can be made of again: its fields, but for those that are as by default.
 
         Raises:
-            SpecError: a field is no plain data.
+            SpecError: a field is no plain data, or holds a secret.
         """
         made: dict[str, Any] = {}
         for each in dataclasses.fields(self):  # type: ignore[arg-type] # who asks has looked
             value = getattr(self, each.name)
             if each.init and (each.default is dataclasses.MISSING or value != each.default):
                 made[each.name] = str(value) if isinstance(value, Pace | PathLike) else value
+        for place, secret in _secrets(made):
+            if not isinstance(secret, str | None) or secret:
+                told = f"{type(self).__qualname__} cannot be stored with its {place}"
+                raise SpecError(f"{told}; let it read that from the environment")
         try:
             ids.encode(made)
         except DataError as error:
@@ -262,14 +283,15 @@ class RemoteProvider(Provider):
 
     def __fingerprint__(self) -> Any:
         if self.version is None:
-            raise TaskError(f"{self.model or _place(type(self))}: declare its `version` to pin it")
+            name = _without_secrets(self.model) or _place(type(self))
+            raise TaskError(f"{name}: declare its `version` to pin it")
         return dict(self.spec)
 
     def identify(self, method: str) -> Identity:
         told = Identity({**self.spec, "method": method})
         if self.version is not None:
             return told
-        name = self.model or type(self).__qualname__
+        name = _without_secrets(self.model) or type(self).__qualname__
         why = f"{name}: what answers cannot be seen from here; declare the provider's `version` to pin it"
         return Identity(told.spec, False, (why,))
 
@@ -310,6 +332,28 @@ class RemoteProvider(Provider):
             if found is None:
                 found = _files[path] = Replies(path)
             return found
+
+    def _hide(self, error: Exception) -> None:
+        """Takes what is secret out of an error.
+
+        Raises:
+            TaskError: instead of an error that goes on telling it.
+        """
+        error.args = tuple(self._shown(part) if isinstance(part, str) else part for part in error.args)
+        said = message_of(error)
+        if self._shown(said) != said:
+            raise TaskError(f"{type(error).__name__}: {self._shown(said)}") from None
+
+    def _shown(self, text: str) -> str:
+        """A text without what is secret."""
+        from evaluand.exchange import ways_to_write  # which few need, and then only for an error
+
+        text = _without_passwords(text)
+        secrets = {each for _, secret in _secrets(_fields(self)) for each in _texts(secret) if len(each) >= _SECRET}
+        for secret in sorted(secrets, key=len, reverse=True):  # one may be part of another
+            for written in ways_to_write(secret):
+                text = text.replace(written, HIDDEN)
+        return text
 
     def _count(self, **told: Any) -> None:
         for spent in (self.spent, *_watching.get()):
@@ -415,6 +459,7 @@ class _Asked:
             except Exception as error:
                 pause = self._pause(error, attempts)
                 if pause is None:
+                    self._provider._hide(error)
                     raise
             time.sleep(pause)
 
@@ -430,6 +475,7 @@ class _Asked:
             except Exception as error:
                 pause = self._pause(error, attempts)
                 if pause is None:
+                    self._provider._hide(error)
                     raise
             await asyncio.sleep(pause)
 
@@ -462,6 +508,74 @@ def _fields(provider: Provider) -> dict[str, Any]:
 
 def _place(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
+
+
+# What is secret
+
+
+def _secrets(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """What data hold that is secret, with its place: what is named so, and texts with a password in a URL."""
+    if isinstance(value, str) and _without_passwords(value) != value:
+        yield place, value
+    for name, item in _parts(value) if depth < DEEPEST else ():
+        inner = f"{place}.{name}" if place else str(name)
+        if _is_secret(name, item):
+            yield inner, item
+        else:
+            yield from _secrets(item, inner, depth + 1)
+
+
+def _texts(secret: Any) -> Iterator[str]:
+    """The texts that a secret consists of."""
+    if isinstance(secret, str) and secret:
+        yield secret
+    for _, item in _parts(secret):
+        yield from _texts(item)
+
+
+def _without_secrets(value: Any) -> Any:
+    """The same data without what is secret; data that hold nothing of that kind as they are."""
+    return _mended(value, lambda parts: {n: _without_secrets(item) for n, item in parts if not _is_secret(n, item)})
+
+
+def _hidden(value: Any) -> Any:
+    """The same data, in which what is secret is told as hidden."""
+    return _mended(
+        value,
+        lambda parts: {n: HIDDEN if item is not None and _is_secret(n, item) else _hidden(item) for n, item in parts},
+    )
+
+
+def _mended(value: Any, mend: Callable[[Sequence[tuple[Any, Any]]], dict[Any, Any]]) -> Any:
+    if isinstance(value, str):
+        return _without_passwords(value)
+    if next(_secrets(value), None) is None:
+        return value
+    mended = mend(_parts(value))
+    if isinstance(value, list | tuple):
+        return list(mended.values())
+    return mended if isinstance(value, Mapping) else {"class": _place(type(value)), **mended}
+
+
+def _parts(value: Any) -> Sequence[tuple[Any, Any]]:
+    """What data consist of, as `evaluand.ids` reads them."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, list | tuple):
+        return list(enumerate(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [(each.name, getattr(value, each.name)) for each in dataclasses.fields(value)]
+    if hasattr(value, "model_dump") and not isinstance(value, type):
+        return list(value.model_dump().items())
+    return ()
+
+
+def _is_secret(name: Any, value: Any) -> bool:
+    return isinstance(name, str) and is_secret(name) and type(value) is not bool
+
+
+def _without_passwords(text: str) -> str:
+    return str(Likeness(hide=True, characters=len(text)).text(text)) if "://" in text else text
 
 
 _watching: ContextVar[tuple[Spending, ...]] = ContextVar("_watching", default=())
