@@ -24,8 +24,10 @@ import pytest
 from commands import Folder
 from test_pace import Clock, fullest
 
-from evaluand import App, Dataset, DirectoryStore, Evaluator, Feedback, Runner
+from evaluand import App, Dataset, Evaluator, Feedback, Policy, Runner
+from evaluand import DirectoryStore as Store
 from evaluand.errors import EngineError, SpecError, TaskError, TransientError
+from evaluand.evaluation import ScorerFailed
 from evaluand.exchange import Exchange
 from evaluand.feedback.stored import reference_of, referred
 from evaluand.fingerprint import fingerprint
@@ -44,6 +46,7 @@ from evaluand.providers.local import Local
 from evaluand.replies import Replies
 
 TRIES = 4
+PATIENCE = 30.0  # no test waits so long unless it fails
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +103,7 @@ def test_another_model_or_version_is_another_question(other: dict[str, Any]) -> 
 
 def test_another_rate_or_backoff_is_the_same_question() -> None:
     replies, asked = Replies(), Counter[str]()
-    for given in ({}, {"rate": "100/s"}, {"retries": 0, "backoff": 2.0}):
+    for given in ({}, {"rate": "100/s"}, {"retries": 0, "backoff": 2.0}, {"timeout": 5}):
         fresh(cache=replies, asked=asked, **given).say("a")
     assert asked == {"a": 1}
 
@@ -268,6 +271,182 @@ def test_who_waits_can_be_stopped_alone() -> None:
         return await first, second.cancelled()
 
     assert asyncio.run(ask()) == ("a", True)
+    assert echo.asked == {"a": 1}
+
+
+def test_who_is_stopped_ends_so_and_asks_nothing_anew() -> None:
+    echo = fresh(pause=0.2)
+
+    async def ask() -> list[Any]:
+        tasks = [asyncio.ensure_future(echo.say_later("a")) for _ in range(4)]
+        await asyncio.sleep(0.05)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        return [task.cancelled() for task in tasks]
+
+    assert asyncio.run(ask()) == [True] * 4
+    assert echo.asked == {"a": 1}
+    assert (echo.spent.n_requests, echo.spent.n_failed) == (1, 1)
+
+
+def test_who_was_stopped_before_and_went_on_can_wait_for_another() -> None:
+    echo = fresh(pause=0.2)
+
+    async def go_on() -> Any:
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            return await echo.say_later("a")
+
+    async def ask() -> Any:
+        second = asyncio.ensure_future(go_on())
+        first = asyncio.ensure_future(echo.say_later("a"))
+        await asyncio.sleep(0.05)
+        second.cancel()
+        await asyncio.sleep(0.05)
+        first.cancel()
+        return await second
+
+    assert asyncio.run(ask()) == "a"
+    assert echo.asked == {"a": 2}
+
+
+# Requests that hang
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hanging(RemoteProvider):
+    """Hangs as often as it is to, until it is let go, and then answers."""
+
+    times: int = 1
+    asked: list[str] = field(default_factory=list)
+    let_go: threading.Event = field(default_factory=threading.Event)
+    backoff: float = 0.0
+
+    unidentified = (*RemoteProvider.unidentified, "times", "asked", "let_go")
+
+    @asks
+    def say(self, text: str) -> str:
+        self.asked.append(text)
+        if len(self.asked) <= self.times:
+            self.let_go.wait(PATIENCE)
+        return text.upper()
+
+    @asks
+    async def say_later(self, text: str) -> str:
+        self.asked.append(text)
+        if len(self.asked) <= self.times:
+            await asyncio.sleep(PATIENCE)
+        return text.upper()
+
+    def length(self, text: str) -> float:
+        return float(len(self.say(text)))
+
+    async def length_later(self, text: str) -> float:
+        return float(len(await self.say_later(text)))
+
+
+@pytest.mark.parametrize("way", ["say", "say_later"])
+def test_a_request_that_hangs_is_given_up_and_made_again(way: str) -> None:
+    def ask(hanging: Hanging) -> Any:
+        return hanging.say("a") if way == "say" else asyncio.run(hanging.say_later("a"))
+
+    hanging = Hanging(cache=Replies(), timeout=0.1)
+    assert ask(hanging) == "A"
+    assert (hanging.spent.n_requests, hanging.spent.n_failed) == (2, 1)
+    hanging = Hanging(cache=Replies(), timeout=0.1, retries=1, times=2)
+    with pytest.raises(TransientError, match=rf"^{way} had no reply within 0.1 s$") as raised:
+        ask(hanging)
+    assert raised.value.code == "timeout"
+    assert ask(hanging) == "A"
+    hanging.let_go.set()
+
+
+def test_those_who_wait_for_a_request_that_hangs_have_the_reply_to_the_next() -> None:
+    hanging = Hanging(cache=Replies(), timeout=0.3)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(hanging.say, ["a"] * 4)) == ["A"] * 4
+    assert hanging.asked == ["a", "a"]
+    hanging.let_go.set()
+
+
+@pytest.mark.parametrize("way", ["length", "length_later"])
+def test_a_further_attempt_of_an_evaluation_does_not_wait_for_the_one_given_up(tmp_path: Path, way: str) -> None:
+    hanging = Hanging(cache=Replies(), timeout=PATIENCE)
+    policy = Policy(timeout=0.3, retries=1, backoff=0.0, transient=("TaskTimeout",))
+    feedback = Feedback(getattr(hanging, way)).on_output()
+    with App(answer, name="app", version="1", feedbacks=[feedback], store=Store(tmp_path), policy=policy) as recording:
+        recording.app.app("a")
+    recording.close()
+    evaluation = recording.evaluation
+    assert evaluation.table(way).column("value").to_pylist() == [2.0]
+    assert hanging.asked == ["a!", "a!"]
+    hanging.let_go.set()
+
+
+def test_who_is_given_up_asks_no_more() -> None:
+    hanging = Hanging(cache=False, timeout=0.5, times=2)
+    policy = Policy(timeout=0.2, retries=0)
+    run = Runner().run(answer, Dataset.from_rows([{"input": "a"}]))
+    with pytest.warns(ScorerFailed, match="took longer than 0.2 s"):
+        Evaluator(policy=policy).evaluate(run, {"length": Feedback(hanging.length).on_output()})
+    time.sleep(1.0)
+    assert hanging.asked == ["a!"]
+    hanging.let_go.set()
+
+
+def test_others_than_who_was_given_up_ask_themselves() -> None:
+    replies, given_up, hangs, told = Replies(), threading.Event(), threading.Event(), []
+
+    def hang() -> bytes:
+        hangs.set()
+        given_up.wait(PATIENCE)
+        time.sleep(0.3)
+        raise TransientError("nobody hears this")
+
+    def first() -> None:
+        with pytest.raises(TransientError):
+            replies.get(b"key", hang, is_given_up=given_up.is_set)
+
+    async def later() -> bytes:
+        return (await replies.get_async(b"key", asked_anew))[0]
+
+    async def asked_anew() -> bytes:
+        return b"anew"
+
+    threads = [threading.Thread(target=first)]
+    threads[0].start()
+    assert hangs.wait(PATIENCE)
+    threads.append(threading.Thread(target=lambda: told.append(replies.get(b"key", lambda: b"anew")[0])))
+    threads.append(threading.Thread(target=lambda: told.append(asyncio.run(later()))))
+    for thread in threads[1:]:
+        thread.start()
+    time.sleep(0.1)
+    assert not told
+    given_up.set()
+    for thread in threads:
+        thread.join()
+    assert told == [b"anew", b"anew"]
+    assert replies.get(b"key", lambda: b"other") == (b"anew", False)
+
+
+def test_a_request_without_a_limit_is_made_in_the_thread_that_asks() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Where(RemoteProvider):
+        @asks
+        def thread(self) -> int:
+            return threading.get_ident()
+
+    assert Where(cache=False, timeout=None).thread() == threading.get_ident()
+    where = Where(cache=False)
+    assert where.thread() == where.thread() != threading.get_ident()
+
+
+def test_what_a_request_raises_is_raised_also_where_it_is_a_timeout_of_its_own() -> None:
+    echo = fresh(failures=1, error=TimeoutError)
+    with pytest.raises(TimeoutError, match="busy"):
+        echo.say("a")
     assert echo.asked == {"a": 1}
 
 
@@ -440,7 +619,7 @@ def answer(text: str) -> str:
     ids=["pinned", "unpinned", "near"],
 )
 def test_what_is_secret_stands_in_no_store_and_no_report(tmp_path: Path, provider: Any) -> None:
-    folder, store = Folder(tmp_path), DirectoryStore(tmp_path / "store")
+    folder, store = Folder(tmp_path), Store(tmp_path / "store")
     feedback = Feedback(provider.length).on_output()
     run = Runner(store).run(answer, Dataset.from_rows([{"input": "a"}, {"input": "an error"}]))
     Evaluator(store).evaluate(run, {"length": feedback})
@@ -551,6 +730,9 @@ def test_rates_written_alike_are_one_rate() -> None:
     ("wrong", "message"),
     [
         ({"rate": "fast"}, "rate is 'fast'; write calls per period"),
+        ({"timeout": 0}, "timeout is 0; give seconds above 0, or None"),
+        ({"timeout": "1 s"}, "timeout is '1 s'; give seconds above 0, or None"),
+        ({"cache": 3}, "cache is 3; give True, False, a path, or Replies"),
         ({"retries": -1}, "retries is -1; give a whole number of at least 0"),
         ({"transient": "KeyError"}, "transient is the text 'KeyError'"),
     ],
@@ -663,8 +845,6 @@ def in_threads(served: Served, texts: list[str], workers: int) -> None:
             with lock:
                 text = next(remaining, None)
             if text is None:
-                _mine.connection.close()
-                del _mine.port
                 return
             served.ask(text)
 

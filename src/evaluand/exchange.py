@@ -190,7 +190,7 @@ class Exchange:
         client = http.AsyncClient(
             headers={"Accept": "application/json", "User-Agent": f"evaluand/{__version__}"}
             | {name: _VARIABLE.sub(lambda found: secrets[found[1]], text) for name, text in self.headers.items()},
-            timeout=None,  # the run's policy has one
+            timeout=None,  # the policy of a run has one, and so has a provider
             limits=http.Limits(),  # and says how many requests there are at once
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # or an answer would depend on those before it
         )

@@ -15,6 +15,7 @@ import asyncio
 import dataclasses
 import functools
 import inspect
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,8 +29,9 @@ from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand import ids
-from evaluand.engine import TRANSIENT, Policy
-from evaluand.errors import DataError, SpecError, TaskError, kind_of, message_of
+from evaluand.deadline import Overdue, within
+from evaluand.engine import TRANSIENT, Policy, given_up
+from evaluand.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of, message_of
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.jsonlike import DEEPEST, HIDDEN, Likeness, is_secret
 from evaluand.pace import Pace, sent
@@ -243,6 +245,8 @@ class RemoteProvider(Provider):
         version: stands for the model's weights, settings, and the code of the methods; raise it when one changes.
         rate: how many requests may start in a period, such as `60/min`: by all providers of this class, model and
             rate in this process together. A `Pace` is shared by those that it is given to.
+        timeout: seconds that one request may take, or None; longer ones fail with a `TransientError`. A method that is
+            not async is called in another thread, which is left behind then.
         retries: further attempts after an error declared transient.
         backoff: seconds before the first of these, or as long as the error's `after` (a service's Retry-After) says.
         backoff_growth: how many times as long each further pause is.
@@ -267,11 +271,12 @@ class RemoteProvider(Provider):
         (2, 1, 2)
     """
 
-    unidentified: ClassVar = ("rate", "retries", "backoff", "backoff_growth", "transient", "cache")
+    unidentified: ClassVar = ("rate", "timeout", "retries", "backoff", "backoff_growth", "transient", "cache")
 
     model: str | None = None
     version: str | None = None
     rate: Pace | str | None = None
+    timeout: float | None = 60.0
     retries: int = 3
     backoff: float = 1.0
     backoff_growth: float = 2.0
@@ -279,6 +284,11 @@ class RemoteProvider(Provider):
     cache: Replies | str | PathLike[str] | bool = True
 
     def __post_init__(self) -> None:
+        seconds: Any = self.timeout
+        if seconds is not None and (
+            not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf
+        ):
+            raise SpecError(f"timeout is {seconds!r}; give seconds above 0, or None for as long as it takes")
         _ = self._policy, self._replies
 
     def __fingerprint__(self) -> Any:
@@ -326,6 +336,8 @@ class RemoteProvider(Provider):
             return self.cache
         if isinstance(self.cache, bool):
             return _known if self.cache else None
+        if not isinstance(self.cache, str | PathLike):
+            raise SpecError(f"cache is {self.cache!r}; give True, False, a path, or Replies")
         path = Path(self.cache).absolute()
         with _sharing:
             found = _files.get(path)
@@ -379,7 +391,9 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
             asked = _Asked(method, signature, args, kwargs)
             if asked.replies is None:
                 return ids.decode(await asked.make_async())
-            reply, new = await asked.replies.get_async(asked.key, asked.make_async, lasting=asked.lasting)
+            reply, new = await asked.replies.get_async(
+                asked.key, asked.make_async, lasting=asked.lasting, is_given_up=asked.is_given_up
+            )
             return asked.told(reply, new)
 
         return ask_async  # type: ignore[return-value]
@@ -389,7 +403,7 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
         asked = _Asked(method, signature, args, kwargs)
         if asked.replies is None:
             return ids.decode(asked.make())
-        reply, new = asked.replies.get(asked.key, asked.make, lasting=asked.lasting)
+        reply, new = asked.replies.get(asked.key, asked.make, lasting=asked.lasting, is_given_up=asked.is_given_up)
         return asked.told(reply, new)
 
     return ask
@@ -437,11 +451,17 @@ class _Asked:
         self._make = functools.partial(method, *args, **kwargs)
         self._method, self._provider, self._arguments = method.__name__, provider, dict(arguments)
         self.replies, self.lasting = provider._replies, provider.version is not None
+        self.is_given_up = given_up()
 
     @property
     def key(self) -> bytes:
+        asked = {
+            **self._provider.spec,
         provider = _place(type(self._provider))
         asked = {**self._provider.spec, "provider": provider, "method": self._method, "arguments": self._arguments}
+            "method": self._method,
+            "arguments": self._arguments,
+        }
         try:
             return ids.digest(asked)
         except DataError as error:
@@ -452,9 +472,10 @@ class _Asked:
         attempts, pace = 0, self._provider._policy.pace
         while True:
             attempts += 1
+            self._check_wanted()
             try:
                 with pace.request() if pace else nullcontext():
-                    given = self._make()
+                    given = self._asked()
                 return self._written(given)
             except Exception as error:
                 pause = self._pause(error, attempts)
@@ -468,9 +489,10 @@ class _Asked:
         attempts, pace = 0, self._provider._policy.pace
         while True:
             attempts += 1
+            self._check_wanted()
             try:
                 async with pace.request_async() if pace else nullcontext():
-                    given = await self._make()
+                    given = await self._asked_async()
                 return self._written(given)
             except Exception as error:
                 pause = self._pause(error, attempts)
@@ -478,6 +500,35 @@ class _Asked:
                     self._provider._hide(error)
                     raise
             await asyncio.sleep(pause)
+
+    def _asked(self) -> Any:
+        """What one request gives."""
+        if self._provider.timeout is None:
+            return self._make()
+        try:
+            return within(self._provider.timeout, self._make)
+        except Overdue:
+            raise self._overdue() from None
+
+    async def _asked_async(self) -> Any:
+        limit = asyncio.timeout(self._provider.timeout)
+        try:
+            async with limit:
+                return await self._make()
+        except asyncio.CancelledError:
+            self._provider._count(requests=1, failed=1)
+            raise
+        except TimeoutError:
+            if limit.expired():
+                raise self._overdue() from None
+            raise
+
+    def _overdue(self) -> TransientError:
+        return TransientError(f"{self._method} had no reply within {self._provider.timeout:g} s", code="timeout")
+
+    def _check_wanted(self) -> None:
+        if self.is_given_up():
+            raise TaskTimeout(f"{self._method} is not asked: nobody waits for it any more", code="timeout")
 
     def told(self, reply: bytes, new: bool) -> Any:
         if not new:

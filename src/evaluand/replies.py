@@ -2,7 +2,8 @@
 
 A reply is canonical text under a key of 16 bytes. Replies are kept in memory, those asked last, and where a file is
 given also in that: an SQLite database, which several processes may share. Whoever asks what is being asked already
-waits for that reply. Errors are told to all who wait, and kept by nobody.
+waits for that reply, as long as anybody still wants it who has asked. Errors are told to all who wait, and kept by
+nobody.
 """
 
 from __future__ import annotations
@@ -25,8 +26,36 @@ from evaluand.errors import EngineError, SpecError
 LAYOUT: Final = 1  # of the table below; a file of another one is made anew
 LARGEST: Final = 10_000  # replies that are held in memory
 _PATIENCE: Final = 30.0  # seconds to wait for another process that writes
+_TICK: Final = 0.1  # seconds after which who waits looks whether who asks is still wanted
 
-_Asked = Future[bytes]
+
+class _Asked(Future[bytes]):
+    """What somebody is asking; others may wait for it until nobody wants an answer of who asks."""
+
+    def __init__(self, is_given_up: Callable[[], bool]) -> None:
+        super().__init__()
+        self._is_given_up = is_given_up
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is worth waiting for."""
+        return not self.done() and not self._is_given_up()
+
+    def wait(self) -> None:
+        while self.is_open:
+            with suppress(TimeoutError, CancelledError):
+                self.exception(_TICK)
+
+    async def wait_async(self) -> None:
+        """As `wait`; only the cancellation of who waits is one here."""
+        told = asyncio.wrap_future(self)
+        told.add_done_callback(lambda told: told.cancelled() or told.exception())  # looked at, whoever still waits
+        while self.is_open:
+            await asyncio.wait([told], timeout=_TICK)
+
+    @property
+    def is_told(self) -> bool:
+        return self.done() and not self.cancelled()
 
 
 class Replies:
@@ -50,19 +79,27 @@ class Replies:
         self._reset()
         _all.add(self)
 
-    def get(self, key: bytes, ask: Callable[[], bytes], *, lasting: bool = True) -> tuple[bytes, bool]:
+    def get(
+        self,
+        key: bytes,
+        ask: Callable[[], bytes],
+        *,
+        lasting: bool = True,
+        is_given_up: Callable[[], bool] = lambda: False,
+    ) -> tuple[bytes, bool]:
         """The reply, and whether it was asked for now.
 
         Args:
             key: of 16 bytes.
             ask: what gets the reply where there is none.
             lasting: whether it may be kept in the file, and taken from there.
+            is_given_up: tells others, while this asks, whether nobody waits for it any more; then they ask themselves.
 
         Raises:
             Exception: whatever asking raised, also when somebody else has asked.
         """
         while True:
-            known, asked, first = self._enter(key, lasting)
+            known, asked, first = self._enter(key, lasting, is_given_up)
             if known is not None:
                 return known, False
             if first:
@@ -70,17 +107,22 @@ class Replies:
                     reply = ask()
                     self._keep(key, reply, asked, lasting)
                 return reply, True
-            try:
+            asked.wait()
+            if asked.is_told:
                 return asked.result(), False
-            except CancelledError:
-                continue  # who asked was stopped: the next in line asks
+            # who asked was stopped or given up: the next in line asks
 
     async def get_async(
-        self, key: bytes, ask: Callable[[], Awaitable[bytes]], *, lasting: bool = True
+        self,
+        key: bytes,
+        ask: Callable[[], Awaitable[bytes]],
+        *,
+        lasting: bool = True,
+        is_given_up: Callable[[], bool] = lambda: False,
     ) -> tuple[bytes, bool]:
         """As `get`, in an event loop."""
         while True:
-            known, asked, first = self._enter(key, lasting)
+            known, asked, first = self._enter(key, lasting, is_given_up)
             if known is not None:
                 return known, False
             if first:
@@ -88,11 +130,9 @@ class Replies:
                     reply = await ask()
                     self._keep(key, reply, asked, lasting)
                 return reply, True
-            try:
-                return await asyncio.shield(asyncio.wrap_future(asked)), False
-            except asyncio.CancelledError:
-                if not asked.cancelled():
-                    raise
+            await asked.wait_async()
+            if asked.is_told:
+                return asked.result(), False
 
     def __len__(self) -> int:
         return len(self._held)
@@ -102,7 +142,7 @@ class Replies:
         self._held: OrderedDict[bytes, bytes] = OrderedDict()
         self._asked: dict[bytes, _Asked] = {}
 
-    def _enter(self, key: bytes, lasting: bool) -> tuple[bytes | None, _Asked, bool]:
+    def _enter(self, key: bytes, lasting: bool, is_given_up: Callable[[], bool]) -> tuple[bytes | None, _Asked, bool]:
         """The reply where there is one; else what to wait for, and whether it is the caller who has to ask."""
         with self._lock:
             known = self._held.get(key)
@@ -110,9 +150,9 @@ class Replies:
                 self._held.move_to_end(key)
                 return known, _NOBODY, False
             asked = self._asked.get(key)
-            if asked is not None:
+            if asked is not None and asked.is_open:
                 return None, asked, False
-            asked = self._asked[key] = Future()
+            asked = self._asked[key] = _Asked(is_given_up)
         known = self._read(key, asked) if lasting and self.path is not None else None
         return known, asked, True
 
@@ -126,17 +166,17 @@ class Replies:
 
     @contextmanager
     def _answering(self, key: bytes, asked: _Asked) -> Iterator[None]:
-        """Tells those who wait where there is an error, and lets the next ask where the caller was stopped."""
+        """Tells those who wait of an error, and lets the next ask where the caller was stopped or given up."""
         try:
             yield
-        except Exception as error:
-            self._forget(key)
-            asked.set_exception(error)
-            asked.exception()  # is looked at, whether anybody waits or not
-            raise
-        except BaseException:
-            self._forget(key)
-            asked.cancel()
+        except BaseException as error:
+            with self._lock:
+                self._forget(key, asked)
+            if isinstance(error, Exception) and asked.is_open:
+                asked.set_exception(error)
+                asked.exception()  # is looked at, whether anybody waits or not
+            else:
+                asked.cancel()
             raise
 
     def _keep(self, key: bytes, reply: bytes, asked: _Asked, lasting: bool) -> None:
@@ -147,15 +187,15 @@ class Replies:
 
     def _hold(self, key: bytes, reply: bytes, asked: _Asked) -> None:
         with self._lock:
-            self._asked.pop(key, None)
+            self._forget(key, asked)
             self._held[key] = reply
             while len(self._held) > self._largest:
                 self._held.popitem(last=False)
         asked.set_result(reply)
 
-    def _forget(self, key: bytes) -> None:
-        with self._lock:
-            self._asked.pop(key, None)
+    def _forget(self, key: bytes, asked: _Asked) -> None:
+        if self._asked.get(key) is asked:  # else another one asks by now
+            del self._asked[key]
 
     def _from_file(self, key: bytes) -> bytes | None:
         assert self.path is not None
@@ -197,6 +237,6 @@ def _forget() -> None:
         replies._reset()
 
 
-_NOBODY: Final[_Asked] = Future()
+_NOBODY: Final = _Asked(lambda: True)
 _all: WeakSet[Replies] = WeakSet()
 os.register_at_fork(after_in_child=_forget)
