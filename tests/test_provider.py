@@ -118,6 +118,36 @@ def test_another_provider_is_another_question() -> None:
     assert asked == {"a": 2}
 
 
+def asked_in_words(words: str) -> type[RemoteProvider]:
+    """A class that is always called the same, with a prompt of its own."""
+    source = f"""
+@dataclass(frozen=True, kw_only=True)
+class Judge(RemoteProvider):
+    @asks
+    def judge(self, text: str) -> str:
+        return prompt(text)
+
+def prompt(text):
+    return f"{words}: {{text}}"
+"""
+    names = {"dataclass": dataclass, "RemoteProvider": RemoteProvider, "asks": asks, "__name__": __name__}
+    exec(source, names)
+    made: type[RemoteProvider] = names["Judge"]  # type: ignore[assignment]
+    return made
+
+
+def test_a_class_that_is_defined_anew_with_other_code_is_another_question() -> None:
+    replies = Replies()
+
+    def ask(words: str, version: str | None = None) -> tuple[str, int]:
+        judge: Any = asked_in_words(words)(model="m", cache=replies, version=version)
+        return judge.judge("a"), judge.spent.n_known
+
+    assert [ask("Is it right"), ask("Is it wrong")] == [("Is it right: a", 0), ("Is it wrong: a", 0)]
+    assert ask("Is it right") == ("Is it right: a", 1)
+    assert [ask("Is it right", "1"), ask("Is it wrong", "1")] == [("Is it right: a", 0), ("Is it right: a", 1)]
+
+
 def test_a_reply_is_the_same_whether_asked_now_or_known_and_no_ones_to_change() -> None:
     @dataclass(frozen=True, kw_only=True)
     class Pair(RemoteProvider):

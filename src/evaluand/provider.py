@@ -311,6 +311,12 @@ class RemoteProvider(Provider):
         return Spending()
 
     @cached_property
+    def _code(self) -> Mapping[str, Any]:
+        """What stands for its code: name and version where one is declared, else the fingerprint of its class."""
+        kind = type(self)
+        return code_identity("class", kind, _place(kind), version=self.version).spec
+
+    @cached_property
     def _policy(self) -> Policy:
         pace = self._shared(self.rate) if isinstance(self.rate, str) else self.rate
         transient = self.transient if isinstance(self.transient, str) else tuple(self.transient)
@@ -457,8 +463,7 @@ class _Asked:
     def key(self) -> bytes:
         asked = {
             **self._provider.spec,
-        provider = _place(type(self._provider))
-        asked = {**self._provider.spec, "provider": provider, "method": self._method, "arguments": self._arguments}
+            "code": self._provider._code,
             "method": self._method,
             "arguments": self._arguments,
         }
