@@ -16,10 +16,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from commands import Folder
 from test_pace import Clock, fullest
@@ -537,6 +539,57 @@ def test_what_requests_cost_is_summed_and_what_is_known_costs_nothing() -> None:
     assert (inner.n_requests, inner.n_known, inner.output_tokens, inner.cost) == (1, 1, 2, {"EUR": 0.5})
     assert outer.usage == {"input_tokens": 6, "output_tokens": 3, "cost": 1.0, "currency": "EUR"}
     assert echo.spent.usage == outer.usage
+
+
+@pytest.mark.parametrize(
+    ("usage", "message"),
+    [
+        ({"input_tokens": "12"}, "input_tokens is '12', not a whole number of at least 0"),
+        ({"output_tokens": -1}, "output_tokens is -1, not a whole number of at least 0"),
+        ({"output_tokens": True}, "output_tokens is True, not a whole number of at least 0"),
+        ({"input_tokens": 1, "cost": float("nan")}, "cost is nan, not a number of at least 0"),
+        ({"cost": "0.5"}, "cost is '0.5', not a number of at least 0"),
+        ({"cost": Decimal("nan")}, r"cost is Decimal\('NaN'\), not a number of at least 0"),
+        ({"cost": 1.0, "currency": 978}, "currency is 978, not a text"),
+        ([12, 3], "it is a list, not an object"),
+    ],
+)
+def test_a_usage_that_cannot_be_counted_is_refused_and_the_request_is_counted_once(usage: Any, message: str) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Odd(RemoteProvider):
+        @asks
+        def say(self) -> Any:
+            return Reply("x", usage)
+
+    odd = Odd(cache=Replies(), transient=("TaskError",))
+    with pytest.raises(TaskError, match=f"^say told a usage that cannot be counted: {message}$"):
+        odd.say()
+    assert (odd.spent.n_requests, odd.spent.n_failed, odd.spent.input_tokens, odd.spent.cost) == (1, 0, 0, {})
+
+
+def test_a_usage_tells_what_is_known_of_it_in_numbers_of_any_kind() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Numbered(RemoteProvider):
+        @asks
+        def say(self) -> Any:
+            return Reply("x", {"input_tokens": np.int64(2), "output_tokens": None, "cost": Decimal("0.5"), "more": []})
+
+    numbered = Numbered(cache=False)
+    numbered.say()
+    assert (numbered.spent.input_tokens, numbered.spent.output_tokens, numbered.spent.cost) == (2, 0, {"": 0.5})
+
+
+def test_what_is_no_data_was_paid_all_the_same() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Odd(RemoteProvider):
+        @asks
+        def say(self) -> Any:
+            return Reply(object(), {"cost": 0.5})
+
+    odd = Odd(cache=False, transient=("TaskError",))
+    with pytest.raises(TaskError, match="say told what is no data"):
+        odd.say()
+    assert (odd.spent.n_requests, odd.spent.n_failed, odd.spent.cost) == (1, 0, {"": 0.5})
 
 
 def test_tasks_of_one_loop_have_what_they_spend_apart() -> None:

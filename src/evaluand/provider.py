@@ -22,7 +22,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar
@@ -208,10 +210,10 @@ class Spending:
             self.n_requests += requests
             self.n_failed += failed
             self.n_known += known
-            self.input_tokens += usage.get("input_tokens") or 0
-            self.output_tokens += usage.get("output_tokens") or 0
-            if usage.get("cost") is not None:
-                currency = str(usage.get("currency") or "")
+            self.input_tokens += usage.get("input_tokens", 0)
+            self.output_tokens += usage.get("output_tokens", 0)
+            if "cost" in usage:
+                currency = usage.get("currency", "")
                 self.cost[currency] = self.cost.get(currency, 0.0) + usage["cost"]
 
 
@@ -481,12 +483,13 @@ class _Asked:
             try:
                 with pace.request() if pace else nullcontext():
                     given = self._asked()
-                return self._written(given)
             except Exception as error:
                 pause = self._pause(error, attempts)
                 if pause is None:
                     self._provider._hide(error)
                     raise
+            else:
+                return self._written(given)
             time.sleep(pause)
 
     async def make_async(self) -> bytes:
@@ -498,12 +501,13 @@ class _Asked:
             try:
                 async with pace.request_async() if pace else nullcontext():
                     given = await self._asked_async()
-                return self._written(given)
             except Exception as error:
                 pause = self._pause(error, attempts)
                 if pause is None:
                     self._provider._hide(error)
                     raise
+            else:
+                return self._written(given)
             await asyncio.sleep(pause)
 
     def _asked(self) -> Any:
@@ -541,19 +545,64 @@ class _Asked:
         return ids.decode(reply)
 
     def _written(self, given: Any) -> bytes:
+        """The reply as it is kept, of a request that is counted now."""
         reply = given if isinstance(given, Reply) else Reply(given)
         try:
-            written = ids.encode(reply.value)
+            usage = _countable(reply.usage)
+        except DataError as error:
+            self._provider._count(requests=1)
+            raise TaskError(f"{self._method} told a usage that cannot be counted: {error}") from None
+        self._provider._count(requests=1, usage=usage)
+        try:
+            return ids.encode(reply.value)
         except DataError as error:
             raise TaskError(f"{self._method} told what is no data: {error}") from None
-        self._provider._count(requests=1, usage=reply.usage)
-        return written
 
     def _pause(self, error: Exception, attempts: int) -> float | None:
         """Seconds until another attempt, if there is to be one."""
         self._provider._count(requests=1, failed=1)
         policy = self._provider._policy
         return policy.pause(attempts, error) if policy.tries_again(error, attempts) else None
+
+
+def _countable(usage: Any) -> dict[str, Any]:
+    """What of a usage is summed.
+
+    Raises:
+        DataError: it is none; says where.
+    """
+    if not isinstance(usage, Mapping):
+        raise DataError(f"it is {kind_of(usage)}, not an object")
+    told = {name: (usage[name], wanted, read) for name, wanted, read in _USAGE if usage.get(name) is not None}
+    counted = {name: read(value) for name, (value, _, read) in told.items()}
+    for name, (value, wanted, _) in told.items():
+        if counted[name] is None:
+            raise DataError(f"{name} is {value!r}, not {wanted}")
+    return counted
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        return None
+    return int(value) if int(value) >= 0 else None
+
+
+def _amount(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        return None
+    return float(value) if 0 <= float(value) < math.inf else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
+    ("input_tokens", "a whole number of at least 0", _whole),
+    ("output_tokens", "a whole number of at least 0", _whole),
+    ("cost", "a number of at least 0", _amount),
+    ("currency", "a text", _text),
+)
 
 
 def _fields(provider: Provider) -> dict[str, Any]:
