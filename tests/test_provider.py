@@ -7,14 +7,17 @@ import http.client
 import json
 import multiprocessing
 import os
+import shutil
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property
@@ -45,7 +48,7 @@ from evaluand.provider import (
     spending,
 )
 from evaluand.providers.local import Local
-from evaluand.replies import Replies
+from evaluand.replies import LAYOUT, Replies
 
 TRIES = 4
 PATIENCE = 30.0  # no test waits so long unless it fails
@@ -201,14 +204,86 @@ def test_providers_with_one_file_share_it(tmp_path: Path) -> None:
     assert asked == {"a": 1}
 
 
-def test_a_file_that_holds_no_replies_is_told_with_what_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
+def foreign(path: Path, *commands: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for command in commands:
+            db.execute(command)
+
+
+def no_database(path: Path) -> None:
     path.write_text("these are notes, and no database " * 100)
-    with pytest.raises(
-        EngineError, match=r"replies cannot be kept in .*notes\.txt: .*; remove the file, or give another"
-    ):
-        fresh(cache=path).say("a")
-    assert path.read_text().startswith("these are notes")
+
+
+def other_database(path: Path) -> None:
+    foreign(
+        path, "CREATE TABLE evaluand_reply (mine)", "INSERT INTO evaluand_reply VALUES (1)", "PRAGMA user_version=1"
+    )
+
+
+def database_with_a_log(path: Path) -> None:
+    """What a process leaves that is killed: the last changes stand in a file beside."""
+    with tempfile.TemporaryDirectory() as folder, closing(sqlite3.connect(Path(folder, "db"))) as db:
+        db.executescript("PRAGMA journal_mode=WAL; CREATE TABLE mine (a); INSERT INTO mine VALUES (1);")
+        shutil.copy(Path(folder, "db"), path)
+        shutil.copy(Path(folder, "db-wal"), f"{path}-wal")
+
+
+def newer_layout(path: Path) -> None:
+    fresh(cache=Replies(path)).say("b")
+    foreign(path, "DROP TABLE evaluand_reply", "CREATE TABLE evaluand_reply (a)", f"PRAGMA user_version={LAYOUT + 1}")
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (no_database, "it is no file of replies"),
+        (other_database, "it is no file of replies"),
+        (database_with_a_log, "it is no file of replies"),
+        (newer_layout, f"its layout is {LAYOUT + 1}, of another version of evaluand; this one has {LAYOUT}"),
+    ],
+)
+def test_a_file_that_is_none_of_replies_is_refused_before_anything_is_asked_and_left_as_it_is(
+    tmp_path: Path, make: Callable[[Path], None], why: str
+) -> None:
+    path = tmp_path / "file #1.db"
+    make(path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    echo = fresh(cache=Replies(path))
+    with pytest.raises(EngineError) as raised:
+        echo.say("a")
+    told = f"replies cannot be kept in {path}: {why}. It is left as it is; give another file as cache"
+    assert str(raised.value) == told
+    assert echo.asked == {}
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_a_file_that_another_version_takes_over_is_written_to_no_more(tmp_path: Path) -> None:
+    echo = fresh(cache=Replies(tmp_path / "replies.db"))
+    echo.say("a")
+    newer_layout(tmp_path / "replies.db")
+    before = (tmp_path / "replies.db").read_bytes()
+    with pytest.raises(EngineError, match="of another version of evaluand"):
+        echo.say("c")
+    assert (tmp_path / "replies.db").read_bytes() == before
+
+
+def test_a_file_that_was_removed_is_made_again_and_an_empty_one_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "replies.db"
+    path.touch()
+    echo = fresh(cache=Replies(path))
+    for text in ("a", "b"):
+        echo.say(text)
+        path.unlink()
+    echo.say("c")
+    assert [file.name for file in tmp_path.iterdir()] == ["replies.db"]
+    later = fresh(cache=Replies(path))
+    assert later.say("c") == ["c"]
+    assert later.asked == {}
+
+
+def test_a_folder_is_no_file_of_replies(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="it is no file of replies"):
+        fresh(cache=tmp_path).say("a")
 
 
 def test_only_so_many_replies_are_held_and_those_asked_last() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import tempfile
 import threading
 import time
 from collections import OrderedDict
@@ -18,14 +19,17 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from weakref import WeakSet
 
 from evaluand.errors import EngineError, SpecError
 
-LAYOUT: Final = 1  # of the table below; a file of another one is made anew
+APPLICATION: Final = 0x65766C72  # what SQLite keeps in a file to tell whose it is
+LAYOUT: Final = 1  # of the table below
 LARGEST: Final = 10_000  # replies that are held in memory
 _PATIENCE: Final = 30.0  # seconds to wait for another process that writes
+_LOOKS: Final = 10  # how often a file is looked at before it is taken for none of replies
+_LOOK: Final = 0.02  # seconds in between
 _TICK: Final = 0.1  # seconds after which who waits looks whether who asks is still wanted
 
 
@@ -76,6 +80,7 @@ class Replies:
             raise SpecError(f"largest is {largest}; give how many replies are held in memory, or 0 for none")
         self.path = None if path is None else Path(path)
         self._largest = largest
+        self._is_ours = False
         self._reset()
         _all.add(self)
 
@@ -199,7 +204,7 @@ class Replies:
 
     def _from_file(self, key: bytes) -> bytes | None:
         assert self.path is not None
-        if not self.path.is_file():
+        if not self.path.exists():
             return None
         with self._file(self.path) as db:
             row = db.execute("SELECT reply FROM evaluand_reply WHERE key = ?", (key,)).fetchone()
@@ -209,26 +214,72 @@ class Replies:
     def _file(self, path: Path) -> Iterator[sqlite3.Connection]:
         """A connection of its own each time: it costs less than any request, and outlives neither thread nor fork."""
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)) as db:
-                if db.execute("PRAGMA user_version").fetchone() != (LAYOUT,):
-                    _lay_out(db)
+            if not path.exists() or not path.stat().st_size:
+                _make(path)
+            elif not self._is_ours:
+                _check(path)
+            self._is_ours = True
+            with closing(_connection(path, "rw", timeout=_PATIENCE)) as db:
+                _require(_owner(db), path)
                 db.execute("PRAGMA synchronous = NORMAL")
                 yield db
         except (OSError, sqlite3.Error) as error:
-            told = f"replies cannot be kept in {path}: {error}"
-            raise EngineError(f"{told}; remove the file, or give another one as cache") from None
+            raise EngineError(f"replies cannot be kept in {path}: {error}; give another file as cache") from None
 
 
-def _lay_out(db: sqlite3.Connection) -> None:
-    with suppress(sqlite3.OperationalError):  # another process is setting it
-        db.execute("PRAGMA journal_mode = WAL")
-    db.execute("BEGIN IMMEDIATE")  # another process may be about to do the same
-    if db.execute("PRAGMA user_version").fetchone() != (LAYOUT,):
-        db.execute("DROP TABLE IF EXISTS evaluand_reply")
-        db.execute("CREATE TABLE evaluand_reply (key BLOB PRIMARY KEY, reply BLOB NOT NULL, created REAL NOT NULL)")
-        db.execute(f"PRAGMA user_version = {LAYOUT}")
-    db.execute("COMMIT")
+def _make(path: Path) -> None:
+    """Makes a file of replies, which is whole when it is there, also where others make it at the same time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{path.name[:100]}-", dir=path.parent) as folder:
+        made = Path(folder, "replies")
+        with closing(_connection(made, "rwc")) as db:
+            db.execute("PRAGMA journal_mode = WAL")
+            db.execute("CREATE TABLE evaluand_reply (key BLOB PRIMARY KEY, reply BLOB NOT NULL, created REAL NOT NULL)")
+            db.execute(f"PRAGMA application_id = {APPLICATION}")
+            db.execute(f"PRAGMA user_version = {LAYOUT}")
+        if path.exists() and not path.stat().st_size:
+            os.replace(made, path)
+            return
+        with suppress(FileExistsError):
+            os.link(made, path)
+
+
+def _check(path: Path) -> None:
+    """Looks whether a file is one of replies, without anything that changes it, or leaves a lock or a log beside it.
+
+    Raises:
+        EngineError: it is none, or of another version.
+    """
+    for attempt in range(_LOOKS if path.is_file() else 0):
+        try:
+            with closing(_connection(path, "ro&immutable=1")) as db:
+                return _require(_owner(db), path)
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:  # another process may just have written half of what it does
+            time.sleep(_LOOK * (attempt + 1 < _LOOKS))
+    _require((0, 0), path)
+
+
+def _require(owner: tuple[int, int], path: Path) -> None:
+    application, layout = owner
+    if owner == (APPLICATION, LAYOUT):
+        return
+    why = f"its layout is {layout}, of another version of evaluand; this one has {LAYOUT}"
+    why = why if application == APPLICATION else "it is no file of replies"
+    raise EngineError(f"replies cannot be kept in {path}: {why}. It is left as it is; give another file as cache")
+
+
+def _owner(db: sqlite3.Connection) -> tuple[int, int]:
+    """Whose a database is, and of which layout."""
+    (application,), (layout,) = (db.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version"))
+    return application, layout
+
+
+def _connection(path: Path, mode: str, **given: Any) -> sqlite3.Connection:
+    address = f"{path.absolute().as_uri()}?mode={mode}"
+    made: sqlite3.Connection = sqlite3.connect(address, uri=True, isolation_level=None, **given)
+    return made
 
 
 def _forget() -> None:
