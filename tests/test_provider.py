@@ -8,23 +8,32 @@ import json
 import multiprocessing
 import os
 import selectors
+import shutil
+import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from commands import Folder
 from test_pace import Clock, fullest
 
+from evaluand import App, Dataset, Evaluator, Feedback, Policy, Runner
+from evaluand import DirectoryStore as Store
 from evaluand.errors import EngineError, SpecError, TaskError, TransientError
+from evaluand.evaluation import ScorerFailed
 from evaluand.exchange import Exchange
 from evaluand.feedback.stored import reference_of, referred
 from evaluand.fingerprint import fingerprint
@@ -40,9 +49,10 @@ from evaluand.provider import (
     spending,
 )
 from evaluand.providers.local import Local
-from evaluand.replies import Replies
+from evaluand.replies import LAYOUT, Replies
 
 TRIES = 4
+PATIENCE = 30.0  # no test waits so long unless it fails
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,7 +109,7 @@ def test_another_model_or_version_is_another_question(other: dict[str, Any]) -> 
 
 def test_another_rate_or_backoff_is_the_same_question() -> None:
     replies, asked = Replies(), Counter[str]()
-    for given in ({}, {"rate": "100/s"}, {"retries": 0, "backoff": 2.0}):
+    for given in ({}, {"rate": "100/s"}, {"retries": 0, "backoff": 2.0}, {"timeout": 5}):
         fresh(cache=replies, asked=asked, **given).say("a")
     assert asked == {"a": 1}
 
@@ -112,6 +122,36 @@ def test_another_provider_is_another_question() -> None:
     fresh(cache=replies, asked=asked).say("a")
     Other(cache=replies, asked=asked, model="echo", version="1").say("a")
     assert asked == {"a": 2}
+
+
+def asked_in_words(words: str) -> type[RemoteProvider]:
+    """A class that is always called the same, with a prompt of its own."""
+    source = f"""
+@dataclass(frozen=True, kw_only=True)
+class Judge(RemoteProvider):
+    @asks
+    def judge(self, text: str) -> str:
+        return prompt(text)
+
+def prompt(text):
+    return f"{words}: {{text}}"
+"""
+    names = {"dataclass": dataclass, "RemoteProvider": RemoteProvider, "asks": asks, "__name__": __name__}
+    exec(source, names)
+    made: type[RemoteProvider] = names["Judge"]  # type: ignore[assignment]
+    return made
+
+
+def test_a_class_that_is_defined_anew_with_other_code_is_another_question() -> None:
+    replies = Replies()
+
+    def ask(words: str, version: str | None = None) -> tuple[str, int]:
+        judge: Any = asked_in_words(words)(model="m", cache=replies, version=version)
+        return judge.judge("a"), judge.spent.n_known
+
+    assert [ask("Is it right"), ask("Is it wrong")] == [("Is it right: a", 0), ("Is it wrong: a", 0)]
+    assert ask("Is it right") == ("Is it right: a", 1)
+    assert [ask("Is it right", "1"), ask("Is it wrong", "1")] == [("Is it right: a", 0), ("Is it right: a", 1)]
 
 
 def test_a_reply_is_the_same_whether_asked_now_or_known_and_no_ones_to_change() -> None:
@@ -165,14 +205,86 @@ def test_providers_with_one_file_share_it(tmp_path: Path) -> None:
     assert asked == {"a": 1}
 
 
-def test_a_file_that_holds_no_replies_is_told_with_what_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "notes.txt"
+def foreign(path: Path, *commands: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for command in commands:
+            db.execute(command)
+
+
+def no_database(path: Path) -> None:
     path.write_text("these are notes, and no database " * 100)
-    with pytest.raises(
-        EngineError, match=r"replies cannot be kept in .*notes\.txt: .*; remove the file, or give another"
-    ):
-        fresh(cache=path).say("a")
-    assert path.read_text().startswith("these are notes")
+
+
+def other_database(path: Path) -> None:
+    foreign(
+        path, "CREATE TABLE evaluand_reply (mine)", "INSERT INTO evaluand_reply VALUES (1)", "PRAGMA user_version=1"
+    )
+
+
+def database_with_a_log(path: Path) -> None:
+    """What a process leaves that is killed: the last changes stand in a file beside."""
+    with tempfile.TemporaryDirectory() as folder, closing(sqlite3.connect(Path(folder, "db"))) as db:
+        db.executescript("PRAGMA journal_mode=WAL; CREATE TABLE mine (a); INSERT INTO mine VALUES (1);")
+        shutil.copy(Path(folder, "db"), path)
+        shutil.copy(Path(folder, "db-wal"), f"{path}-wal")
+
+
+def newer_layout(path: Path) -> None:
+    fresh(cache=Replies(path)).say("b")
+    foreign(path, "DROP TABLE evaluand_reply", "CREATE TABLE evaluand_reply (a)", f"PRAGMA user_version={LAYOUT + 1}")
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (no_database, "it is no file of replies"),
+        (other_database, "it is no file of replies"),
+        (database_with_a_log, "it is no file of replies"),
+        (newer_layout, f"its layout is {LAYOUT + 1}, of another version of evaluand; this one has {LAYOUT}"),
+    ],
+)
+def test_a_file_that_is_none_of_replies_is_refused_before_anything_is_asked_and_left_as_it_is(
+    tmp_path: Path, make: Callable[[Path], None], why: str
+) -> None:
+    path = tmp_path / "file #1.db"
+    make(path)
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    echo = fresh(cache=Replies(path))
+    with pytest.raises(EngineError) as raised:
+        echo.say("a")
+    told = f"replies cannot be kept in {path}: {why}. It is left as it is; give another file as cache"
+    assert str(raised.value) == told
+    assert echo.asked == {}
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
+
+
+def test_a_file_that_another_version_takes_over_is_written_to_no_more(tmp_path: Path) -> None:
+    echo = fresh(cache=Replies(tmp_path / "replies.db"))
+    echo.say("a")
+    newer_layout(tmp_path / "replies.db")
+    before = (tmp_path / "replies.db").read_bytes()
+    with pytest.raises(EngineError, match="of another version of evaluand"):
+        echo.say("c")
+    assert (tmp_path / "replies.db").read_bytes() == before
+
+
+def test_a_file_that_was_removed_is_made_again_and_an_empty_one_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "replies.db"
+    path.touch()
+    echo = fresh(cache=Replies(path))
+    for text in ("a", "b"):
+        echo.say(text)
+        path.unlink()
+    echo.say("c")
+    assert [file.name for file in tmp_path.iterdir()] == ["replies.db"]
+    later = fresh(cache=Replies(path))
+    assert later.say("c") == ["c"]
+    assert later.asked == {}
+
+
+def test_a_folder_is_no_file_of_replies(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="it is no file of replies"):
+        fresh(cache=tmp_path).say("a")
 
 
 def test_only_so_many_replies_are_held_and_those_asked_last() -> None:
@@ -270,6 +382,182 @@ def test_who_waits_can_be_stopped_alone() -> None:
     assert echo.asked == {"a": 1}
 
 
+def test_who_is_stopped_ends_so_and_asks_nothing_anew() -> None:
+    echo = fresh(pause=0.2)
+
+    async def ask() -> list[Any]:
+        tasks = [asyncio.ensure_future(echo.say_later("a")) for _ in range(4)]
+        await asyncio.sleep(0.05)
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        return [task.cancelled() for task in tasks]
+
+    assert asyncio.run(ask()) == [True] * 4
+    assert echo.asked == {"a": 1}
+    assert (echo.spent.n_requests, echo.spent.n_failed) == (1, 1)
+
+
+def test_who_was_stopped_before_and_went_on_can_wait_for_another() -> None:
+    echo = fresh(pause=0.2)
+
+    async def go_on() -> Any:
+        try:
+            await asyncio.sleep(10)
+        except asyncio.CancelledError:
+            return await echo.say_later("a")
+
+    async def ask() -> Any:
+        second = asyncio.ensure_future(go_on())
+        first = asyncio.ensure_future(echo.say_later("a"))
+        await asyncio.sleep(0.05)
+        second.cancel()
+        await asyncio.sleep(0.05)
+        first.cancel()
+        return await second
+
+    assert asyncio.run(ask()) == "a"
+    assert echo.asked == {"a": 2}
+
+
+# Requests that hang
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hanging(RemoteProvider):
+    """Hangs as often as it is to, until it is let go, and then answers."""
+
+    times: int = 1
+    asked: list[str] = field(default_factory=list)
+    let_go: threading.Event = field(default_factory=threading.Event)
+    backoff: float = 0.0
+
+    unidentified = (*RemoteProvider.unidentified, "times", "asked", "let_go")
+
+    @asks
+    def say(self, text: str) -> str:
+        self.asked.append(text)
+        if len(self.asked) <= self.times:
+            self.let_go.wait(PATIENCE)
+        return text.upper()
+
+    @asks
+    async def say_later(self, text: str) -> str:
+        self.asked.append(text)
+        if len(self.asked) <= self.times:
+            await asyncio.sleep(PATIENCE)
+        return text.upper()
+
+    def length(self, text: str) -> float:
+        return float(len(self.say(text)))
+
+    async def length_later(self, text: str) -> float:
+        return float(len(await self.say_later(text)))
+
+
+@pytest.mark.parametrize("way", ["say", "say_later"])
+def test_a_request_that_hangs_is_given_up_and_made_again(way: str) -> None:
+    def ask(hanging: Hanging) -> Any:
+        return hanging.say("a") if way == "say" else asyncio.run(hanging.say_later("a"))
+
+    hanging = Hanging(cache=Replies(), timeout=0.1)
+    assert ask(hanging) == "A"
+    assert (hanging.spent.n_requests, hanging.spent.n_failed) == (2, 1)
+    hanging = Hanging(cache=Replies(), timeout=0.1, retries=1, times=2)
+    with pytest.raises(TransientError, match=rf"^{way} had no reply within 0.1 s$") as raised:
+        ask(hanging)
+    assert raised.value.code == "timeout"
+    assert ask(hanging) == "A"
+    hanging.let_go.set()
+
+
+def test_those_who_wait_for_a_request_that_hangs_have_the_reply_to_the_next() -> None:
+    hanging = Hanging(cache=Replies(), timeout=0.3)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(hanging.say, ["a"] * 4)) == ["A"] * 4
+    assert hanging.asked == ["a", "a"]
+    hanging.let_go.set()
+
+
+@pytest.mark.parametrize("way", ["length", "length_later"])
+def test_a_further_attempt_of_an_evaluation_does_not_wait_for_the_one_given_up(tmp_path: Path, way: str) -> None:
+    hanging = Hanging(cache=Replies(), timeout=PATIENCE)
+    policy = Policy(timeout=0.3, retries=1, backoff=0.0, transient=("TaskTimeout",))
+    feedback = Feedback(getattr(hanging, way)).on_output()
+    with App(answer, name="app", version="1", feedbacks=[feedback], store=Store(tmp_path), policy=policy) as recording:
+        recording.app.app("a")
+    recording.close()
+    evaluation = recording.evaluation
+    assert evaluation.table(way).column("value").to_pylist() == [2.0]
+    assert hanging.asked == ["a!", "a!"]
+    hanging.let_go.set()
+
+
+def test_who_is_given_up_asks_no_more() -> None:
+    hanging = Hanging(cache=False, timeout=0.5, times=2)
+    policy = Policy(timeout=0.2, retries=0)
+    run = Runner().run(answer, Dataset.from_rows([{"input": "a"}]))
+    with pytest.warns(ScorerFailed, match="took longer than 0.2 s"):
+        Evaluator(policy=policy).evaluate(run, {"length": Feedback(hanging.length).on_output()})
+    time.sleep(1.0)
+    assert hanging.asked == ["a!"]
+    hanging.let_go.set()
+
+
+def test_others_than_who_was_given_up_ask_themselves() -> None:
+    replies, given_up, hangs, told = Replies(), threading.Event(), threading.Event(), []
+
+    def hang() -> bytes:
+        hangs.set()
+        given_up.wait(PATIENCE)
+        time.sleep(0.3)
+        raise TransientError("nobody hears this")
+
+    def first() -> None:
+        with pytest.raises(TransientError):
+            replies.get(b"key", hang, is_given_up=given_up.is_set)
+
+    async def later() -> bytes:
+        return (await replies.get_async(b"key", asked_anew))[0]
+
+    async def asked_anew() -> bytes:
+        return b"anew"
+
+    threads = [threading.Thread(target=first)]
+    threads[0].start()
+    assert hangs.wait(PATIENCE)
+    threads.append(threading.Thread(target=lambda: told.append(replies.get(b"key", lambda: b"anew")[0])))
+    threads.append(threading.Thread(target=lambda: told.append(asyncio.run(later()))))
+    for thread in threads[1:]:
+        thread.start()
+    time.sleep(0.1)
+    assert not told
+    given_up.set()
+    for thread in threads:
+        thread.join()
+    assert told == [b"anew", b"anew"]
+    assert replies.get(b"key", lambda: b"other") == (b"anew", False)
+
+
+def test_a_request_without_a_limit_is_made_in_the_thread_that_asks() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Where(RemoteProvider):
+        @asks
+        def thread(self) -> int:
+            return threading.get_ident()
+
+    assert Where(cache=False, timeout=None).thread() == threading.get_ident()
+    where = Where(cache=False)
+    assert where.thread() == where.thread() != threading.get_ident()
+
+
+def test_what_a_request_raises_is_raised_also_where_it_is_a_timeout_of_its_own() -> None:
+    echo = fresh(failures=1, error=TimeoutError)
+    with pytest.raises(TimeoutError, match="busy"):
+        echo.say("a")
+    assert echo.asked == {"a": 1}
+
+
 # Further attempts
 
 
@@ -327,6 +615,57 @@ def test_what_requests_cost_is_summed_and_what_is_known_costs_nothing() -> None:
     assert (inner.n_requests, inner.n_known, inner.output_tokens, inner.cost) == (1, 1, 2, {"EUR": 0.5})
     assert outer.usage == {"input_tokens": 6, "output_tokens": 3, "cost": 1.0, "currency": "EUR"}
     assert echo.spent.usage == outer.usage
+
+
+@pytest.mark.parametrize(
+    ("usage", "message"),
+    [
+        ({"input_tokens": "12"}, "input_tokens is '12', not a whole number of at least 0"),
+        ({"output_tokens": -1}, "output_tokens is -1, not a whole number of at least 0"),
+        ({"output_tokens": True}, "output_tokens is True, not a whole number of at least 0"),
+        ({"input_tokens": 1, "cost": float("nan")}, "cost is nan, not a number of at least 0"),
+        ({"cost": "0.5"}, "cost is '0.5', not a number of at least 0"),
+        ({"cost": Decimal("nan")}, r"cost is Decimal\('NaN'\), not a number of at least 0"),
+        ({"cost": 1.0, "currency": 978}, "currency is 978, not a text"),
+        ([12, 3], "it is a list, not an object"),
+    ],
+)
+def test_a_usage_that_cannot_be_counted_is_refused_and_the_request_is_counted_once(usage: Any, message: str) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Odd(RemoteProvider):
+        @asks
+        def say(self) -> Any:
+            return Reply("x", usage)
+
+    odd = Odd(cache=Replies(), transient=("TaskError",))
+    with pytest.raises(TaskError, match=f"^say told a usage that cannot be counted: {message}$"):
+        odd.say()
+    assert (odd.spent.n_requests, odd.spent.n_failed, odd.spent.input_tokens, odd.spent.cost) == (1, 0, 0, {})
+
+
+def test_a_usage_tells_what_is_known_of_it_in_numbers_of_any_kind() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Numbered(RemoteProvider):
+        @asks
+        def say(self) -> Any:
+            return Reply("x", {"input_tokens": np.int64(2), "output_tokens": None, "cost": Decimal("0.5"), "more": []})
+
+    numbered = Numbered(cache=False)
+    numbered.say()
+    assert (numbered.spent.input_tokens, numbered.spent.output_tokens, numbered.spent.cost) == (2, 0, {"": 0.5})
+
+
+def test_what_is_no_data_was_paid_all_the_same() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Odd(RemoteProvider):
+        @asks
+        def say(self) -> Any:
+            return Reply(object(), {"cost": 0.5})
+
+    odd = Odd(cache=False, transient=("TaskError",))
+    with pytest.raises(TaskError, match="say told what is no data"):
+        odd.say()
+    assert (odd.spent.n_requests, odd.spent.n_failed, odd.spent.cost) == (1, 0, {"": 0.5})
 
 
 def test_tasks_of_one_loop_have_what_they_spend_apart() -> None:
@@ -388,6 +727,158 @@ def test_a_provider_of_plain_data_can_be_stored_and_made_again() -> None:
         _ = RemoteProvider(cache=Replies()).arguments
 
 
+# What is secret
+
+SECRET = "sk-mustnotbetold/1"
+PASSWORD = "hunter2hunter2"
+NESTED = {
+    "api_key": SECRET,
+    "headers": {"Authorization": f"Bearer {SECRET}", "Accept": "json"},
+    "hosts": ({"url": f"https://me:{PASSWORD}@models.example/v1", "login": {"access_token": SECRET}},),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keyed(RemoteProvider):
+    api_key: str | None = None
+    headers: dict[str, Any] = field(default_factory=dict)
+    hosts: Any = ()
+
+    unidentified = (*RemoteProvider.unidentified, "hidden")
+
+    @asks
+    def say(self, text: str) -> str:
+        if "error" in text:
+            raise TaskError(f"{text}: {self.api_key} {self.hosts}")
+        return text.upper()
+
+    def length(self, text: str) -> float:
+        return float(len(self.say(text)))
+
+
+class Near(Provider):
+    def __init__(self, api_key: str, url: str) -> None:
+        self.api_key, self.url = api_key, url
+
+    def length(self, text: str) -> float:
+        return float(len(text))
+
+
+def answer(text: str) -> str:
+    return text + "!"
+
+
+@pytest.mark.parametrize(
+    "provider",
+    [
+        Keyed(model="m", version="1", **NESTED),
+        Keyed(model=f"https://me:{PASSWORD}@m.example", **NESTED),
+        Near(SECRET, f"https://me:{PASSWORD}@models.example"),
+    ],
+    ids=["pinned", "unpinned", "near"],
+)
+def test_what_is_secret_stands_in_no_store_and_no_report(tmp_path: Path, provider: Any) -> None:
+    folder, store = Folder(tmp_path), Store(tmp_path / "store")
+    feedback = Feedback(provider.length).on_output()
+    run = Runner(store).run(answer, Dataset.from_rows([{"input": "a"}, {"input": "an error"}]))
+    Evaluator(store).evaluate(run, {"length": feedback})
+    with App(answer, name="app", version="1", feedbacks=[feedback], store=store) as recording:
+        recording.app.app("b")
+    recording.close()
+    folder.done("report", "app", "--output", tmp_path / "report.html")
+    written = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert any(b"models.example" in each for each in written) == (provider.__class__ is Keyed)
+    assert not any(word.encode() in each for each in written for word in (SECRET, PASSWORD))
+
+
+def test_what_is_secret_is_not_shown_with_the_provider() -> None:
+    shown = repr(Keyed(model="m", **NESTED))
+    assert shown.startswith("Keyed(model='m', version=None, ")
+    assert "api_key='***'" in shown
+    assert "{'Authorization': '***', 'Accept': 'json'}" in shown
+    assert "https://me:***@models.example/v1" in shown
+    assert SECRET not in shown
+    assert repr(Local(k=3)) == "Local(k=3)"
+
+
+def test_another_key_is_the_same_provider_and_all_else_makes_another_one() -> None:
+    def spec(**given: Any) -> Any:
+        return Keyed(model="m", version="1", **NESTED | given).identify("say").spec
+
+    assert spec() == spec(api_key=None) == spec(api_key="another")
+    assert spec() == spec(headers={"Accept": "json", "Authorization": ""})
+    hosts = NESTED["hosts"][0] | {"url": "https://me:other@models.example/v1"}  # type: ignore[operator]
+    assert spec() == spec(hosts=[hosts])
+    for other in (
+        {"headers": {"Accept": "text"}},
+        {"headers": {"Accept": "json", "key_used": True}},
+        {"hosts": [hosts | {"url": f"https://me:{PASSWORD}@models.example/v2"}]},
+        {"hosts": [hosts | {"url": f"https://you:{PASSWORD}@models.example/v1"}]},
+    ):
+        assert spec() != spec(**other)
+
+
+def test_a_secret_does_not_hide_what_kind_of_thing_holds_it() -> None:
+    @dataclass(frozen=True)
+    class Account:
+        name: str
+        token: str = SECRET
+
+    @dataclass(frozen=True)
+    class Guest(Account):
+        pass
+
+    one, other = (Keyed(version="1", hosts=[kind("jane")]) for kind in (Account, Guest))
+    assert SECRET not in f"{one.spec} {one!r}"
+    assert one.spec != other.spec
+
+
+def test_the_same_key_rotated_asks_nothing_anew() -> None:
+    replies = Replies()
+    for key in ("one", "two"):
+        provider = Keyed(model="m", version="1", cache=replies, api_key=key)
+        provider.say("a")
+    assert provider.spent.n_known == 1
+
+
+class Stubborn(Exception):
+    def __str__(self) -> str:
+        return f"refused: {SECRET}"
+
+
+@pytest.mark.parametrize("error", [ValueError(f"refused: {SECRET}"), Stubborn(), TaskError(f"refused: {SECRET}")])
+def test_what_is_secret_is_taken_out_of_errors(error: Exception) -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Failing(Keyed):
+        @asks
+        def fail(self) -> str:
+            raise error
+
+        @asks
+        async def fail_later(self) -> str:
+            raise error
+
+    failing = Failing(api_key=SECRET, cache=False)
+    for ask in (failing.fail, lambda: asyncio.run(failing.fail_later())):  # type: ignore[arg-type, return-value]
+        with pytest.raises(Exception, match=r"refused: \*\*\*$") as raised:
+            ask()
+        assert isinstance(raised.value, TaskError if isinstance(error, Stubborn) else type(error))
+
+
+@pytest.mark.parametrize(
+    ("secret", "told"),
+    [
+        ({"api_key": SECRET}, "api_key"),
+        ({"headers": NESTED["headers"]}, "headers.Authorization"),
+        ({"hosts": NESTED["hosts"]}, "hosts.0.url"),
+    ],
+)
+def test_a_provider_with_a_secret_is_not_stored(secret: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError, match=rf"^Keyed cannot be stored with its {told}; let it read that from the env"):
+        _ = Keyed(**secret).arguments
+    assert Keyed(headers={"Authorization": ""}).arguments == {"headers": {"Authorization": ""}}
+
+
 def test_rates_written_alike_are_one_rate() -> None:
     one, two, other = (fresh(rate="7/s", model=name) for name in ("a", "a", "b"))
     assert one._policy.pace is two._policy.pace
@@ -398,6 +889,9 @@ def test_rates_written_alike_are_one_rate() -> None:
     ("wrong", "message"),
     [
         ({"rate": "fast"}, "rate is 'fast'; write calls per period"),
+        ({"timeout": 0}, "timeout is 0; give seconds above 0, or None"),
+        ({"timeout": "1 s"}, "timeout is '1 s'; give seconds above 0, or None"),
+        ({"cache": 3}, "cache is 3; give True, False, a path, or Replies"),
         ({"retries": -1}, "retries is -1; give a whole number of at least 0"),
         ({"transient": "KeyError"}, "transient is the text 'KeyError'"),
     ],
@@ -510,8 +1004,6 @@ def in_threads(served: Served, texts: list[str], workers: int) -> None:
             with lock:
                 text = next(remaining, None)
             if text is None:
-                _mine.connection.close()
-                del _mine.port
                 return
             served.ask(text)
 

@@ -13,6 +13,7 @@ import os
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
@@ -291,6 +292,12 @@ class _AsyncMap:
         return value
 
 
+def given_up() -> Callable[[], bool]:
+    """What tells, now and later, whether the call that is being made was left behind because it took too long."""
+    worker = _present.get()
+    return lambda: worker is not None and worker.abandoned
+
+
 def _take_back() -> None:
     """Takes back what a call asked for when it cancelled the loop that it runs in instead of itself."""
     task = asyncio.current_task()
@@ -358,6 +365,9 @@ class _Worker:
 
     def outcome(self, value: Any, error: BaseException | None) -> Outcome:
         return Outcome(value, error, self.attempts, self.started, time.perf_counter_ns() - self.began)
+
+
+_present: ContextVar[_Worker | None] = ContextVar("_present", default=None)
 
 
 class _ThreadMap:
@@ -435,6 +445,7 @@ class _ThreadMap:
                 self._living -= 1
 
     def _work(self, worker: _Worker, unit: Any) -> None:
+        _present.set(worker)
         try:
             if unit is None or self._finish(unit, worker, pause=self._policy.pause(worker.attempts)):
                 while not self._stop.is_set() and (unit := self._take()) is not None:

@@ -130,7 +130,7 @@ class Exchange:
         except RecursionError:
             raise BadAnswer("the answer is nested too deeply", code="json") from None
         for name, value in self._secrets.items():
-            if len(value) >= _SECRET and any(written in text for written in _ways_to_write(value)):
+            if len(value) >= _SECRET and any(written in text for written in ways_to_write(value)):
                 raise BadAnswer(f"the answer repeats the environment variable {name}, so it is not kept", code="secret")
 
     def _refuse(self, twice: _Twice) -> None:
@@ -159,7 +159,7 @@ class Exchange:
     def hidden(self, text: str) -> str:
         """A text without the values of variables."""
         for name, value in self._secrets.items():
-            for written in _ways_to_write(value):
+            for written in ways_to_write(value):
                 text = text.replace(written, f"${{{name}}}")
         return text
 
@@ -190,7 +190,7 @@ class Exchange:
         client = http.AsyncClient(
             headers={"Accept": "application/json", "User-Agent": f"evaluand/{__version__}"}
             | {name: _VARIABLE.sub(lambda found: secrets[found[1]], text) for name, text in self.headers.items()},
-            timeout=None,  # the run's policy has one
+            timeout=None,  # the policy of a run has one, and so has a provider
             limits=http.Limits(),  # and says how many requests there are at once
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # or an answer would depend on those before it
         )
@@ -294,7 +294,7 @@ def _hidden_in_logs(hidden: Callable[[str], str]) -> Iterator[None]:
             logger.removeFilter(hide)
 
 
-def _ways_to_write(value: str) -> Iterator[str]:
+def ways_to_write(value: str) -> Iterator[str]:
     """How a value may stand in a text: as it is, in JSON, in Python, in an address, or in base64 after anything."""
     yield from {value, orjson.dumps(value)[1:-1].decode(), value.replace("\\", "\\\\").replace("'", "\\'")}
     yield quote(value, safe="")

@@ -15,22 +15,27 @@ import asyncio
 import dataclasses
 import functools
 import inspect
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property
+from numbers import Integral, Real
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand import ids
-from evaluand.engine import TRANSIENT, Policy
-from evaluand.errors import DataError, SpecError, TaskError, kind_of
+from evaluand.deadline import Overdue, within
+from evaluand.engine import TRANSIENT, Policy, given_up
+from evaluand.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of, message_of
 from evaluand.fingerprint import Identity, code_identity
+from evaluand.jsonlike import DEEPEST, HIDDEN, Likeness, is_secret
 from evaluand.pace import Pace, sent
 from evaluand.replies import Replies
 
@@ -55,6 +60,7 @@ _T = TypeVar("_T")
 
 CACHE: Final = Path(".evaluand", "cache", "replies.db")
 """Where replies are usually kept: beside the store, in the folder that is worked in."""
+_SECRET: Final = 4  # characters from which a secret is looked for in errors; shorter ones stand there by chance
 
 
 class Judgement(NamedTuple):
@@ -81,6 +87,9 @@ class Judgement(NamedTuple):
 class Provider:
     """What judges: its methods do. Its parameters are its fields, where it is a dataclass, or else its attributes.
 
+    What is named as a secret (`api_key`, `*_token`, `password` …) and passwords in URLs, also within a parameter, are
+    no part of what it is: they are stored and shown nowhere.
+
     Attributes:
         kind: the registered name.
         behaviour: raised whenever the same parameters would judge differently.
@@ -90,6 +99,17 @@ class Provider:
     behaviour: ClassVar[int] = 1
     unidentified: ClassVar[tuple[str, ...]] = ()
     """Fields that say how it is asked, and change nothing of what it says."""
+
+    def __init_subclass__(cls, **given: Any) -> None:
+        super().__init_subclass__(**given)
+        cls.__repr__ = cls.__repr__  # type: ignore[method-assign] # as its own, or a dataclass would write one
+
+    def __repr__(self) -> str:
+        if not dataclasses.is_dataclass(self):
+            return super().__repr__()
+        held = {each.name: getattr(self, each.name) for each in dataclasses.fields(self) if each.repr}
+        told = ", ".join(f"{name}={value!r}" for name, value in _hidden(held).items())
+        return f"{type(self).__qualname__}({told})"
 
     def __fingerprint__(self) -> Any:
         return dict(self.spec)
@@ -108,20 +128,25 @@ class Provider:
     def spec(self) -> Mapping[str, Any]:
         """What it is, as far as its judgements are concerned."""
         parameters = {name: value for name, value in _fields(self).items() if name not in self.unidentified}
-        return {"kind": self.kind or _place(type(self)), "behaviour": self.behaviour, "parameters": parameters}
+        told = _without_secrets(parameters)
+        return {"kind": self.kind or _place(type(self)), "behaviour": self.behaviour, "parameters": told}
 
     @property
     def arguments(self) -> Mapping[str, Any]:
         """What a provider that is a dataclass can be made of again: its fields, but for those that are as by default.
 
         Raises:
-            SpecError: a field is no plain data.
+            SpecError: a field is no plain data, or holds a secret.
         """
         made: dict[str, Any] = {}
         for each in dataclasses.fields(self):  # type: ignore[arg-type] # who asks has looked
             value = getattr(self, each.name)
             if each.init and (each.default is dataclasses.MISSING or value != each.default):
                 made[each.name] = str(value) if isinstance(value, Pace | PathLike) else value
+        for place, secret in _secrets(made):
+            if not isinstance(secret, str | None) or secret:
+                told = f"{type(self).__qualname__} cannot be stored with its {place}"
+                raise SpecError(f"{told}; let it read that from the environment")
         try:
             ids.encode(made)
         except DataError as error:
@@ -187,10 +212,10 @@ class Spending:
             self.n_requests += requests
             self.n_failed += failed
             self.n_known += known
-            self.input_tokens += usage.get("input_tokens") or 0
-            self.output_tokens += usage.get("output_tokens") or 0
-            if usage.get("cost") is not None:
-                currency = str(usage.get("currency") or "")
+            self.input_tokens += usage.get("input_tokens", 0)
+            self.output_tokens += usage.get("output_tokens", 0)
+            if "cost" in usage:
+                currency = usage.get("currency", "")
                 self.cost[currency] = self.cost.get(currency, 0.0) + usage["cost"]
 
 
@@ -227,6 +252,8 @@ class RemoteProvider(Provider):
         version: stands for the model's weights, settings, and the code of the methods; raise it when one changes.
         rate: how many requests may start in a period, such as `60/min`: by all providers of this class, model and
             rate in this process together. A `Pace` is shared by those that it is given to.
+        timeout: seconds that one request may take, or None; longer ones fail with a `TransientError`. A method that is
+            not async is called in another thread, which is left behind then.
         retries: further attempts after an error declared transient.
         backoff: seconds before the first of these, or as long as the error's `after` (a service's Retry-After) says.
         backoff_growth: how many times as long each further pause is.
@@ -251,11 +278,12 @@ class RemoteProvider(Provider):
         (2, 1, 2)
     """
 
-    unidentified: ClassVar = ("rate", "retries", "backoff", "backoff_growth", "transient", "cache")
+    unidentified: ClassVar = ("rate", "timeout", "retries", "backoff", "backoff_growth", "transient", "cache")
 
     model: str | None = None
     version: str | None = None
     rate: Pace | str | None = None
+    timeout: float | None = 60.0
     retries: int = 3
     backoff: float = 1.0
     backoff_growth: float = 2.0
@@ -263,18 +291,24 @@ class RemoteProvider(Provider):
     cache: Replies | str | PathLike[str] | bool = True
 
     def __post_init__(self) -> None:
+        seconds: Any = self.timeout
+        if seconds is not None and (
+            not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 < seconds < math.inf
+        ):
+            raise SpecError(f"timeout is {seconds!r}; give seconds above 0, or None for as long as it takes")
         _ = self._policy, self._replies
 
     def __fingerprint__(self) -> Any:
         if self.version is None:
-            raise TaskError(f"{self.model or _place(type(self))}: declare its `version` to pin it")
+            name = _without_secrets(self.model) or _place(type(self))
+            raise TaskError(f"{name}: declare its `version` to pin it")
         return dict(self.spec)
 
     def identify(self, method: str) -> Identity:
         told = Identity({**self.spec, "method": method})
         if self.version is not None:
             return told
-        name = self.model or type(self).__qualname__
+        name = _without_secrets(self.model) or type(self).__qualname__
         why = f"{name}: what answers cannot be seen from here; declare the provider's `version` to pin it"
         return Identity(told.spec, False, (why,))
 
@@ -282,6 +316,12 @@ class RemoteProvider(Provider):
     def spent(self) -> Spending:
         """What its requests have cost so far."""
         return Spending()
+
+    @cached_property
+    def _code(self) -> Mapping[str, Any]:
+        """What stands for its code: name and version where one is declared, else the fingerprint of its class."""
+        kind = type(self)
+        return code_identity("class", kind, _place(kind), version=self.version).spec
 
     @cached_property
     def _policy(self) -> Policy:
@@ -309,12 +349,36 @@ class RemoteProvider(Provider):
             return self.cache
         if isinstance(self.cache, bool):
             return _known if self.cache else None
+        if not isinstance(self.cache, str | PathLike):
+            raise SpecError(f"cache is {self.cache!r}; give True, False, a path, or Replies")
         path = Path(self.cache).absolute()
         with _sharing:
             found = _files.get(path)
             if found is None:
                 found = _files[path] = Replies(path)
             return found
+
+    def _hide(self, error: Exception) -> None:
+        """Takes what is secret out of an error.
+
+        Raises:
+            TaskError: instead of an error that goes on telling it.
+        """
+        error.args = tuple(self._shown(part) if isinstance(part, str) else part for part in error.args)
+        said = message_of(error)
+        if self._shown(said) != said:
+            raise TaskError(f"{type(error).__name__}: {self._shown(said)}") from None
+
+    def _shown(self, text: str) -> str:
+        """A text without what is secret."""
+        from evaluand.exchange import ways_to_write  # which few need, and then only for an error
+
+        text = _without_passwords(text)
+        secrets = {each for _, secret in _secrets(_fields(self)) for each in _texts(secret) if len(each) >= _SECRET}
+        for secret in sorted(secrets, key=len, reverse=True):  # one may be part of another
+            for written in ways_to_write(secret):
+                text = text.replace(written, HIDDEN)
+        return text
 
     def _count(self, **told: Any) -> None:
         for spent in (self.spent, *_watching.get()):
@@ -340,7 +404,9 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
             asked = _Asked(method, signature, args, kwargs)
             if asked.replies is None:
                 return ids.decode(await asked.make_async())
-            reply, new = await asked.replies.get_async(asked.key, asked.make_async, lasting=asked.lasting)
+            reply, new = await asked.replies.get_async(
+                asked.key, asked.make_async, lasting=asked.lasting, is_given_up=asked.is_given_up
+            )
             return asked.told(reply, new)
 
         return ask_async  # type: ignore[return-value]
@@ -350,7 +416,7 @@ def asks(method: Callable[_P, _T]) -> Callable[_P, _T]:
         asked = _Asked(method, signature, args, kwargs)
         if asked.replies is None:
             return ids.decode(asked.make())
-        reply, new = asked.replies.get(asked.key, asked.make, lasting=asked.lasting)
+        reply, new = asked.replies.get(asked.key, asked.make, lasting=asked.lasting, is_given_up=asked.is_given_up)
         return asked.told(reply, new)
 
     return ask
@@ -408,11 +474,16 @@ class _Asked:
         self._make = functools.partial(method, *args, **kwargs)
         self._method, self._provider, self._arguments = method.__name__, provider, dict(arguments)
         self.replies, self.lasting = provider._replies, provider.version is not None
+        self.is_given_up = given_up()
 
     @property
     def key(self) -> bytes:
-        provider = _place(type(self._provider))
-        asked = {**self._provider.spec, "provider": provider, "method": self._method, "arguments": self._arguments}
+        asked = {
+            **self._provider.spec,
+            "code": self._provider._code,
+            "method": self._method,
+            "arguments": self._arguments,
+        }
         try:
             return ids.digest(asked)
         except DataError as error:
@@ -423,14 +494,17 @@ class _Asked:
         attempts, pace = 0, self._provider._policy.pace
         while True:
             attempts += 1
+            self._check_wanted()
             try:
                 with pace.request() if pace else nullcontext():
-                    given = self._make()
-                return self._written(given)
+                    given = self._asked()
             except Exception as error:
                 pause = self._pause(error, attempts)
                 if pause is None:
+                    self._provider._hide(error)
                     raise
+            else:
+                return self._written(given)
             time.sleep(pause)
 
     async def make_async(self) -> bytes:
@@ -438,15 +512,47 @@ class _Asked:
         attempts, pace = 0, self._provider._policy.pace
         while True:
             attempts += 1
+            self._check_wanted()
             try:
                 async with pace.request_async() if pace else nullcontext():
-                    given = await self._make()
-                return self._written(given)
+                    given = await self._asked_async()
             except Exception as error:
                 pause = self._pause(error, attempts)
                 if pause is None:
+                    self._provider._hide(error)
                     raise
+            else:
+                return self._written(given)
             await asyncio.sleep(pause)
+
+    def _asked(self) -> Any:
+        """What one request gives."""
+        if self._provider.timeout is None:
+            return self._make()
+        try:
+            return within(self._provider.timeout, self._make)
+        except Overdue:
+            raise self._overdue() from None
+
+    async def _asked_async(self) -> Any:
+        limit = asyncio.timeout(self._provider.timeout)
+        try:
+            async with limit:
+                return await self._make()
+        except asyncio.CancelledError:
+            self._provider._count(requests=1, failed=1)
+            raise
+        except TimeoutError:
+            if limit.expired():
+                raise self._overdue() from None
+            raise
+
+    def _overdue(self) -> TransientError:
+        return TransientError(f"{self._method} had no reply within {self._provider.timeout:g} s", code="timeout")
+
+    def _check_wanted(self) -> None:
+        if self.is_given_up():
+            raise TaskTimeout(f"{self._method} is not asked: nobody waits for it any more", code="timeout")
 
     def told(self, reply: bytes, new: bool) -> Any:
         if not new:
@@ -454,19 +560,64 @@ class _Asked:
         return ids.decode(reply)
 
     def _written(self, given: Any) -> bytes:
+        """The reply as it is kept, of a request that is counted now."""
         reply = given if isinstance(given, Reply) else Reply(given)
         try:
-            written = ids.encode(reply.value)
+            usage = _countable(reply.usage)
+        except DataError as error:
+            self._provider._count(requests=1)
+            raise TaskError(f"{self._method} told a usage that cannot be counted: {error}") from None
+        self._provider._count(requests=1, usage=usage)
+        try:
+            return ids.encode(reply.value)
         except DataError as error:
             raise TaskError(f"{self._method} told what is no data: {error}") from None
-        self._provider._count(requests=1, usage=reply.usage)
-        return written
 
     def _pause(self, error: Exception, attempts: int) -> float | None:
         """Seconds until another attempt, if there is to be one."""
         self._provider._count(requests=1, failed=1)
         policy = self._provider._policy
         return policy.pause(attempts, error) if policy.tries_again(error, attempts) else None
+
+
+def _countable(usage: Any) -> dict[str, Any]:
+    """What of a usage is summed.
+
+    Raises:
+        DataError: it is none; says where.
+    """
+    if not isinstance(usage, Mapping):
+        raise DataError(f"it is {kind_of(usage)}, not an object")
+    told = {name: (usage[name], wanted, read) for name, wanted, read in _USAGE if usage.get(name) is not None}
+    counted = {name: read(value) for name, (value, _, read) in told.items()}
+    for name, (value, wanted, _) in told.items():
+        if counted[name] is None:
+            raise DataError(f"{name} is {value!r}, not {wanted}")
+    return counted
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool) or not isinstance(value, Integral):
+        return None
+    return int(value) if int(value) >= 0 else None
+
+
+def _amount(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, Real | Decimal):
+        return None
+    return float(value) if 0 <= float(value) < math.inf else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+_USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
+    ("input_tokens", "a whole number of at least 0", _whole),
+    ("output_tokens", "a whole number of at least 0", _whole),
+    ("cost", "a number of at least 0", _amount),
+    ("currency", "a text", _text),
+)
 
 
 def _fields(provider: Provider) -> dict[str, Any]:
@@ -477,6 +628,74 @@ def _fields(provider: Provider) -> dict[str, Any]:
 
 def _place(kind: type) -> str:
     return f"{kind.__module__}:{kind.__qualname__}"
+
+
+# What is secret
+
+
+def _secrets(value: Any, place: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """What data hold that is secret, with its place: what is named so, and texts with a password in a URL."""
+    if isinstance(value, str) and _without_passwords(value) != value:
+        yield place, value
+    for name, item in _parts(value) if depth < DEEPEST else ():
+        inner = f"{place}.{name}" if place else str(name)
+        if _is_secret(name, item):
+            yield inner, item
+        else:
+            yield from _secrets(item, inner, depth + 1)
+
+
+def _texts(secret: Any) -> Iterator[str]:
+    """The texts that a secret consists of."""
+    if isinstance(secret, str) and secret:
+        yield secret
+    for _, item in _parts(secret):
+        yield from _texts(item)
+
+
+def _without_secrets(value: Any) -> Any:
+    """The same data without what is secret; data that hold nothing of that kind as they are."""
+    return _mended(value, lambda parts: {n: _without_secrets(item) for n, item in parts if not _is_secret(n, item)})
+
+
+def _hidden(value: Any) -> Any:
+    """The same data, in which what is secret is told as hidden."""
+    return _mended(
+        value,
+        lambda parts: {n: HIDDEN if item is not None and _is_secret(n, item) else _hidden(item) for n, item in parts},
+    )
+
+
+def _mended(value: Any, mend: Callable[[Sequence[tuple[Any, Any]]], dict[Any, Any]]) -> Any:
+    if isinstance(value, str):
+        return _without_passwords(value)
+    if next(_secrets(value), None) is None:
+        return value
+    mended = mend(_parts(value))
+    if isinstance(value, list | tuple):
+        return list(mended.values())
+    return mended if isinstance(value, Mapping) else {"class": _place(type(value)), **mended}
+
+
+def _parts(value: Any) -> Sequence[tuple[Any, Any]]:
+    """What data consist of, as `evaluand.ids` reads them."""
+    if isinstance(value, Mapping):
+        return list(value.items())
+    if isinstance(value, list | tuple):
+        return list(enumerate(value))
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [(each.name, getattr(value, each.name)) for each in dataclasses.fields(value)]
+    if hasattr(value, "model_dump") and not isinstance(value, type):
+        return list(value.model_dump().items())
+    return ()
+
+
+def _is_secret(name: Any, value: Any) -> bool:
+    return isinstance(name, str) and is_secret(name) and type(value) is not bool
+
+
+def _without_passwords(text: str) -> str:
+    return str(Likeness(hide=True, characters=len(text)).text(text)) if "://" in text else text
 
 
 _watching: ContextVar[tuple[Spending, ...]] = ContextVar("_watching", default=())
