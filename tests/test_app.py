@@ -763,6 +763,77 @@ def test_every_sort_of_method_is_recorded(call: Any, method: str, output: Any) -
     assert record["calls"][-1]["stack"] == [{"path": "", "method": method}]
 
 
+class Otherwise:
+    """Methods whose receiver is not called self."""
+
+    def go(this, question: str) -> str:  # noqa: N805
+        return question
+
+    @classmethod
+    def of_class(kind, question: str) -> str:  # noqa: N804
+        return question
+
+
+class OtherwiseMarked:
+    @instrument
+    def go(this, question: str) -> str:  # noqa: N805
+        return question
+
+    @classmethod
+    @instrument
+    def below(kind, question: str) -> str:  # noqa: N804
+        return question
+
+    @instrument
+    @classmethod
+    def above(kind, question: str) -> str:  # noqa: N804
+        return question
+
+    @staticmethod
+    @instrument
+    def static(other: object) -> int:
+        return 1
+
+    @property
+    @instrument
+    def held(this) -> str:  # noqa: N805
+        return "held"
+
+
+@pytest.mark.parametrize("method", ["go", "of_class"])
+def test_a_receiver_is_known_by_its_place(method: str) -> None:
+    record = recorded(Otherwise(), lambda app: getattr(app, method)("Who?"))
+    assert (record["main_input"], record["calls"][-1]["args"]) == ("Who?", {"question": "Who?"})
+
+
+@pytest.mark.parametrize("method", ["go", "below", "above"])
+def test_a_receiver_of_a_marked_method_is_known_by_its_place(method: str) -> None:
+    record = recorded(OtherwiseMarked(), lambda app: getattr(app, method)("Who?"))
+    assert (record["main_input"], record["calls"][-1]["args"]) == ("Who?", {"question": "Who?"})
+    assert record["calls"][-1]["stack"] == [{"path": "", "method": method}]
+
+
+@pytest.mark.parametrize("given", ["Who?", OtherwiseMarked()])
+def test_a_static_method_has_no_receiver_whatever_it_is_given(given: Any) -> None:
+    record = recorded(OtherwiseMarked(), lambda app: app.static(given))
+    assert list(record["calls"][-1]["args"]) == ["other"]
+
+
+def test_a_property_is_called_with_nothing() -> None:
+    record = recorded(OtherwiseMarked(), lambda app: app.held)
+    assert (record["main_input"], record["calls"][-1]["args"]) == (None, {})
+
+
+def test_the_main_input_is_the_first_of_the_signature_that_was_given() -> None:
+    class Asked:
+        def go(self, *, question: str | None = None, k: int = 1, **more: int) -> str | None:
+            return question
+
+    record = recorded(Asked(), lambda app: app.go(n=1, k=3, question="Who?"))
+    assert record["main_input"] == "Who?"
+    assert recorded(Asked(), lambda app: app.go(n=1, k=3))["main_input"] == 3
+
+
 def test_sorts_of_functions_are_what_they_were() -> None:
     import inspect
 

@@ -23,28 +23,42 @@ class Called:
         kind: of the spans.
         name: what it is called; its own name if not given.
         marked: whether its author wants it traced.
-        bound: whether its first argument is the object or class that it is called on; None where its name tells.
+        bound: whether its first argument is the object or class that it is called on; None where that shows only when
+            it is called: a function does not know whether its class makes a static method of it.
     """
 
-    __slots__ = ("bound", "extra", "function", "keywords", "kind", "marked", "name", "names", "owner", "rest")
+    __slots__ = (
+        "_bound",
+        "extra",
+        "function",
+        "keywords",
+        "kind",
+        "marked",
+        "name",
+        "names",
+        "owner",
+        "places",
+        "rest",
+    )
 
     def __init__(self, function: Any, kind: str, name: str | None, marked: bool, bound: bool | None) -> None:
         self.function, self.kind, self.marked = function, kind, marked
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        self.names, self.keywords, self.rest, self.extra = _parameters(function)
-        self.bound = (self.names[:1] in (("self",), ("cls",))) if bound is None else bound
-        if self.bound:
-            self.names = self.names[1:]
+        self.places, self.keywords, self.rest, self.extra = _parameters(function)
         qualname = str(getattr(function, "__qualname__", "")).rpartition("<locals>.")[2].rpartition(".")[0]
         self.owner: object = (
             class_key(function.__module__, function.__qualname__.rpartition(".")[0]) if qualname else function
         )
+        self.names = self.places
+        self._bound: bool | None = None
+        if bound is not None or not qualname:
+            self._bind(self._looks_bound if bound is None else bound)
 
     def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | None:
         """The step of a call, where somebody records it."""
         if not is_recorded():
             return None
-        if self.bound and args:
+        if args and self._is_bound(args[0]):
             component, args = args[0], args[1:]
             if isinstance(component, type):
                 component = class_key(component.__module__, component.__qualname__)
@@ -69,21 +83,42 @@ class Called:
                 given[self.extra] = other
         if args or not kwargs:
             return given, next(iter(given), None)
-        return given, next((name for name in names if name in given), next(iter(given)))
+        return given, next((name for name in self.keywords if name in given), next(iter(given)))
+
+    def _is_bound(self, first: Any) -> bool:
+        if self._bound is None:
+            self._bind(self._receives(first))
+        return bool(self._bound)
+
+    def _bind(self, bound: bool) -> None:
+        self.names, self._bound = self.places[bound:], bound
+
+    def _receives(self, first: Any) -> bool:
+        """Whether the first argument of a call is what a method of the class is called on, as the class says."""
+        kinds: list[type] = [first, type(first)] if isinstance(first, type) else [type(first)]
+        for cls in (base for kind in kinds for base in kind.__mro__):
+            if class_key(cls.__module__, cls.__qualname__) == self.owner:
+                held = inspect.getattr_static(cls, self.function.__name__, None)
+                return not isinstance(held, staticmethod)
+        return self._looks_bound
+
+    @property
+    def _looks_bound(self) -> bool:
+        return self.places[:1] in (("self",), ("cls",))
 
 
-def _parameters(function: Any) -> tuple[tuple[str, ...], frozenset[str], str, str]:
-    """Names of the parameters by place, of those by name, and of those that take all others."""
+def _parameters(function: Any) -> tuple[tuple[str, ...], dict[str, None], str, str]:
+    """Names of the parameters by place, of those by name in their order, and of those that take all others."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # written in C
-        return (), frozenset(), "args", "kwargs"
+        return (), {}, "args", "kwargs"
     by_kind: dict[Any, list[str]] = {}
     for each in parameters:
         by_kind.setdefault(each.kind, []).append(each.name)
     positional = by_kind.get(inspect.Parameter.POSITIONAL_ONLY, [])
     either = by_kind.get(inspect.Parameter.POSITIONAL_OR_KEYWORD, [])
-    keywords = frozenset(either + by_kind.get(inspect.Parameter.KEYWORD_ONLY, []))
+    keywords = dict.fromkeys(either + by_kind.get(inspect.Parameter.KEYWORD_ONLY, []))
     rest, extra = (
         by_kind.get(inspect.Parameter.VAR_POSITIONAL, ["args"]),
         by_kind.get(inspect.Parameter.VAR_KEYWORD, ["kwargs"]),
