@@ -23,6 +23,7 @@ from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.feedback import Feedback
 from evaluand.instrument import carried, instrument
 from evaluand.record import Record
+from evaluand.recording import NotRecorded
 from evaluand.selector import Selector
 from evaluand.trace import Trace
 from evaluand.tracers.in_memory import InMemoryTracer
@@ -832,6 +833,74 @@ def test_the_main_input_is_the_first_of_the_signature_that_was_given() -> None:
     record = recorded(Asked(), lambda app: app.go(n=1, k=3, question="Who?"))
     assert record["main_input"] == "Who?"
     assert recorded(Asked(), lambda app: app.go(n=1, k=3))["main_input"] == 3
+
+
+def test_what_is_made_in_a_block_and_read_after_it_belongs_to_the_recording() -> None:
+    marked = Marked()
+    with App(marked) as recording:
+        stream, astream, soon = marked.stream("ab"), marked.astream("cd"), marked.soon("e")
+
+    async def read() -> tuple[list[str], str]:
+        return [letter async for letter in astream], await soon
+
+    assert list(stream) == ["a", "b"]
+    assert asyncio.run(read()) == (["c", "d"], "e!")
+    assert [record["main_output"] for record in recording.records] == ["ab", "cd", "e!"]
+    assert methods(recording.records[0]) == ["within", "within", "stream"]
+
+
+def test_a_generator_that_is_read_in_another_block_or_thread_belongs_to_the_one_it_was_made_in() -> None:
+    marked = Marked()
+    with App(marked, name="first") as first:
+        one, two = marked.stream("ab"), marked.stream("cd")
+    with App(marked, name="second") as second:
+        assert list(one) == ["a", "b"]
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(list, two).result() == ["c", "d"]
+    assert [record["main_output"] for record in first.records] == ["ab", "cd"]
+    assert len(second.records) == 0
+
+
+def test_a_generator_that_is_made_in_a_call_and_read_in_it_is_a_part_of_it() -> None:
+    class Reads:
+        def stream(self) -> Iterator[str]:
+            yield "a"
+
+        def ask(self) -> str:
+            return "".join(self.read(self.stream()))
+
+        def read(self, parts: Iterator[str]) -> list[str]:
+            return list(parts)
+
+    reads = Reads()
+    with App(reads) as recording:
+        reads.ask()
+    assert methods(recording.get()) == ["stream", "read", "ask"]
+
+
+def test_a_generator_that_is_read_after_the_recording_was_closed_is_told_of() -> None:
+    marked = Marked()
+    with App(marked) as recording:
+        stream = marked.stream("ab")
+    recording.close()
+    with pytest.warns(NotRecorded, match="a call ended after the recording had"):
+        assert list(stream) == ["a", "b"]
+
+
+def test_a_generator_that_a_task_made_and_nobody_records_is_read_as_it_is() -> None:
+    made: list[Any] = []
+
+    class Makes:
+        def stream(self) -> Iterator[str]:
+            yield "a"
+
+        def ask(self, question: str) -> str:
+            made.append(self.stream())
+            return question
+
+    app = App(Makes())
+    Runner().run(app.as_task("ask"), Dataset.from_rows([{"input": "a"}]))
+    assert list(made[0]) == ["a"]
 
 
 def test_sorts_of_functions_are_what_they_were() -> None:

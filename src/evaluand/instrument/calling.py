@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
-from evaluand.instrument.steps import Step, begin, class_key, is_recorded
+from evaluand.instrument.steps import Recorder, Step, begin, class_key, is_recorded, recorders
 
 MARK: Final = "__evaluand_call__"
 """The attribute by which an instrumented function is known."""
@@ -54,9 +54,9 @@ class Called:
         if bound is not None or not qualname:
             self._bind(self._looks_bound if bound is None else bound)
 
-    def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | None:
-        """The step of a call, where somebody records it."""
-        if not is_recorded():
+    def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], made: tuple[Recorder, ...] = ()) -> Step | None:
+        """The step of a call, where somebody records it, or did where it was made."""
+        if not made and not is_recorded():
             return None
         if args and self._is_bound(args[0]):
             component, args = args[0], args[1:]
@@ -65,7 +65,7 @@ class Called:
         else:
             component = self.owner
         given, main = self.given(args, kwargs)
-        return begin(component, self.name, given, kind=self.kind, main=main, marked=self.marked)
+        return begin(component, self.name, given, kind=self.kind, main=main, marked=self.marked, made=made)
 
     def given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         """The arguments by name, and the name of the first in the order of the signature."""
@@ -165,31 +165,31 @@ def _of_function(called: Called) -> Any:
 def _of_coroutine(called: Called) -> Any:
     function = called.function
 
-    async def call(*args: Any, **kwargs: Any) -> Any:
-        step = called.begin(args, kwargs)
+    async def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        step = called.begin(args, kwargs, made)
         if step is None:
             return await function(*args, **kwargs)
         return await _awaited(step, function(*args, **kwargs))
 
-    return call
+    return _made(run, function)
 
 
 def _of_generator(called: Called) -> Any:
     function = called.function
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        step = called.begin(args, kwargs)
+    def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        step = called.begin(args, kwargs, made)
         generator = function(*args, **kwargs)
         return (yield from generator if step is None else _given(step, generator))
 
-    return call
+    return _made(run, function)
 
 
 def _of_async_generator(called: Called) -> Any:
     function = called.function
 
-    async def call(*args: Any, **kwargs: Any) -> Any:
-        given = _given_async(called.begin(args, kwargs), function(*args, **kwargs))
+    async def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        given = _given_async(called.begin(args, kwargs, made), function(*args, **kwargs))
         sent, thrown = None, None
         try:
             while True:
@@ -206,7 +206,26 @@ def _of_async_generator(called: Called) -> Any:
         finally:
             await given.aclose()
 
+    return _made(run, function)
+
+
+def _made(run: Any, function: Any) -> Any:
+    """A function whose calls give generators or coroutines, and which notes when it is called who records there.
+
+    They work only when they are read, perhaps after the recording they were made in, or in another thread. Python's
+    interpreter makes them by an instruction of the code; its flags, by which others tell the sort of a function, are
+    here those of what the function gives.
+    """
+    functools.update_wrapper(run, function)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return run(recorders(), args, kwargs)
+
+    call.__code__ = call.__code__.replace(co_flags=call.__code__.co_flags | run.__code__.co_flags & _SORTS)
     return call
+
+
+_SORTS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def finished(step: Step, result: Any) -> Any:
