@@ -7,8 +7,10 @@ import copy
 import dataclasses
 import functools
 import gc
+import inspect
 import pickle
 import threading
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +21,8 @@ from pydantic import BaseModel
 
 from evaluand import Dataset, Evaluator, Runner, span
 from evaluand.app import App, Recording, virtual
-from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.errors import DataError, Doubt, SpecError, warn
+from evaluand.evaluation import ScorerFailed
 from evaluand.feedback import Feedback
 from evaluand.instrument import carried, instrument
 from evaluand.record import Record
@@ -904,8 +907,6 @@ def test_a_generator_that_a_task_made_and_nobody_records_is_read_as_it_is() -> N
 
 
 def test_sorts_of_functions_are_what_they_were() -> None:
-    import inspect
-
     assert inspect.iscoroutinefunction(Marked.soon)
     assert inspect.isgeneratorfunction(Marked.stream)
     assert inspect.isasyncgenfunction(Marked.astream)
@@ -1360,15 +1361,61 @@ def test_spans_of_open_telemetry_are_records() -> None:
             "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
         }
 
+    found = [
+        {"key": f"retrieval.documents.{key}", "value": {"stringValue": value}}
+        for key, value in [
+            ("0.document.content", "by Austen"),
+            ("1.document.content", "on Emma"),
+            ("0.document.score", "0.5"),
+        ]
+    ]
     spans = [
         told("01", "00", "query", "CHAIN", input_value="Who?", output_value="Austen"),
-        told("02", "01", "retriever.search", "RETRIEVER", input_value="Who?", output_value="by Austen"),
+        told("02", "01", "retriever.search", "RETRIEVER", input_value="Who?", output_value="")
+        | {"attributes": [*found, *told("02", "01", "", "RETRIEVER", input_value="Who?")["attributes"]]},
     ]
     document = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
     record = virtual(traces_of([document])).get()
     assert (record["main_input"], record["main_output"], record["perf"]["latency"]) == ("Who?", "Austen", 1.0)
-    assert Selector("app.retriever.search[*].rets").find(record) == ["by Austen"]
+    assert Selector("app.retriever.search[*].rets[:]").find(record) == ["by Austen", "on Emma"]
+    assert Selector("app.retriever.search[*].attributes.documents[:].score").find(record) == ["0.5"]
     assert record["calls"][0]["args"] == {"input": "Who?"}
+
+
+def test_warnings_point_to_the_line_that_led_to_them() -> None:
+    def broken(text: str) -> float:
+        raise ValueError("no")
+
+    rag, feedback = Rag(), Feedback(broken).on_input()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        App(rag, feedbacks=[Feedback(len).on("__record__.app.qery[0].rets")])
+        with App(rag, feedbacks=[feedback]) as recording:
+            rag.query("Who?")
+        recording.close()
+        Evaluator().evaluate(recording.run, {"broken": feedback})
+        traces_of([{"traceId": "0a" * 16, "spanId": "0b" * 8, "parentSpanId": "0c" * 8, "name": "a"} | TIMES])
+    lines = inspect.getsource(test_warnings_point_to_the_line_that_led_to_them).splitlines()
+    first = test_warnings_point_to_the_line_that_led_to_them.__code__.co_firstlineno
+    pointed = [(each.category, each.filename, lines[each.lineno - first].strip().partition("(")[0]) for each in told]
+    assert pointed == [
+        (Doubt, __file__, "App"),
+        (ScorerFailed, __file__, "recording.close"),
+        (ScorerFailed, __file__, "Evaluator"),
+        (Doubt, __file__, "traces_of"),
+    ]
+
+
+TIMES = {"startTimeUnixNano": "1000", "endTimeUnixNano": "2000"}
+
+
+def test_a_warning_of_a_thread_of_evaluands_own_repeats_no_source() -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        thread = threading.Thread(target=warn, args=["something"])
+        thread.start()
+        thread.join()
+    assert [(str(each.message), each.filename) for each in told] == [("something", "evaluand")]
 
 
 def test_feedbacks_are_held_against_the_app_when_it_is_made() -> None:

@@ -28,14 +28,13 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from operator import eq
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
-from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.errors import DataError, SpecError, warn
 from evaluand.feedback.arguments import PLAIN, Arguments
 from evaluand.feedback.calls import Calls, line_of_error, number_of, reason_of, storable
 from evaluand.feedback.stored import reference_of, referred
@@ -369,11 +368,9 @@ class Feedback(Scorer):
         asked = tuple(itertools.takewhile(lambda step: isinstance(step, str | int), selector.steps[2:]))
         if known and not any(all(map(eq, asked, Selector(call).steps)) for call in known):
             told = "".join(map(printed, asked)).removeprefix(".")
-            warnings.warn(
+            warn(
                 f"feedback {self.name!r}: {name}: {selector} leads to no call that the app instruments"
-                f"{nearest(told, known)}; there are {', '.join(known)}",
-                Doubt,
-                stacklevel=3,
+                f"{nearest(told, known)}; there are {', '.join(known)}"
             )
 
     def identify(self) -> Identity:
@@ -549,7 +546,7 @@ class Feedback(Scorer):
             if self.if_missing == "error":
                 return Result("failed", reason=str(error), error=error)
             if self.if_missing == "warn":
-                warnings.warn(f"feedback {self.name!r} is skipped: {error}", Doubt, stacklevel=3)
+                warn(f"feedback {self.name!r} is skipped: {error}")
             return Result("skipped", reason=str(error))
         for name, values in selected.items():
             if not values:
