@@ -8,6 +8,7 @@ import copy
 import dataclasses
 import functools
 import gc
+import inspect
 import pickle
 import threading
 import warnings
@@ -21,11 +22,12 @@ from pydantic import BaseModel
 
 from evaluand import Dataset, Evaluator, Runner, span
 from evaluand.app import App, Recording, virtual
-from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.errors import DataError, Doubt, SpecError, warn
 from evaluand.evaluation import ScorerFailed
 from evaluand.feedback import Feedback
 from evaluand.instrument import carried, instrument
 from evaluand.record import Record
+from evaluand.recording import NotRecorded
 from evaluand.scorers.feedback import FeedbackKind
 from evaluand.selector import Selector
 from evaluand.trace import Trace
@@ -767,9 +769,146 @@ def test_every_sort_of_method_is_recorded(call: Any, method: str, output: Any) -
     assert record["calls"][-1]["stack"] == [{"path": "", "method": method}]
 
 
-def test_sorts_of_functions_are_what_they_were() -> None:
-    import inspect
+class Otherwise:
+    """Methods whose receiver is not called self."""
 
+    def go(this, question: str) -> str:  # noqa: N805
+        return question
+
+    @classmethod
+    def of_class(kind, question: str) -> str:  # noqa: N804
+        return question
+
+
+class OtherwiseMarked:
+    @instrument
+    def go(this, question: str) -> str:  # noqa: N805
+        return question
+
+    @classmethod
+    @instrument
+    def below(kind, question: str) -> str:  # noqa: N804
+        return question
+
+    @instrument
+    @classmethod
+    def above(kind, question: str) -> str:  # noqa: N804
+        return question
+
+    @staticmethod
+    @instrument
+    def static(other: object) -> int:
+        return 1
+
+    @property
+    @instrument
+    def held(this) -> str:  # noqa: N805
+        return "held"
+
+
+@pytest.mark.parametrize("method", ["go", "of_class"])
+def test_a_receiver_is_known_by_its_place(method: str) -> None:
+    record = recorded(Otherwise(), lambda app: getattr(app, method)("Who?"))
+    assert (record["main_input"], record["calls"][-1]["args"]) == ("Who?", {"question": "Who?"})
+
+
+@pytest.mark.parametrize("method", ["go", "below", "above"])
+def test_a_receiver_of_a_marked_method_is_known_by_its_place(method: str) -> None:
+    record = recorded(OtherwiseMarked(), lambda app: getattr(app, method)("Who?"))
+    assert (record["main_input"], record["calls"][-1]["args"]) == ("Who?", {"question": "Who?"})
+    assert record["calls"][-1]["stack"] == [{"path": "", "method": method}]
+
+
+@pytest.mark.parametrize("given", ["Who?", OtherwiseMarked()])
+def test_a_static_method_has_no_receiver_whatever_it_is_given(given: Any) -> None:
+    record = recorded(OtherwiseMarked(), lambda app: app.static(given))
+    assert list(record["calls"][-1]["args"]) == ["other"]
+
+
+def test_a_property_is_called_with_nothing() -> None:
+    record = recorded(OtherwiseMarked(), lambda app: app.held)
+    assert (record["main_input"], record["calls"][-1]["args"]) == (None, {})
+
+
+def test_the_main_input_is_the_first_of_the_signature_that_was_given() -> None:
+    class Asked:
+        def go(self, *, question: str | None = None, k: int = 1, **more: int) -> str | None:
+            return question
+
+    record = recorded(Asked(), lambda app: app.go(n=1, k=3, question="Who?"))
+    assert record["main_input"] == "Who?"
+    assert recorded(Asked(), lambda app: app.go(n=1, k=3))["main_input"] == 3
+
+
+def test_what_is_made_in_a_block_and_read_after_it_belongs_to_the_recording() -> None:
+    marked = Marked()
+    with App(marked) as recording:
+        stream, astream, soon = marked.stream("ab"), marked.astream("cd"), marked.soon("e")
+
+    async def read() -> tuple[list[str], str]:
+        return [letter async for letter in astream], await soon
+
+    assert list(stream) == ["a", "b"]
+    assert asyncio.run(read()) == (["c", "d"], "e!")
+    assert [record["main_output"] for record in recording.records] == ["ab", "cd", "e!"]
+    assert methods(recording.records[0]) == ["within", "within", "stream"]
+
+
+def test_a_generator_that_is_read_in_another_block_or_thread_belongs_to_the_one_it_was_made_in() -> None:
+    marked = Marked()
+    with App(marked, name="first") as first:
+        one, two = marked.stream("ab"), marked.stream("cd")
+    with App(marked, name="second") as second:
+        assert list(one) == ["a", "b"]
+    with ThreadPoolExecutor() as pool:
+        assert pool.submit(list, two).result() == ["c", "d"]
+    assert [record["main_output"] for record in first.records] == ["ab", "cd"]
+    assert len(second.records) == 0
+
+
+def test_a_generator_that_is_made_in_a_call_and_read_in_it_is_a_part_of_it() -> None:
+    class Reads:
+        def stream(self) -> Iterator[str]:
+            yield "a"
+
+        def ask(self) -> str:
+            return "".join(self.read(self.stream()))
+
+        def read(self, parts: Iterator[str]) -> list[str]:
+            return list(parts)
+
+    reads = Reads()
+    with App(reads) as recording:
+        reads.ask()
+    assert methods(recording.get()) == ["stream", "read", "ask"]
+
+
+def test_a_generator_that_is_read_after_the_recording_was_closed_is_told_of() -> None:
+    marked = Marked()
+    with App(marked) as recording:
+        stream = marked.stream("ab")
+    recording.close()
+    with pytest.warns(NotRecorded, match="a call ended after the recording had"):
+        assert list(stream) == ["a", "b"]
+
+
+def test_a_generator_that_a_task_made_and_nobody_records_is_read_as_it_is() -> None:
+    made: list[Any] = []
+
+    class Makes:
+        def stream(self) -> Iterator[str]:
+            yield "a"
+
+        def ask(self, question: str) -> str:
+            made.append(self.stream())
+            return question
+
+    app = App(Makes())
+    Runner().run(app.as_task("ask"), Dataset.from_rows([{"input": "a"}]))
+    assert list(made[0]) == ["a"]
+
+
+def test_sorts_of_functions_are_what_they_were() -> None:
     assert inspect.iscoroutinefunction(Marked.soon)
     assert inspect.isgeneratorfunction(Marked.stream)
     assert inspect.isasyncgenfunction(Marked.astream)
@@ -1290,14 +1429,24 @@ def test_spans_of_open_telemetry_are_records() -> None:
             "attributes": [{"key": key, "value": {"stringValue": value}} for key, value in attributes.items()],
         }
 
+    found = [
+        {"key": f"retrieval.documents.{key}", "value": {"stringValue": value}}
+        for key, value in [
+            ("0.document.content", "by Austen"),
+            ("1.document.content", "on Emma"),
+            ("0.document.score", "0.5"),
+        ]
+    ]
     spans = [
         told("01", "00", "query", "CHAIN", input_value="Who?", output_value="Austen"),
-        told("02", "01", "retriever.search", "RETRIEVER", input_value="Who?", output_value="by Austen"),
+        told("02", "01", "retriever.search", "RETRIEVER", input_value="Who?", output_value="")
+        | {"attributes": [*found, *told("02", "01", "", "RETRIEVER", input_value="Who?")["attributes"]]},
     ]
     document = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
     record = virtual(traces_of([document])).get()
     assert (record["main_input"], record["main_output"], record["perf"]["latency"]) == ("Who?", "Austen", 1.0)
-    assert Selector("app.retriever.search[*].rets").find(record) == ["by Austen"]
+    assert Selector("app.retriever.search[*].rets[:]").find(record) == ["by Austen", "on Emma"]
+    assert Selector("app.retriever.search[*].attributes.documents[:].score").find(record) == ["0.5"]
     assert record["calls"][0]["args"] == {"input": "Who?"}
 
 
@@ -1372,6 +1521,42 @@ def test_methods_without_a_mark_stand_in_the_structure_as_in_records() -> None:
 def test_feedbacks_of_experiment_files_are_held_against_the_app_too() -> None:
     with pytest.raises(SpecError, match="__record__ has no 'outptu'"):
         App(lambda text: text, name="a", feedbacks=[FeedbackKind(implementation=len, on=["__record__.outptu"])])
+
+
+def test_warnings_point_to_the_line_that_led_to_them() -> None:
+    def broken(text: str) -> float:
+        raise ValueError("no")
+
+    rag, feedback = Rag(), Feedback(broken).on_input()
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        App(rag, feedbacks=[Feedback(len).on("__record__.app.qery[0].rets")])
+        with App(rag, feedbacks=[feedback]) as recording:
+            rag.query("Who?")
+        recording.close()
+        Evaluator().evaluate(recording.run, {"broken": feedback})
+        traces_of([{"traceId": "0a" * 16, "spanId": "0b" * 8, "parentSpanId": "0c" * 8, "name": "a"} | TIMES])
+    lines = inspect.getsource(test_warnings_point_to_the_line_that_led_to_them).splitlines()
+    first = test_warnings_point_to_the_line_that_led_to_them.__code__.co_firstlineno
+    pointed = [(each.category, each.filename, lines[each.lineno - first].strip().partition("(")[0]) for each in told]
+    assert pointed == [
+        (Doubt, __file__, "App"),
+        (ScorerFailed, __file__, "recording.close"),
+        (ScorerFailed, __file__, "Evaluator"),
+        (Doubt, __file__, "traces_of"),
+    ]
+
+
+TIMES = {"startTimeUnixNano": "1000", "endTimeUnixNano": "2000"}
+
+
+def test_a_warning_of_a_thread_of_evaluands_own_repeats_no_source() -> None:
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        thread = threading.Thread(target=warn, args=["something"])
+        thread.start()
+        thread.join()
+    assert [(str(each.message), each.filename) for each in told] == [("something", "evaluand")]
 
 
 def test_feedbacks_are_held_against_the_app_when_it_is_made() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import signal
 import subprocess
@@ -445,6 +446,57 @@ def test_a_feedback_that_has_changed_does_not_work_for_the_one_that_was(folder: 
     with pytest.raises(SpecError, match="not among those given"):
         work(folder, recording.id, feedbacks={})
     assert work(folder, recording.id, feedbacks=recording.feedbacks).is_sealed
+
+
+def test_a_deferred_recording_is_closed_without_a_judge_that_has_changed_and_judged_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = tmp_path / "changing.py"
+    module.write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    import changing  # type: ignore[import-not-found]
+
+    store = DirectoryStore()
+    recording = Recording.begin(store, APP, [Feedback(changing.length).on_output()], mode="deferred")
+    use(recording, "q0")
+    work(store, recording.id)
+    use(recording, "q1")
+    recording.end()
+    module.write_text(MODULE.replace("len(text)", "len(text) + 1.0"))
+    importlib.reload(changing)
+    for command in ("work", "resume"):
+        refused = CliRunner().invoke(main, ["feedback", "work", "rag/2"] if command == "work" else ["resume", "rag/2"])
+        assert refused.exit_code != 0
+        assert "its code has changed; evaluand resume" in refused.stderr
+        assert "--give-up closes it without what is not judged yet" in refused.stderr
+    closing = CliRunner().invoke(main, ["resume", "rag/2", "--give-up"])
+    assert closing.exit_code == 0, closing.output
+    assert "length: 1 failed, 1 scored" in closing.stdout
+    assert recording.evaluation is not None
+    assert "its code has changed" in recording.evaluation.table("length")["reason"].to_pylist()[1]
+    assert recording.run is not None
+    anew = Evaluator(store).evaluate(recording.run, {"length": Feedback(changing.length).on_output()})
+    assert anew.table("length")["value"].to_pylist() == [3.0, 3.0]
+
+
+def test_a_feedback_that_is_not_found_from_here_is_told_as_those_who_ask_can_help_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = DirectoryStore(tmp_path / ".evaluand")
+    recording = deferred(folder, 1)
+    path = folder.root / KIND / recording.id / "open.json"
+    manifest = orjson.loads(path.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    for named, told in (
+        ("elsewhere_judges:length", f"no module elsewhere_judges is found from {tmp_path}; start in the folder"),
+        ("click:echo", "click:echo may not be imported: it is no code of yours; allow it by name: --allow click"),
+    ):
+        manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
+        path.write_bytes(orjson.dumps(manifest))
+        refused = CliRunner().invoke(main, ["feedback", "work", "rag/2"])
+        assert told in " ".join(refused.stderr.split())
+        assert "modules=" not in refused.stderr
 
 
 def test_a_recording_that_its_app_judges_has_no_workers(folder: DirectoryStore) -> None:

@@ -21,6 +21,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from evaluand.app import App
 from evaluand.apps.llama_index import _HANDLER, LlamaIndexApp
+from evaluand.errors import SpecError
 from evaluand.instrument import instrument
 from evaluand.record import Record
 
@@ -248,6 +249,47 @@ def test_an_engine_within_an_object_of_ones_own_belongs_to_its_record() -> None:
     record = recording.get()
     assert (record["main_input"], record["main_output"]) == (" ee ", "an answer")
     assert names(record)[-3:] == ["engine._query", "engine.query", "answer"]
+
+
+def test_context_of_an_object_of_ones_own_is_that_of_its_engine() -> None:
+    assistant = Assistant()
+    app = LlamaIndexApp(assistant)
+    with app as recording:
+        assistant.answer("ee")
+    assert str(app.select_source_nodes()) == "__record__.app.engine.query[:].rets.source_nodes[:]"
+    assert app.select_context().find({"__record__": recording.get()}) == ["eee"]
+    assert str(app.select_context("aquery")) == "__record__.app.engine.aquery[:].rets.source_nodes[:].node.text"
+    with pytest.raises(SpecError, match=r"engine has no method 'qery' \(did you mean 'query'\?\)"):
+        app.select_context("qery")
+
+
+class Holder:
+    def __init__(self, **held: Any) -> None:
+        vars(self).update(held)
+
+    def answer(self, question: str) -> str:
+        return str(self.find.retrieve(question)[0].text)  # type: ignore[attr-defined]
+
+
+def test_context_of_what_has_a_retriever_and_no_engine_is_what_that_found() -> None:
+    holder = Holder(find=index().as_retriever(similarity_top_k=1))
+    app = LlamaIndexApp(holder)
+    with app as recording:
+        holder.answer("ee")
+    assert app.select_context().find({"__record__": recording.get()}) == ["eee"]
+
+
+def test_context_of_a_retriever_is_what_it_found() -> None:
+    retriever = index().as_retriever(similarity_top_k=1)
+    with LlamaIndexApp(retriever) as recording:
+        retriever.retrieve("ee")
+    assert recording.app.select_context().find({"__record__": recording.get()}) == ["eee"]
+
+
+@pytest.mark.parametrize(("held", "told"), [({}, "none"), ({"one": engine(), "two": chatting()}, "one, two")])
+def test_context_of_no_engine_or_of_several_is_refused(held: Any, told: str) -> None:
+    with pytest.raises(SpecError, match=rf"engines and retrievers of Holder: {told}; select the nodes by the path"):
+        LlamaIndexApp(Holder(**held)).select_context()
 
 
 def test_the_record_of_an_outer_app_holds_the_calls_of_an_inner_engine() -> None:

@@ -35,6 +35,7 @@ from evaluand.interop.pharia.kept_traces import ExampleTracer, tracer_of
 from evaluand.task import Task
 from evaluand.trace import OpenSpanError, RootTracer, Span, TaskSpan, Trace, Tracer, Watcher, current_span, span
 from evaluand.tracers.composite import CompositeTracer
+from evaluand.tracers.conventions import understood
 from evaluand.tracers.file import FileTracer, TracerLogEntryFailed, read_traces
 from evaluand.tracers.in_memory import InMemorySpan, InMemoryTaskSpan, InMemoryTracer
 from evaluand.tracers.no_op import NoOpTracer
@@ -1202,9 +1203,40 @@ def test_spans_of_openinference_become_a_native_trace() -> None:
     }
     (trace,) = traces_of([[span]])
     assert (trace.root.kind, trace.root.status, trace.root.input) == ("retriever", "error", "query")
-    assert trace.root.attributes == {"retrieval.documents": [{"document": {"id": "d"}}], "status_message": "no index"}
+    assert trace.root.attributes == {"documents": [{"id": "d"}], "status_message": "no index"}
     assert trace.root.end_ns is not None
     assert trace.root.end_ns - trace.root.start_ns == 1_500_000_000
+
+
+def test_documents_of_openinference_are_the_output_of_their_retriever() -> None:
+    flat = [
+        attribute("output.value", stringValue="two"),
+        attribute("retrieval.documents.10.document.content", stringValue="eleventh"),
+        attribute("retrieval.documents.1.document.content", stringValue="second"),
+        attribute("retrieval.documents.1.document.id", stringValue="b"),
+        attribute("retrieval.documents.1.document.score", doubleValue=0.5),
+        attribute("retrieval.documents.1.document.metadata", stringValue='{"source": "x"}'),
+        attribute("retrieval.documents.x", stringValue="no document"),
+    ]
+    nested = {"document": {"content": "second", "id": "b", "score": 0.5, "metadata": {"source": "x"}}}
+    dotted = {f"document.{name}": value for name, value in nested["document"].items()}
+    told_of = {"id": "b", "score": 0.5, "metadata": {"source": "x"}}
+    (trace,) = traces_of([told("search", "01", attributes=flat)])
+    assert trace.root.output == ["second", "eleventh"]
+    assert trace.root.attributes == {
+        "retrieval.documents.x": "no document",
+        "output.value": "two",
+        "documents": [told_of, {}],
+    }
+    for listed in (nested, dotted):
+        _, _, gave, attributes = understood("search", {"retrieval.documents": [listed]})
+        assert (gave, attributes) == (["second"], {"documents": [told_of]})
+
+
+def test_spans_whose_parents_are_not_there_are_counted() -> None:
+    spans = [told("a", "01"), told("b", "02", "09"), told("c", "03", "08") | {"traceId": "0b" * 16}]
+    with pytest.warns(Doubt, match=r"^spans: 2 of 3 spans: the parent is not there, .*: \['b', 'c'\]$"):
+        assert len(traces_of(spans)) == 2
 
 
 def test_spans_as_the_sdk_prints_them_become_a_native_trace(tmp_path: Path) -> None:
@@ -1228,9 +1260,10 @@ def test_spans_as_the_sdk_prints_them_become_a_native_trace(tmp_path: Path) -> N
 
 
 def test_spans_without_a_common_root_get_one() -> None:
-    (trace,) = traces_of(
-        [told("b", "02", "09", 2000), told("a", "01", start=1000, status={"code": "STATUS_CODE_ERROR"})]
-    )
+    with pytest.warns(Doubt, match="the parent is not there"):
+        (trace,) = traces_of(
+            [told("b", "02", "09", 2000), told("a", "01", start=1000, status={"code": "STATUS_CODE_ERROR"})]
+        )
     assert [(s.name, s.parent) for s in trace.spans] == [("trace", None), ("a", 0), ("b", 0)]
     assert (trace.root.start_ns, trace.root.end_ns, trace.root.status) == (1000, 3000, "error")
 

@@ -343,3 +343,11 @@ def test_an_engine_is_recorded() -> None:
     assert [result.result for result in record.feedback_results] == [1.0]
     nodes = TruLlama.select_source_nodes()({"__record__": record.layout_calls_as_app()})
     assert [node["node"]["text"] for node in nodes] == ["a 0"]
+
+    class Mine:
+        def __init__(self) -> None:
+            self.engine = engine
+
+    assert TruLlama.select_context(engine) == TruLlama.select_context()
+    of_mine = "__record__.app.engine.query[:].rets.source_nodes[:].node.text"
+    assert TruLlama.select_context(Mine()) == Lens.of_string(of_mine)

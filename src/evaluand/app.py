@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import inspect
 import threading
-import warnings
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +32,7 @@ from evaluand import recording as stored
 from evaluand.components import Component, class_of, components_of, key_of
 from evaluand.dataset import Dataset
 from evaluand.engine import Policy
-from evaluand.errors import DataError, Doubt, Fault, SpecError, TaskError, with_article
+from evaluand.errors import DataError, Fault, SpecError, TaskError, warn, with_article
 from evaluand.evaluation import Evaluation
 from evaluand.fingerprint import Identity
 from evaluand.instrument import MARK, Recorded, carried, closed, instrumented, is_open, named, opened
@@ -449,12 +448,10 @@ class Recording:
         if path is None or called in self.app._missed or judging.get():
             return
         self.app._missed.add(called)
-        warnings.warn(
+        warn(
             f"{self.app.name}: {called} was called in the thread {threading.current_thread().name}, in which nothing "
             "is recorded, while a recording is open in another; the call is in no record. If it belongs to one, give "
             "the thread recording.carried(function)",
-            Doubt,
-            stacklevel=5,
         )
 
     def _closed(self) -> stored.Recording:

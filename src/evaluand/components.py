@@ -256,7 +256,8 @@ def _traced_class(cls: type, names: frozenset[str]) -> type:
     }
     for name in names:
         method = inspect.getattr_static(cls, name)
-        body[name] = _of_class(cls, name) if isinstance(method, classmethod) else instrumented(method, marked=False)
+        method = _of_class(cls, name) if isinstance(method, classmethod) else method
+        body[name] = instrumented(method, marked=False, bound=True)
     return _derived(cls, body)
 
 
@@ -287,7 +288,7 @@ def _of_class(cls: type, name: str) -> Any:
 
     call.__name__, call.__qualname__, call.__module__ = name, bound.__qualname__, bound.__module__
     call.__signature__ = _with_self(bound)  # type: ignore[attr-defined]
-    return instrumented(call, marked=False)
+    return call
 
 
 def _with_self(bound: Any) -> inspect.Signature:

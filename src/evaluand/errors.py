@@ -18,11 +18,14 @@ A message says what is wrong, where (file:row:column, `_index_`, JSON path) and 
 
 from __future__ import annotations
 
+import os
+import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from types import FrameType
+from typing import Any, Final
 
 SHOWN_FAULTS = 20
 _MESSAGE = 2000  # characters kept of what an error says
@@ -34,6 +37,33 @@ class EvaluandError(Exception):
 
 class Doubt(UserWarning):
     """Something that is allowed may not be what was meant; the command line tells it as a note."""
+
+
+def warn(message: str, category: type[Warning] = Doubt) -> None:
+    """Warns at the line of the user's that led here, be it a call, `with app` or what is made.
+
+    Python 3.12 knows which files are to be skipped, 3.11 only counts frames. In a thread of evaluand's own there is no
+    such line: there the warning names evaluand, and repeats none of its source.
+    """
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and _is_passed(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        warnings.warn_explicit(message, category, "evaluand", 1, registry=_told)
+    else:
+        registry = frame.f_globals.setdefault("__warningregistry__", {})
+        module = frame.f_globals.get("__name__") or "<unknown>"
+        warnings.warn_explicit(message, category, frame.f_code.co_filename, frame.f_lineno, module, registry)
+
+
+_OWN: Final = os.path.dirname(__file__) + os.sep
+_STANDARD: Final = os.path.dirname(os.__file__) + os.sep
+_told: Final[dict[Any, Any]] = {}
+
+
+def _is_passed(file: str) -> bool:
+    """Whether a file is evaluand's or of the standard library, such as `contextlib` and `threading`."""
+    return file.startswith((_OWN, "<frozen")) or (file.startswith(_STANDARD) and "-packages" not in file)
 
 
 @contextmanager

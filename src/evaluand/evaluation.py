@@ -8,7 +8,6 @@ same scorer, example and response is taken over.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from orjson import Fragment
 
 from evaluand import ids, rows
 from evaluand.engine import Engine, InlineEngine, LocalEngine, Policy, Wire
-from evaluand.errors import SpecError, with_article
+from evaluand.errors import SpecError, warn, with_article
 from evaluand.fingerprint import Identity
 from evaluand.grading import (
     GATHER,
@@ -265,7 +264,7 @@ def _told(evaluation: Evaluation) -> Evaluation:
         if {status for status, _ in asked} == {FAILED}:
             every = f"all {len(asked):,} rows" if len(asked) > 1 else "the one row"
             why = asked[0][1].removeprefix("scorer: ")
-            warnings.warn(f"scorer {name!r} failed on {every}: {why}", ScorerFailed, stacklevel=3)
+            warn(f"scorer {name!r} failed on {every}: {why}", ScorerFailed)
     return evaluation
 
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import builtins
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
@@ -29,14 +29,17 @@ from evaluand.app import App
 from evaluand.components import Component, components_of
 from evaluand.errors import SpecError
 from evaluand.instrument import Step, begin, class_key
+from evaluand.registry import nearest
 from evaluand.selector import Selector
 
 try:
+    from llama_index.core.base.base_query_engine import BaseQueryEngine
+    from llama_index.core.base.base_retriever import BaseRetriever
     from llama_index.core.base.embeddings.base import BaseEmbedding
     from llama_index.core.base.llms.base import BaseLLM
     from llama_index.core.base.llms.types import ChatMessage, ChatResponse, CompletionResponse
     from llama_index.core.base.response.schema import AsyncStreamingResponse, Response, StreamingResponse
-    from llama_index.core.chat_engine.types import AgentChatResponse, StreamingAgentChatResponse
+    from llama_index.core.chat_engine.types import AgentChatResponse, BaseChatEngine, StreamingAgentChatResponse
     from llama_index.core.instrumentation.span import BaseSpan
     from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
     from llama_index.core.schema import QueryBundle
@@ -51,16 +54,56 @@ except ModuleNotFoundError as error:
 class LlamaIndexApp(App):
     """A query or chat engine, or an object of your own that has one, whose calls can be recorded; see `App`."""
 
-    def select_source_nodes(self) -> Selector:
-        """The selector of the nodes that the answer is made of."""
-        return Selector("__record__.calls[-1].rets.source_nodes[:]")
+    def select_source_nodes(self, method: str | None = None) -> Selector:
+        """The selector of the nodes that the answer is made of, of an object of your own those of its one engine.
 
-    def select_context(self) -> Selector:
-        """The selector of the texts of these nodes."""
-        return Selector("__record__.calls[-1].rets.source_nodes[:].node.text")
+        Where it has no engine, they are what its one retriever found.
+
+        Args:
+            method: the method of the engine or retriever that your object calls, such as `aquery`; if not given,
+                `query`, `chat` or `retrieve`. Where the app is the engine itself, any.
+
+        Raises:
+            SpecError: your object has no engine and no retriever, or several; names them. Or they have no such method.
+        """
+        return Selector(self._nodes(method))
+
+    def select_context(self, method: str | None = None) -> Selector:
+        """The selector of the texts of these nodes; see `select_source_nodes`."""
+        return Selector(f"{self._nodes(method)}.node.text")
+
+    def _nodes(self, method: str | None) -> str:
+        holders = [each for each in self.components if isinstance(each.value, tuple(_ANSWERING))]
+        found = _outermost([each for each in holders if not isinstance(each.value, BaseRetriever)] or holders)
+        if len(found) != 1:
+            paths = ", ".join(each.path for each in found) or "none"
+            told = "select the nodes by the path of one: __record__.app.engine.query[:].rets.source_nodes[:]"
+            raise SpecError(f"engines and retrievers of {self.name}: {paths}; {told}")
+        [holder] = found
+        nodes = "rets[:]" if isinstance(holder.value, BaseRetriever) else "rets.source_nodes[:]"
+        if method is None and not holder.path:
+            return f"__record__.calls[-1].{nodes}"
+        called = method or next(name for kind, name in _ANSWERING.items() if isinstance(holder.value, kind))
+        if called not in holder.methods:
+            raise SpecError(f"{holder.path or self.name} has no method {called!r}{nearest(called, holder.methods)}")
+        return f"__record__.app.{f'{holder.path}.{called}' if holder.path else called}[:].{nodes}"
 
     def _found(self) -> list[Component]:
         return components_of(self.target, self._methods, told=_told)
+
+
+_ANSWERING: Final[Mapping[type, str]] = {BaseQueryEngine: "query", BaseChatEngine: "chat", BaseRetriever: "retrieve"}
+"""What gives nodes, and the method that does."""
+
+
+def _outermost(components: Sequence[Component]) -> list[Component]:
+    """Those that are no part of another one."""
+    paths = [each.path for each in components]
+    return [each for each in components if not any(_is_below(each.path, path) for path in paths)]
+
+
+def _is_below(path: str, other: str) -> bool:
+    return path != other and (not other or path.startswith((f"{other}.", f"{other}[")))
 
 
 class Handler(BaseSpanHandler[BaseSpan]):

@@ -38,16 +38,22 @@ Examples:
     metavar="MODULE",
     help="A module, beside code of your own, that feedbacks of a recording may be imported from.",
 )
+@click.option(
+    "--give-up",
+    is_flag=True,
+    help="Close a deferred recording whose feedbacks cannot be had as they were; what they have not judged is failed.",
+)
 @store_option
 @json_option
-def command(artifact: str, allow: tuple[str, ...], folder: Path, as_json: bool) -> None:
+def command(artifact: str, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
     """Continue a run or an evaluation that was interrupted, and summarise.
 
     The experiment file that began it is read again. What was asked must still be the same: the task, the dataset and
     the seed; how calls are made (concurrency, timeout, retries) may have changed.
 
     A recording whose app has died is closed: its records become a run, which its feedbacks judge. Feedbacks that can be
-    imported do what is missing; what others have not judged is given up as failed.
+    imported do what is missing; what others have not judged is given up as failed, of a deferred recording with
+    --give-up. Its run can then be evaluated anew by the feedbacks that there are.
     """
     store = WatchedStore(folder)
     kind, id = _found(store, artifact)
@@ -57,7 +63,7 @@ def command(artifact: str, allow: tuple[str, ...], folder: Path, as_json: bool) 
             print_json({"resumed": False, "kind": kind, "id": id, "reason": f"{what} is complete"})
         return click.echo(f"nothing to resume: {what} is complete", err=True)
     if kind == KIND:
-        return _close(store, id, allow, folder, as_json)
+        return _close(store, id, allow, give_up, folder, as_json)
     origin = store.manifest(kind, id)["provenance"].get("origin") or {}
     path = _file(origin, what)
     with stdout_to_stderr(), notes():
@@ -75,10 +81,10 @@ def command(artifact: str, allow: tuple[str, ...], folder: Path, as_json: bool) 
     conclude([], None, failed=print_results(results, store, as_json=as_json))
 
 
-def _close(store: WatchedStore, id: str, allow: tuple[str, ...], folder: Path, as_json: bool) -> None:
+def _close(store: WatchedStore, id: str, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
     importable_here()
     with stdout_to_stderr(), notes():
-        recording = closed(store, id, allow=allow, progress=display(as_json, quiet=False))
+        recording = closed(store, id, allow=allow, progress=display(as_json, quiet=False), give_up=give_up)
     tell(recording, folder, as_json)
 
 

@@ -28,13 +28,12 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple, Self
 
-from evaluand.errors import DataError, Doubt, SpecError
+from evaluand.errors import DataError, SpecError, warn
 from evaluand.feedback.arguments import PLAIN, Arguments
 from evaluand.feedback.calls import Calls, line_of_error, number_of, reason_of, storable
 from evaluand.feedback.held import APP, EXAMPLE, RECORD, nowhere
@@ -408,7 +407,7 @@ class Feedback(Scorer):
         if found.how == "never" or (demanded and found.how == "absent"):
             raise self._fault(told)
         if demanded or selector is self.if_exists:
-            warnings.warn(f"feedback {self.name!r}: {told}", Doubt, stacklevel=4)
+            warn(f"feedback {self.name!r}: {told}")
 
     def identify(self) -> Identity:
         """The identity: the implementation's, the aggregate's, the selectors and the rules.
@@ -602,7 +601,7 @@ class Feedback(Scorer):
             if self.if_missing == "error":
                 return Result("failed", reason=str(error), error=error)
             if self.if_missing == "warn":
-                warnings.warn(f"feedback {self.name!r} is skipped: {error}", Doubt, stacklevel=3)
+                warn(f"feedback {self.name!r} is skipped: {error}")
             return Result("skipped", reason=str(error))
         for name, values in selected.items():
             if not values:

@@ -39,6 +39,24 @@ _KEEPING: Final = _REFERENCES & {
 AGGREGATES: Final = tuple(dict.fromkeys(name for names in _COMMON.values() for name in names))
 """The aggregates that have a name of their own."""
 
+
+class NotAllowed(SpecError):
+    """Code that a reference names in a module that may not be imported.
+
+    Attributes:
+        reference: what it is called, `module:name`.
+        module: the module.
+    """
+
+    def __init__(self, reference: str, module: str) -> None:
+        self.reference, self.module = reference, module
+        how = f"allow it by name: modules=[{module!r}]"
+        super().__init__(f"{reference} may not be imported", python=how)
+
+    def __reduce__(self) -> tuple[type[NotAllowed], tuple[str, str]]:
+        return type(self), (self.reference, self.module)
+
+
 _SECRET: Final = re.compile(r"(key|token|secret|password|credentials?)$", re.IGNORECASE)
 
 
@@ -234,7 +252,7 @@ def _found(reference: Any, modules: Collection[str]) -> Any:
     if not _is_own(reference, module) or module == "__main__":
         raise SpecError(f"{reference} may not be imported: only modules of your own are")
     if not _may_be_imported(reference, module, modules):
-        raise SpecError(f"{reference} may not be imported; allow it by name: modules=[{module!r}]")
+        raise NotAllowed(reference, module)
     try:
         there: Any = importlib.import_module(module)
         for part in name.split("."):

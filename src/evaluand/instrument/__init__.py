@@ -98,7 +98,9 @@ def instrument(method: Any = None, /, *, kind: str = "span", name: str | None = 
     return instrumented(method, kind=kind, name=name)
 
 
-def instrumented(method: Any, *, kind: str = "span", name: str | None = None, marked: bool = True) -> Any:
+def instrumented(
+    method: Any, *, kind: str = "span", name: str | None = None, marked: bool = True, bound: bool | None = None
+) -> Any:
     """What takes the place of a method or function; see `instrument`.
 
     Args:
@@ -106,12 +108,16 @@ def instrumented(method: Any, *, kind: str = "span", name: str | None = None, ma
         kind: the kind of its spans.
         name: what it is called; its own name if not given.
         marked: whether its author said that it is to be traced, so that it is of objects that nobody knows too.
+        bound: whether a function's first argument is the object that it is called on, where that is known.
     """
     if isinstance(method, property):
-        parts = (method.fget and instrumented(method.fget, kind=kind, name=name, marked=marked), method.fset)
+        parts = (
+            method.fget and instrumented(method.fget, kind=kind, name=name, marked=marked, bound=True),
+            method.fset,
+        )
         return property(*parts, method.fdel, method.__doc__)
     if isinstance(method, functools.cached_property):
-        return functools.cached_property(instrumented(method.func, kind=kind, name=name, marked=marked))
+        return functools.cached_property(instrumented(method.func, kind=kind, name=name, marked=marked, bound=True))
     if isinstance(method, classmethod | staticmethod):
         function = method.__func__
         if hasattr(function, MARK):
@@ -119,7 +125,7 @@ def instrumented(method: Any, *, kind: str = "span", name: str | None = None, ma
         return type(method)(wrapped(Called(function, kind, name, marked, isinstance(method, classmethod))))
     if isinstance(method, type) or not callable(method):
         raise SpecError(f"@instrument stands on functions and methods, not on {with_article(type(method).__name__)}")
-    return method if hasattr(method, MARK) else wrapped(Called(method, kind, name, marked, None))
+    return method if hasattr(method, MARK) else wrapped(Called(method, kind, name, marked, bound))
 
 
 def is_instrumented(method: object) -> bool:

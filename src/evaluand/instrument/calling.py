@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final
 
-from evaluand.instrument.steps import Step, begin, class_key, is_recorded, missed, open_anywhere
+from evaluand.instrument.steps import Recorder, Step, begin, class_key, is_recorded, missed, open_anywhere, recorders
 
 MARK: Final = "__evaluand_call__"
 """The attribute by which an instrumented function is known."""
@@ -23,44 +23,60 @@ class Called:
         kind: of the spans.
         name: what it is called; its own name if not given.
         marked: whether its author wants it traced.
-        bound: whether its first argument is the object or class that it is called on; None where its name tells.
+        bound: whether its first argument is the object or class that it is called on; None where that shows only when
+            it is called: a function does not know whether its class makes a static method of it.
     """
 
-    __slots__ = ("bound", "extra", "function", "keywords", "kind", "marked", "name", "names", "owner", "rest")
+    __slots__ = (
+        "_bound",
+        "extra",
+        "function",
+        "keywords",
+        "kind",
+        "marked",
+        "name",
+        "names",
+        "owner",
+        "places",
+        "rest",
+    )
 
     def __init__(self, function: Any, kind: str, name: str | None, marked: bool, bound: bool | None) -> None:
         self.function, self.kind, self.marked = function, kind, marked
         self.name = name or str(getattr(function, "__name__", type(function).__name__))
-        self.names, self.keywords, self.rest, self.extra = _parameters(function)
-        self.bound = (self.names[:1] in (("self",), ("cls",))) if bound is None else bound
-        if self.bound:
-            self.keywords -= {*self.names[:1]}
-            self.names = self.names[1:]
+        self.places, self.keywords, self.rest, self.extra = _parameters(function)
         qualname = str(getattr(function, "__qualname__", "")).rpartition("<locals>.")[2].rpartition(".")[0]
         self.owner: object = (
             class_key(function.__module__, function.__qualname__.rpartition(".")[0]) if qualname else function
         )
+        self.names = self.places
+        self._bound: bool | None = None
+        if bound is not None or not qualname:
+            self._bind(self._looks_bound if bound is None else bound)
 
     @property
     def arguments(self) -> tuple[str, ...]:
         """The names under which arguments are told."""
-        return tuple(dict.fromkeys((*self.names, *sorted(self.keywords), self.rest, self.extra)))
+        receiver = self.places[: self._looks_bound if self._bound is None else self._bound]
+        names = dict.fromkeys((*self.places, *self.keywords, self.rest, self.extra))
+        return tuple(name for name in names if name not in receiver)
 
-    def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Step | None:
-        """The step of a call, where somebody records it."""
-        if not is_recorded():
+    def begin(self, args: tuple[Any, ...], kwargs: Mapping[str, Any], made: tuple[Recorder, ...] = ()) -> Step | None:
+        """The step of a call, where somebody records it, or did where it was made."""
+        if not made and not is_recorded():
             if open_anywhere:
-                missed(self.component(args), self.name)
+                missed(self._received(args)[0], self.name)
             return None
-        component = self.component(args)
-        given, main = self.given(args[1:] if self.bound else args, kwargs)
-        return begin(component, self.name, given, kind=self.kind, main=main, marked=self.marked)
+        component, args = self._received(args)
+        given, main = self.given(args, kwargs)
+        return begin(component, self.name, given, kind=self.kind, main=main, marked=self.marked, made=made)
 
-    def component(self, args: tuple[Any, ...]) -> object:
-        """What stands for the object or class that it is called on, or for the function itself."""
-        if not (self.bound and args):
-            return self.owner
-        return class_key(args[0].__module__, args[0].__qualname__) if isinstance(args[0], type) else args[0]
+    def _received(self, args: tuple[Any, ...]) -> tuple[object, tuple[Any, ...]]:
+        """What stands for the object or class that it is called on, or for the function itself; and the arguments."""
+        if not args or not self._is_bound(args[0]):
+            return self.owner, args
+        on = args[0]
+        return class_key(on.__module__, on.__qualname__) if isinstance(on, type) else on, args[1:]
 
     def given(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], str | None]:
         """The arguments by name, and the name of the first in the order of the signature."""
@@ -78,21 +94,42 @@ class Called:
                 given[self.extra] = other
         if args or not kwargs:
             return given, next(iter(given), None)
-        return given, next((name for name in names if name in given), next(iter(given)))
+        return given, next((name for name in self.keywords if name in given), next(iter(given)))
+
+    def _is_bound(self, first: Any) -> bool:
+        if self._bound is None:
+            self._bind(self._receives(first))
+        return bool(self._bound)
+
+    def _bind(self, bound: bool) -> None:
+        self.names, self._bound = self.places[bound:], bound
+
+    def _receives(self, first: Any) -> bool:
+        """Whether the first argument of a call is what a method of the class is called on, as the class says."""
+        kinds: list[type] = [first, type(first)] if isinstance(first, type) else [type(first)]
+        for cls in (base for kind in kinds for base in kind.__mro__):
+            if class_key(cls.__module__, cls.__qualname__) == self.owner:
+                held = inspect.getattr_static(cls, self.function.__name__, None)
+                return not isinstance(held, staticmethod)
+        return self._looks_bound
+
+    @property
+    def _looks_bound(self) -> bool:
+        return self.places[:1] in (("self",), ("cls",))
 
 
-def _parameters(function: Any) -> tuple[tuple[str, ...], frozenset[str], str, str]:
-    """Names of the parameters by place, of those by name, and of those that take all others."""
+def _parameters(function: Any) -> tuple[tuple[str, ...], dict[str, None], str, str]:
+    """Names of the parameters by place, of those by name in their order, and of those that take all others."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):  # written in C
-        return (), frozenset(), "args", "kwargs"
+        return (), {}, "args", "kwargs"
     by_kind: dict[Any, list[str]] = {}
     for each in parameters:
         by_kind.setdefault(each.kind, []).append(each.name)
     positional = by_kind.get(inspect.Parameter.POSITIONAL_ONLY, [])
     either = by_kind.get(inspect.Parameter.POSITIONAL_OR_KEYWORD, [])
-    keywords = frozenset(either + by_kind.get(inspect.Parameter.KEYWORD_ONLY, []))
+    keywords = dict.fromkeys(either + by_kind.get(inspect.Parameter.KEYWORD_ONLY, []))
     rest, extra = (
         by_kind.get(inspect.Parameter.VAR_POSITIONAL, ["args"]),
         by_kind.get(inspect.Parameter.VAR_KEYWORD, ["kwargs"]),
@@ -139,31 +176,31 @@ def _of_function(called: Called) -> Any:
 def _of_coroutine(called: Called) -> Any:
     function = called.function
 
-    async def call(*args: Any, **kwargs: Any) -> Any:
-        step = called.begin(args, kwargs)
+    async def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        step = called.begin(args, kwargs, made)
         if step is None:
             return await function(*args, **kwargs)
         return await _awaited(step, function(*args, **kwargs))
 
-    return call
+    return _made(run, function)
 
 
 def _of_generator(called: Called) -> Any:
     function = called.function
 
-    def call(*args: Any, **kwargs: Any) -> Any:
-        step = called.begin(args, kwargs)
+    def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        step = called.begin(args, kwargs, made)
         generator = function(*args, **kwargs)
         return (yield from generator if step is None else _given(step, generator))
 
-    return call
+    return _made(run, function)
 
 
 def _of_async_generator(called: Called) -> Any:
     function = called.function
 
-    async def call(*args: Any, **kwargs: Any) -> Any:
-        given = _given_async(called.begin(args, kwargs), function(*args, **kwargs))
+    async def run(made: tuple[Recorder, ...], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        given = _given_async(called.begin(args, kwargs, made), function(*args, **kwargs))
         sent, thrown = None, None
         try:
             while True:
@@ -180,7 +217,26 @@ def _of_async_generator(called: Called) -> Any:
         finally:
             await given.aclose()
 
+    return _made(run, function)
+
+
+def _made(run: Any, function: Any) -> Any:
+    """A function whose calls give generators or coroutines, and which notes when it is called who records there.
+
+    They work only when they are read, perhaps after the recording they were made in, or in another thread. Python's
+    interpreter makes them by an instruction of the code; its flags, by which others tell the sort of a function, are
+    here those of what the function gives.
+    """
+    functools.update_wrapper(run, function)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return run(recorders(), args, kwargs)
+
+    call.__code__ = call.__code__.replace(co_flags=call.__code__.co_flags | run.__code__.co_flags & _SORTS)
     return call
+
+
+_SORTS: Final = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
 def finished(step: Step, result: Any) -> Any:

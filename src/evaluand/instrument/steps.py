@@ -54,7 +54,7 @@ def named(names: Names) -> Iterator[None]:
     """Calls within have the names that they have in an app; nothing more is recorded of them for it."""
     scope = _scope.get()
     waiting = scope.waiting if scope else ()
-    token = _scope.set(_Scope((_Active(names, None),), waiting))
+    token = _scope.set(_Scope((_Active(names, None, takes=False),), waiting))
     try:
         yield
     finally:
@@ -99,6 +99,14 @@ def missed(component: object, method: str) -> None:
 
 open_anywhere: Final[dict[int, tuple[Recorder, int]]] = {}
 """The recordings that are open in any context, with the threads in which they were opened."""
+
+
+def recorders() -> tuple[Recorder, ...]:
+    """Who records in this context, for what is made here and begins only when it is read."""
+    scope = _scope.get()
+    if scope is None:
+        return ()
+    return (*(each.recorder for each in scope.active if each.takes), *scope.waiting)
 
 
 class Step:
@@ -196,6 +204,7 @@ def begin(
     given: Any = ...,
     marked: bool = True,
     above: Step | None = None,
+    made: tuple[Recorder, ...] = (),
 ) -> Step | None:
     """Begins a step for a call where somebody records it; else gives None.
 
@@ -208,6 +217,7 @@ def begin(
         given: the input of the app itself, where it is none of the arguments as it stands.
         marked: whether the call is recorded of objects that nobody knows, too.
         above: the step that it is part of; if not given, it is the current one of the context.
+        made: who recorded where it was made; where not all of them do here, it is a call of its own for these.
     """
     scope = _scope.get()
     outer = current_span()
@@ -217,6 +227,8 @@ def begin(
         scope, outer = above._scope, above.span
     if outer is UNTRACED:
         outer = None
+    if made and not _is_within(made, recorders()):
+        scope, outer = _Scope((), made), None
     if scope is None:
         if outer is None:
             if open_anywhere and not is_recorded():
@@ -267,6 +279,10 @@ def _deeper(outer: Span | None) -> Step | None:
     return None
 
 
+def _is_within(made: tuple[Recorder, ...], here: tuple[Recorder, ...]) -> bool:
+    return all(any(each is other for other in here) for each in made)
+
+
 class _Scope(NamedTuple):
     """What is recorded in a context.
 
@@ -288,13 +304,14 @@ class _Active:
     Attributes:
         is_whole: whether it has a trace to itself, with its names; else it is cut out of one.
         told: its input and what else is said of the call, as text, where it is cut out.
+        takes: whether it keeps the call, and does not only know its names.
         names: what the spans are called for this recorder, by number, where others record them too.
     """
 
-    __slots__ = ("is_whole", "names", "recorder", "told")
+    __slots__ = ("is_whole", "names", "recorder", "takes", "told")
 
-    def __init__(self, recorder: Any, told: str | None) -> None:
-        self.recorder, self.told, self.is_whole = recorder, told, told is None
+    def __init__(self, recorder: Any, told: str | None, *, takes: bool = True) -> None:
+        self.recorder, self.told, self.is_whole, self.takes = recorder, told, told is None, takes
         self.names: dict[int, str] = {}
 
     def end(self, span: Span, error: BaseException | None, gave: Any = ...) -> None:

@@ -7,7 +7,6 @@ import concurrent.futures.thread  # noqa: F401 - by now, since libraries that se
 import os
 import secrets
 import threading
-import warnings
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from orjson import Fragment
 
 from evaluand import ids
 from evaluand.engine import InlineEngine, Outcome, Policy
-from evaluand.errors import DataError, SpecError, with_article
+from evaluand.errors import DataError, SpecError, warn, with_article
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.grading import Unit
 from evaluand.journal import SHARD_SLOTS
@@ -465,7 +464,7 @@ class Recording(Recorded):
 
     def _tell(self, message: str) -> None:
         with suppress(Warning):  # where warnings are errors, they are still none of the app's business
-            warnings.warn(message, NotRecorded, stacklevel=2)
+            warn(message, NotRecorded)
 
 
 def _synced(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> None:

@@ -7,12 +7,15 @@ again must be the one that was recorded, by its identity.
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from evaluand.errors import SpecError, TaskError
 from evaluand.feedback import Feedback
+from evaluand.feedback.stored import NotAllowed
 from evaluand.fingerprint import Identity
 from evaluand.fingerprint.homes import is_first_party
 from evaluand.scorer import Score, Scorer
@@ -56,9 +59,19 @@ def loaded(manifest: Manifest, name: str, *, allow: Sequence[str] = ()) -> Score
     form = manifest["provenance"]["forms"].get(name)
     if form is None:
         raise SpecError(f"feedback {name!r} cannot be imported: it did not stand at the top of a module")
-    own = [module for module in sorted(_modules(form)) if _is_own(module)]
+    modules = sorted(_modules(form))
+    gone = next((module for module in modules if module not in sys.modules and not _places(module)), None)
+    if gone is not None:
+        told = f"no module {gone} is found from {os.getcwd()}; start in the folder where it is"
+        raise SpecError(f"feedback {name!r} cannot be imported: {told}")
     try:
-        feedback = Feedback.from_json(form, modules=[*own, *allow])
+        feedback = Feedback.from_json(form, modules=[*filter(_is_own, modules), *allow])
+    except NotAllowed as error:
+        raise SpecError(
+            f"feedback {name!r} cannot be imported: {error.reference} may not be imported: it is no code of yours",
+            python=f"allow it by name: allow=[{error.module!r}]",
+            command=f"allow it by name: --allow {error.module}",
+        ) from None
     except SpecError as error:
         raise SpecError(f"feedback {name!r} cannot be imported: {error}") from None
     if feedback.identify().spec != manifest["spec"]["feedbacks"][name]:
@@ -88,7 +101,7 @@ class Absent(Scorer):
         return Identity(self._spec)
 
     def score(self, output: Any, expected: Any) -> Score:
-        raise TaskError(f"was not judged before its app ended, and {self._why}")
+        raise TaskError(f"was not judged before the recording was closed, and {self._why}")
 
 
 def _modules(form: Any) -> set[str]:
@@ -103,11 +116,18 @@ def _modules(form: Any) -> set[str]:
 
 def _is_own(module: str) -> bool:
     """Whether a module is first-party code, as far as can be told without importing anything."""
+    places = _places(module)
+    return bool(places) and all(place is not None and is_first_party(place) for place in places)
+
+
+def _places(module: str) -> list[str | None]:
+    """Where the package of a module is; empty where there is none, and None for what comes with the interpreter."""
     try:
         found = find_spec(module.partition(".")[0])
     except (ImportError, ValueError):
-        return False
+        return []
     if found is None:
-        return False
-    places = [found.origin] if found.origin and found.has_location else [*(found.submodule_search_locations or ())]
-    return bool(places) and all(is_first_party(place) for place in places)
+        return []
+    if found.origin:
+        return [found.origin if found.has_location else None]
+    return [*(found.submodule_search_locations or ())]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from multiprocessing.connection import wait
+from shlex import quote
 from typing import Any, Final
 
 from evaluand.engine import Policy
@@ -68,7 +69,7 @@ def work(
         )
     if workers and isinstance(store, MemoryStore):
         raise SpecError("a store in memory has no other processes; work with workers=0")
-    scorers = all_loaded(made.manifest, allow=allow) if feedbacks is None else _same(made, feedbacks)
+    scorers = _loaded(made, recording, allow) if feedbacks is None else _same(made, feedbacks)
     policy, attempts = policy or POLICY, int(made.manifest["spec"]["attempts"])
     tally = Tally(made.name or "feedback")
     with closing(Lanes.of(store, made.manifest)) as lanes, progress(tally) if progress else nullcontext():
@@ -88,11 +89,13 @@ def closed(
     allow: Sequence[str] = (),
     policy: Policy | None = None,
     progress: Progress | None = None,
+    give_up: bool = False,
 ) -> Recorded:
     """A recording whose app has died, sealed with all that was recorded.
 
     Its feedbacks are imported, and do what is missing. One that cannot be imported, or is not what it was, keeps what
-    it has said; what it has not judged is failed.
+    it has said; what it has not judged is failed. Of a deferred recording, which others may still judge, that is so
+    only where it is asked for.
 
     Args:
         store: where the recording is.
@@ -100,9 +103,10 @@ def closed(
         allow: modules beside first-party ones and evaluand's that may be imported.
         policy: how feedbacks are asked.
         progress: shows how far it is.
+        give_up: whether a deferred one is closed without the judgements of feedbacks that cannot be had as they were.
 
     Raises:
-        SpecError: its app still records; or it is deferred and a feedback cannot be imported.
+        SpecError: its app still records; or it is deferred and a feedback cannot be imported, or is not what it was.
     """
     id = found(store, recording)
     made = Recorded(store, id)
@@ -110,7 +114,7 @@ def closed(
         return made
     if standing(store, id).recording:
         raise SpecError(f"recording {id} is still being recorded; its app closes it")
-    if made.mode == "deferred":
+    if made.mode == "deferred" and not give_up:
         return work(store, id, allow=allow, policy=policy, progress=progress)
     scorers: dict[str, Scorer] = {}
     for name in made.manifest["spec"]["feedbacks"]:
@@ -119,6 +123,18 @@ def closed(
         except SpecError as error:
             scorers[name] = Absent(made.manifest, name, str(error))
     return sealed(store, id, scorers, evaluated=made.mode != "none", policy=policy, progress=progress)
+
+
+def _loaded(made: Recorded, called: str, allow: Sequence[str]) -> dict[str, Scorer]:
+    """The feedbacks of a recording; where one cannot be had, with what can be done."""
+    try:
+        return all_loaded(made.manifest, allow=allow)
+    except SpecError as error:
+        told = "closes it without what is not judged yet; its run can then be evaluated by the code there is"
+        command = f"; evaluand resume {quote(called)} --give-up {told}"
+        refused = SpecError(f"{error}; closed(store, {called!r}, give_up=True) {told}")
+        refused.for_commands = error.for_commands + command
+        raise refused from None
 
 
 def _same(recording: Recorded, feedbacks: Mapping[str, Scorer]) -> dict[str, Scorer]:

@@ -97,6 +97,9 @@ def of_attributes(attributes: Mapping[str, Any]) -> dict[str, Any]:
 def understood(name: str, attributes: Mapping[str, Any]) -> tuple[str, Any, Any, dict[str, Any]]:
     """The kind, input, output and native attributes of a span that another system has told of.
 
+    Where documents of a retriever are told with their texts, these are the output; `documents` is what else is told of
+    each, in the same order, and `output.value` what the output was told to be.
+
     Args:
         name: the span's name.
         attributes: as they came, by dotted names.
@@ -104,6 +107,14 @@ def understood(name: str, attributes: Mapping[str, Any]) -> tuple[str, Any, Any,
     rest = dict(attributes)
     kind = _kind(rest)
     given, gave = (_value(rest, where) for where in ("input", "output"))
+    documents = _documents(rest)
+    texts = [document.pop("content", None) for document in documents]
+    if any(text is not None for text in texts):
+        gave, whole = texts, gave
+        if whole not in (None, "", texts):
+            rest["output.value"] = whole
+    if any(documents):
+        rest["documents"] = documents
     named = NAMED.get(kind)
     if named and rest.get(named) == name:
         del rest[named]
@@ -150,6 +161,30 @@ def _value(rest: dict[str, Any], where: str) -> Any:
         return _parsed(whole)
     messages = rest.pop(f"gen_ai.{where}.messages", None)
     return None if messages is None else _parsed(messages)
+
+
+_DOCUMENTS = "retrieval.documents"
+
+
+def _documents(rest: dict[str, Any]) -> list[dict[str, Any]]:
+    """What is told of each document, by dotted names or as a list, whose attributes are taken out."""
+    found: dict[int, dict[str, Any]] = {}
+    for key in [key for key in rest if key.startswith(f"{_DOCUMENTS}.")]:
+        place, _, name = key.removeprefix(f"{_DOCUMENTS}.").partition(".")
+        if place.isdecimal() and len(place) < 10 and name:
+            found.setdefault(int(place), {})[name] = rest.pop(key)
+    listed = rest.get(_DOCUMENTS)
+    if isinstance(listed, list) and listed and not found and all(isinstance(each, Mapping) for each in listed):
+        found = dict(enumerate(rest.pop(_DOCUMENTS)))
+    return [_document(found[place]) for place in sorted(found)]
+
+
+def _document(told: Mapping[str, Any]) -> dict[str, Any]:
+    """A document by the names of its parts; metadata, which OpenInference writes as JSON, as they are."""
+    inner = told.get("document")
+    told = inner if isinstance(inner, Mapping) else told
+    named = {str(name).removeprefix("document."): value for name, value in told.items()}
+    return {name: _parsed(value) if name == "metadata" else value for name, value in named.items()}
 
 
 def _parsed(value: Any) -> Any:

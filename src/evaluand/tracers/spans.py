@@ -11,8 +11,8 @@ import base64
 import heapq
 import json
 import os
-import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import reprlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -21,7 +21,7 @@ from uuid import UUID
 
 import orjson
 
-from evaluand.errors import DataError, Doubt, Fault, with_article
+from evaluand.errors import DataError, Fault, warn, with_article
 from evaluand.trace import STATUSES, Span, TaskSpan, Trace, nanoseconds
 from evaluand.tracers import conventions
 
@@ -34,7 +34,8 @@ _HOLDERS = ("resourceSpans",), ("scopeSpans", "instrumentationLibrarySpans"), ("
 def read_spans(path: str | os.PathLike[str], *, stack_traces: bool = False) -> list[Trace]:
     """The traces in a file: JSON documents, one after another, with or without line breaks in them.
 
-    What is no span, and a trace whose spans do not fit together, is left out with a warning (`Doubt`).
+    What is no span, and a trace whose spans do not fit together, is left out with a warning (`Doubt`). Another one
+    tells how many spans stand at the top of their traces because their parents are not there.
 
     Raises:
         DataError: it cannot be read, or holds no spans of a known form; names the place.
@@ -57,7 +58,8 @@ def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: st
 
     Raises:
         DataError: there is nothing but what is left out: what is not a span of a known form, and traces whose spans do
-            not fit together. Where there is more, a warning (`Doubt`) tells of these.
+            not fit together. Where there is more, a warning (`Doubt`) tells of these. Another one tells how many spans
+            stand at the top of their traces because their parents are not there.
 
     Example:
         >>> span = {"traceId": "0a" * 16, "spanId": "0b" * 8, "name": "ask", "startTimeUnixNano": "1000",
@@ -85,8 +87,18 @@ def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: st
         raise DataError(faults[0])
     if faults:
         more = f" (and {len(faults) - 1} more such faults)" if len(faults) > 1 else ""
-        warnings.warn(f"{faults[0]}; left out{more}", Doubt, stacklevel=2)
+        warn(f"{faults[0]}; left out{more}")
+    _tell_orphans(by_trace.values(), where)
     return sorted(traces, key=lambda trace: trace.root.start_ns)
+
+
+def _tell_orphans(traces: Collection[Mapping[int, _Told]], where: str) -> None:
+    orphans = [told for spans in traces for told in spans.values() if told.parent and told.parent not in spans]
+    if orphans:
+        n, of = len(orphans), sum(map(len, traces))
+        names = reprlib.repr([orphan.name for orphan in orphans])
+        told = f"{n:,} of {of:,} spans: the parent is not there, so each stands at the top of its trace: {names}"
+        warn(f"{where}: {told}")
 
 
 @dataclass

@@ -10,7 +10,6 @@ from __future__ import annotations
 import enum
 import json
 import math
-import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from evaluand import ids
-from evaluand.errors import Doubt, Skipped, SpecError
+from evaluand.errors import Skipped, SpecError, warn
 from evaluand.feedback import Aggregator, Missing, Result, mean
 from evaluand.feedback import Feedback as Native
 from evaluand.feedback.calls import number_of
@@ -324,7 +323,7 @@ class Feedback(Native):
         except Missing as error:
             if not warning:
                 raise
-            warnings.warn(f"feedback {self.name!r}: {error}", Doubt, stacklevel=2)
+            warn(f"feedback {self.name!r}: {error}")
             return False
         return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from evaluand.apps.llama_index import LlamaIndexApp
 from evaluand.interop.trulens import apps
@@ -13,9 +13,19 @@ class TruLlama(apps.App, LlamaIndexApp):
     """An engine of LlamaIndex, recorded through its instrumentation."""
 
     @staticmethod
-    def select_source_nodes() -> Lens:  # type: ignore[override]
-        """The lens of the nodes that an answer is made of."""
-        nodes: Lens = Select.RecordRets.source_nodes[:]
+    def select_source_nodes(app: Any = None) -> Lens:  # type: ignore[override]
+        """The lens of the nodes that an answer is made of.
+
+        Args:
+            app: the engine, or an object that has one, or the wrapper of it; without it, those of what the whole gives.
+
+        Raises:
+            SpecError: the app has no engine and no retriever, or several.
+        """
+        if app is None:
+            return _NODES
+        native = app if isinstance(app, LlamaIndexApp) else LlamaIndexApp(app)
+        nodes: Lens = Lens.of_string(str(LlamaIndexApp.select_source_nodes(native)))
         return nodes
 
     @staticmethod
@@ -23,7 +33,13 @@ class TruLlama(apps.App, LlamaIndexApp):
         """The lens of the texts of these nodes.
 
         Args:
-            app: is not needed: it is the same for all engines.
+            app: as for `select_source_nodes`.
+
+        Raises:
+            SpecError: the app has no engine and no retriever, or several.
         """
-        texts: Lens = Select.RecordRets.source_nodes[:].node.text
+        texts: Lens = TruLlama.select_source_nodes(app).node.text
         return texts
+
+
+_NODES: Final[Lens] = Select.RecordRets.source_nodes[:]
