@@ -37,7 +37,8 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from evaluand.errors import DataError, Doubt, SpecError
 from evaluand.feedback.arguments import PLAIN, Arguments
-from evaluand.feedback.calls import Calls, line_of_error, number_of, reason_of, storable
+from evaluand.feedback.calls import Calls, line_of_error, number_of, reason_of
+from evaluand.feedback.kept import combined, kept
 from evaluand.feedback.stored import reference_of, referred
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.provider import Provider
@@ -421,7 +422,7 @@ class Feedback(Scorer):
 
     def _score_of(self, result: Result) -> Score:
         status, value, calls, reason, note, error = result
-        columns = {"calls": [storable(call) for call in calls]} if calls else None
+        columns = {"calls": kept(calls)} if calls else None
         if status != "scored":
             return Score(status=status, reason=reason, columns=columns, error=error)
         if isinstance(value, dict):
@@ -533,7 +534,7 @@ class Feedback(Scorer):
         Raises:
             Missing: a selector leads to nothing.
         """
-        return self._combined(self._selected(source, given))
+        return combined(self._selected(source, given), self.combinations)
 
     def _plan(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> _Plan | Result:
         """The calls to be made of a source; or the result, where there are none."""
@@ -555,7 +556,7 @@ class Feedback(Scorer):
             if not values:
                 return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
         plain = all(type(value) in PLAIN for values in selected.values() for value in values)
-        return _Plan(self._combined(selected), plain, self._uneven(selected))
+        return _Plan(combined(selected, self.combinations), plain, self._uneven(selected))
 
     def _selected(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         """The values of each argument."""
@@ -572,10 +573,6 @@ class Feedback(Scorer):
             return selector.select(source)
         except DataError as error:
             raise Missing(f"{name}: {error}") from None
-
-    def _combined(self, selected: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-        combine = itertools.product if self.combinations == "product" or not selected else zip
-        return (dict(zip(selected, values, strict=True)) for values in combine(*selected.values()))
 
     def _uneven(self, selected: Mapping[str, Sequence[Any]]) -> str | None:
         """What is to be told of values that zip leaves over."""
