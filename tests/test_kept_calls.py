@@ -56,6 +56,7 @@ PRODUCT = Feedback(both, name="product", on_error="leave_out").on_input().on(RET
 SEVERAL = {
     "product": PRODUCT,
     "zip": PRODUCT.on(question="__record__.app.search.args.query").aggregate(combinations="zip"),
+    "grid": PRODUCT.on(question="__record__.app.search.rets[:2]"),
     "length": Feedback(length).on_output(),
 }
 
@@ -118,10 +119,25 @@ def test_each_call_is_told_with_what_it_was_given(question: str) -> None:
     asked = [{"question": question, "context": context} for context in found_of(question)]
     assert arguments(evaluation, "product")[1] == asked
     assert arguments(evaluation, "zip")[1] == asked[:1]
+    grid = [{"question": q, "context": c} for q in found_of(question)[:2] for c in found_of(question)]
+    assert arguments(evaluation, "grid")[1] == grid
     assert arguments(evaluation, "length")[1] == [{"text": f"{question}!"}]
     rets = [(call["ret"], call["error"], call["meta"]) for call in list(evaluation.calls("product"))[1]]
     failed = (None, "ValueError: no", {})
     assert rets == [(len(question) + 4.0, None, {}), failed, (len(str({"page": question})), None, {})]
+
+
+@pytest.mark.parametrize(
+    ("b", "a"),
+    [([1, 2], [LONG]), ([1], [LONG, 2]), ([LONG, 1], [1, 2]), ([None, None], [LONG, 1]), ([1, 2], [LONG] * 2)],
+)
+def test_values_are_combined_in_the_order_of_the_signature(b: list[Any], a: list[Any]) -> None:
+    def differs(b: Any, a: Any) -> float:
+        return float(a != b)
+
+    run = Runner().run(lambda q: {"a": a, "b": b}, Dataset.from_rows([{"input": "q"}]))
+    feedback = Feedback(differs, version="1").on("__record__.main_output.b[:]", "__record__.main_output.a[:]")
+    assert arguments(judged(run, {"x": feedback}), "x") == [[{"b": each, "a": other} for each in b for other in a]]
 
 
 @pytest.mark.parametrize(

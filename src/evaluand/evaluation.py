@@ -100,6 +100,17 @@ class Evaluation(Artifact):
 
         Raises:
             SpecError: the scorer is no feedback.
+
+        Example:
+            >>> from evaluand.dataset import Dataset
+            >>> from evaluand.feedback import Feedback
+            >>> from evaluand.run import Runner
+            >>> run = Runner().run(str.upper, Dataset.from_rows([{"input": "abc"}]))
+            >>> def same(question: str, answer: str) -> float:
+            ...     return float(question == answer)
+            >>> evaluation = Evaluator().evaluate(run, {"same": Feedback(same).on_input_output()})
+            >>> next(evaluation.calls("same"))
+            [{'args': {'answer': 'ABC', 'question': 'abc'}, 'ret': 0.0, 'meta': {}, 'error': None}]
         """
         spec = self.manifest["spec"]["scorers"].get(scorer, {})
         if not is_of_feedback(spec):

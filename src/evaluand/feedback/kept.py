@@ -2,7 +2,8 @@
 
 A call is `{args, ret, meta, error}`, of which nothing is kept that is empty. Arguments stand there where those of all
 calls of a row are short together. Long ones stand in the record already, and the calls have the order in which the
-values that are selected there are combined; so they are left out, and selected again by who reads them.
+values that are selected there are combined; so they are left out, and selected again by who reads them. Where several
+arguments have several values, the first call has the `order` of the arguments: the last one has another in each call.
 
 Why not a reference in the place of each long argument: it would have to be told from values that look like one, and
 with three feedbacks of five contexts the references alone take as much as all else that is kept of a record.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 from evaluand.errors import DataError, EvaluandError
@@ -43,6 +45,8 @@ def kept(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         if call["error"] is not None:
             written["error"] = call["error"]
         made.append(written)
+    if not short and not _is_one_row(calls):
+        made[0]["order"] = list(calls[0]["args"])
     return made
 
 
@@ -67,7 +71,7 @@ def told(kept: Any, spec: Mapping[str, Any], source: Callable[[], Mapping[str, A
     made = []
     for number, call in enumerate(calls):
         if "args" not in call and selected is None:
-            selected = _selected(spec, source(), len(calls))
+            selected = _selected(spec, calls[0].get("order"), source(), len(calls))
         args = call["args"] if "args" in call else (selected or [])[number]
         made.append({"args": args, "ret": call["ret"], "meta": call.get("meta", {}), "error": call.get("error")})
     return made
@@ -94,6 +98,15 @@ def _are_short(calls: Sequence[Mapping[str, Any]]) -> bool:
     return True
 
 
+def _is_one_row(calls: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether one argument has another value in each call, so that the others have one value each."""
+    for name in calls[0]["args"]:
+        values = {id(call["args"][name]): call["args"][name] for call in calls}  # few, where there are many calls
+        if len(values) == len(calls) == len({v if type(v) is str else encode(_data(v)) for v in values.values()}):
+            return True
+    return False
+
+
 def _storable(values: Mapping[Any, Any]) -> dict[str, Any]:
     return {str(name): _data(value) for name, value in values.items()}
 
@@ -108,15 +121,15 @@ def _data(value: Any) -> Any:
     return value
 
 
-def _selected(spec: Mapping[str, Any], source: Mapping[str, Any] | None, n: int) -> list[dict[str, Any]]:
+def _selected(
+    spec: Mapping[str, Any], order: Sequence[str] | None, source: Mapping[str, Any] | None, n: int
+) -> list[dict[str, Any]]:
     """The arguments of so many calls."""
     selectors: Mapping[str, str] = spec["selectors"]
-    if source is not None:
-        try:
-            found = {name: Selector(text).select(source) for name, text in selectors.items()}
-        except EvaluandError:
-            found = {}
-        made = list(itertools.islice(combined(found, spec.get("combinations", "product")), n + 1))
-        if len(made) == n and found.keys() == selectors.keys():
-            return made
+    with suppress(EvaluandError, KeyError):
+        if source is not None:
+            found = {name: Selector(selectors[name]).select(source) for name in order or selectors}
+            made = list(itertools.islice(combined(found, spec["combinations"]), n + 1))
+            if len(made) == n:
+                return made
     return [{name: {"selected": f"a value of {text}"} for name, text in selectors.items()}] * n
