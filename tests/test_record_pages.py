@@ -6,13 +6,14 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
-from evaluand import DirectoryStore
+from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Scorer
 from evaluand.app import App
 from evaluand.cli import main
 from evaluand.feedback import Feedback
@@ -20,7 +21,8 @@ from evaluand.instrument import instrument
 from evaluand.recording import Recorded, Recording
 from evaluand.report import examples as module
 from evaluand.report.examples import Examples
-from evaluand.report.facts import Part
+from evaluand.report.facts import Part, evaluation_facts
+from evaluand.scorer import Score
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -126,10 +128,22 @@ def test_what_rows_hold_has_a_room_that_is_shared_among_them(folder: Path, monke
     assert 40 < held(folder) <= 100
 
 
-def test_columns_of_that_name_that_hold_something_else_stay_as_they_are() -> None:
-    assert module._asked('["a"]') is None
-    assert module._asked('[{"args": {}, "ret": 1}]') is None
-    assert module._asked("[]") is None
+def test_a_column_of_that_name_of_another_scorer_stays_as_it_is() -> None:
+    @dataclass(frozen=True)
+    class Counts(Scorer):
+        kind = "counts"
+        columns = {"calls": "json"}  # noqa: RUF012
+        version = "1"
+
+        def score(self, output: Any, expected: Any) -> Score:
+            return Score(1.0, columns={"calls": [{"args": {}, "ret": 1}]})
+
+    run = Runner().run(str.upper, Dataset.from_rows([{"input": "a"}]))
+    evaluation = Evaluator().evaluate(run, {"counts": Counts()})
+    [row] = Examples([Part("upper", run, evaluation)], [{"scorer": "counts", "binary": True}])
+    assert row["scores"][0]["columns"] == {"calls": '[{"args":{},"ret":1}]'}
+    [shown] = evaluation_facts(evaluation, run, 1)["rows"]["counts"]
+    assert shown["calls"] == [{"args": {}, "ret": 1}]
 
 
 def evaluand(*arguments: str, status: Any = None) -> None:

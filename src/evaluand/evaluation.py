@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import orjson
@@ -20,11 +21,13 @@ from orjson import Fragment
 from evaluand import ids, rows
 from evaluand.engine import Engine, InlineEngine, LocalEngine, Policy, Wire
 from evaluand.errors import SpecError, warn, with_article
+from evaluand.feedback.kept import is_of_feedback, told
 from evaluand.fingerprint import Identity
 from evaluand.grading import (
     GATHER,
     Grader,
     RowStream,
+    Sources,
     app_of,
     batched,
     line_of,
@@ -38,12 +41,13 @@ from evaluand.provenance import provenance
 from evaluand.rows import FAILED, INDEX, SCORED, SKIPPED, Rows
 from evaluand.run import Run
 from evaluand.scorer import NO_ANSWER, FunctionScorer, Scorer, as_scorer, described, ranges_of
-from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, journalled, now
+from evaluand.store import Manifest, Store, begin, check_name, check_store, drafted, exists, journalled, now
 from evaluand.wanted import Wanted
 from evaluand.work import Artifact, KeyedWork, Progress, Receipt, Tally
 
 NEWEST = 3
 _SHARED = frozenset(rows.scores_schema({}).names)  # columns that no scorer has for itself
+_OF_ROW = (INDEX, "replication", rows.RESPONSE_INDEX)
 
 
 class ScorerFailed(UserWarning):
@@ -92,6 +96,40 @@ class Evaluation(Artifact):
     def table(self, scorer: str) -> pa.Table:
         """A scorer's table."""
         return pa.Table.from_batches(self.batches(scorer))
+
+    def calls(self, scorer: str) -> Iterator[list[dict[str, Any]]]:
+        """What a feedback was asked about each row of its table, and what it said: `{args, ret, meta, error}` each.
+
+        Long arguments, which are not in the table, are selected from the run again. Where the store has lost it,
+        `{"selected": "a value of …"}` stands in their place.
+
+        Raises:
+            SpecError: the scorer is no feedback.
+
+        Example:
+            >>> from evaluand.dataset import Dataset
+            >>> from evaluand.feedback import Feedback
+            >>> from evaluand.run import Runner
+            >>> run = Runner().run(str.upper, Dataset.from_rows([{"input": "abc"}]))
+            >>> def same(question: str, answer: str) -> float:
+            ...     return float(question == answer)
+            >>> evaluation = Evaluator().evaluate(run, {"same": Feedback(same).on_input_output()})
+            >>> next(evaluation.calls("same"))
+            [{'args': {'answer': 'ABC', 'question': 'abc'}, 'ret': 0.0, 'meta': {}, 'error': None}]
+        """
+        spec = self.manifest["spec"]["scorers"].get(scorer, {})
+        if not is_of_feedback(spec):
+            raise SpecError(f"{scorer!r} is no feedback of this evaluation")
+        sources = Sources(self.run)
+        for batch in self.batches(scorer, [*_OF_ROW, "calls"]):
+            for *key, text in zip(*(batch.column(name).to_pylist() for name in (*_OF_ROW, "calls")), strict=True):
+                yield [] if text is None else told(orjson.loads(text), spec, partial(sources.of, *key))
+
+    @property
+    def run(self) -> Run | None:
+        """What was graded; None where the store has lost it."""
+        id = self.manifest["provenance"]["run"]
+        return Run(self.store, id) if exists(self.store, "runs", id) else None
 
 
 @dataclass

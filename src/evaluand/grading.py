@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, fields
-from itertools import islice
+from itertools import count, islice
 from typing import Any, NamedTuple
 
 import orjson
@@ -22,7 +22,7 @@ from orjson import Fragment
 from evaluand import ids
 from evaluand.dataset import Example
 from evaluand.engine import Outcome, Policy
-from evaluand.errors import DataError, message_of, with_article
+from evaluand.errors import DataError, NotFound, message_of, with_article
 from evaluand.journal import Lane
 from evaluand.provider import Spending, spending
 from evaluand.record import Record, values_of
@@ -116,6 +116,12 @@ def seen_of(example: Example) -> dict[str, Any]:
 def _known(value: Any) -> Any:
     """What is known of an example: a column that is null there, since only others have it, is not."""
     return {k: v for k, v in value.items() if v is not None} if type(value) is dict else value
+
+
+def source_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Source:
+    """All there is of a row; nothing of the spans is read before it is asked for. See `record_of`."""
+    record = unit.record or record_of(unit, output, app, name)
+    return Source(__record__=record, __app__=app, __example__=seen_of(unit.example))
 
 
 def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Record:
@@ -225,6 +231,60 @@ def traced_of(run: Run) -> Iterator[tuple[bytes, Traced]]:
         for index, replication, started, duration in zip(*(c.to_pylist() for c in plain), strict=True):
             found = spans.of(index, replication)
             yield values_of(found), Traced(orjson.dumps(found), started, duration)
+
+
+def units_of(run: Run) -> Iterator[Unit]:
+    """The rows of a run beside their examples, with what was traced of them."""
+    responses, traced = iter(run), traced_of(run)
+    replications, slots = int(run.manifest["spec"]["replications"]), count()
+    for example in run.dataset.examples(0, sum(run.counts.values()) // replications):
+        for response, (_, spans) in zip(islice(responses, replications), traced, strict=False):
+            yield Unit(next(slots), example, response, response.digest, spans)
+
+
+class Sources:
+    """What feedbacks were given of the rows of a run, for who reads what they were asked.
+
+    Args:
+        run: whose rows; None where it is not at hand, which then has no sources.
+    """
+
+    def __init__(self, run: Run | None) -> None:
+        self._run = run
+        self._units: Iterator[Unit] = iter(())
+        self._unit: Unit | None = None
+        self._made: dict[int, Source] = {}  # of this unit, by response
+
+    def of(self, index: int, replication: int, number: int | None) -> Source | None:
+        """The source of a row and one of its responses; None where there is none. Quick in ascending order.
+
+        Args:
+            index: the row's `_index_`.
+            replication: which repeat.
+            number: which of its responses.
+        """
+        unit = self._at((index, replication))
+        outputs = (unit.response.responses if unit else None) or ()
+        if self._run is None or unit is None or number is None or number >= len(outputs):
+            return None
+        if number not in self._made:
+            self._made[number] = source_of(unit, outputs[number], app_of(self._run), name_of(self._run))
+        return self._made[number]
+
+    def _at(self, key: tuple[int, int]) -> Unit | None:
+        if self._run is None or (self._unit is not None and _key_of(self._unit) == key):
+            return self._unit
+        if self._unit is None or _key_of(self._unit) > key:
+            self._units = units_of(self._run)
+        try:
+            self._unit, self._made = next(unit for unit in self._units if _key_of(unit) == key), {}
+        except (StopIteration, NotFound):  # the store may have lost its dataset
+            self._unit = None
+        return self._unit
+
+
+def _key_of(unit: Unit) -> tuple[int, int]:
+    return unit.response.index, unit.response.replication
 
 
 def app_of(run: Run) -> Mapping[str, Any]:
@@ -418,12 +478,7 @@ class Grader:
         return given if self.scorer.cheap else [deepcopy(value) for value in given]
 
     def _source(self, unit: Unit, piece: _Piece) -> Source:
-        """All there is of a row; nothing of the spans is read before it is asked for."""
-        return Source(
-            __record__=unit.record or record_of(unit, piece.output, self.app, self.name),
-            __app__=self.app,
-            __example__=seen_of(unit.example),
-        )
+        return source_of(unit, piece.output, self.app, self.name)
 
     def _row(self, piece: _Piece, result: Any) -> list[Any]:
         if not isinstance(result, BaseException):

@@ -26,7 +26,6 @@ Why it is so:
 from __future__ import annotations
 
 import inspect
-import itertools
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -35,8 +34,9 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 from evaluand.errors import DataError, SpecError, warn
 from evaluand.feedback.arguments import PLAIN, Arguments
-from evaluand.feedback.calls import Calls, line_of_error, number_of, reason_of, storable
+from evaluand.feedback.calls import Calls, line_of_error, number_of, reason_of
 from evaluand.feedback.held import APP, EXAMPLE, RECORD, nowhere
+from evaluand.feedback.kept import combined, kept
 from evaluand.feedback.stored import keeps_range, reference_of, referred
 from evaluand.fingerprint import Identity, code_identity
 from evaluand.provider import Provider
@@ -454,7 +454,7 @@ class Feedback(Scorer):
 
     def _score_of(self, result: Result) -> Score:
         status, value, calls, reason, note, error = result
-        columns = {"calls": [storable(call) for call in calls]} if calls else None
+        columns = {"calls": kept(calls)} if calls else None
         if status != "scored":
             return Score(status=status, reason=reason, columns=columns, error=error)
         if isinstance(value, dict):
@@ -585,7 +585,7 @@ class Feedback(Scorer):
         Raises:
             Missing: a selector leads to nothing.
         """
-        return self._combined(self._selected(source, given))
+        return combined(self._selected(source, given), self.combinations)
 
     def _plan(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> _Plan | Result:
         """The calls to be made of a source; or the result, where there are none."""
@@ -611,7 +611,7 @@ class Feedback(Scorer):
         if number > MOST_CALLS:
             return Result("failed", reason=self._too_many(selected, number))
         plain = all(type(value) in PLAIN for values in selected.values() for value in values)
-        return _Plan(self._combined(selected), plain, self._uneven(selected))
+        return _Plan(combined(selected, self.combinations), plain, self._uneven(selected))
 
     def _selected(self, source: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
         """The values of each argument."""
@@ -635,10 +635,6 @@ class Feedback(Scorer):
         except DataError:
             return False
         return True
-
-    def _combined(self, selected: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
-        combine = itertools.product if self.combinations == "product" or not selected else zip
-        return (dict(zip(selected, values, strict=True)) for values in combine(*selected.values()))
 
     def _too_many(self, selected: Mapping[str, Sequence[Any]], number: int) -> str:
         told = " × ".join(f"{len(values):,} of {name}" for name, values in selected.items() if len(values) > 1)

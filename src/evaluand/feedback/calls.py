@@ -1,4 +1,4 @@
-"""The calls of a feedback's implementation: what each returned or raised, and how that is told and kept."""
+"""The calls of a feedback's implementation: what each returned or raised, and how that is told."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evaluand.errors import DataError, Skipped, TaskError, message_of
-from evaluand.feedback.arguments import PLAIN
-from evaluand.ids import encode
-from evaluand.jsonlike import unstorable
 from evaluand.scorer import described
 
 
@@ -127,23 +124,3 @@ def reason_of(calls: Sequence[Mapping[str, Any]]) -> str | None:
     """The reason that the one call gave, where there is one."""
     reason = calls[0]["meta"].get("reason") if len(calls) == 1 else None
     return reason if isinstance(reason, str) else None
-
-
-def storable(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A call as it can be written: what is no data is told by its type."""
-    args, meta = call["args"], call["meta"]
-    if not meta and all(type(value) in PLAIN for value in args.values()):
-        return call
-    return {**call, "args": _all_data(args), "meta": _all_data(meta)}
-
-
-def _all_data(values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): value if type(value) in PLAIN else _data(value) for name, value in values.items()}
-
-
-def _data(value: Any) -> Any:
-    try:
-        encode(value)
-    except DataError:
-        return unstorable(type(value).__qualname__)
-    return value

@@ -22,7 +22,7 @@ from evaluand import ids
 from evaluand.engine import InlineEngine, Outcome, Policy
 from evaluand.errors import DataError, SpecError, warn, with_article
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.grading import Unit
+from evaluand.grading import Source, Unit, source_of, units_of
 from evaluand.journal import SHARD_SLOTS
 from evaluand.jsonlike import unstorable
 from evaluand.provenance import provenance
@@ -44,7 +44,6 @@ from evaluand.recording.stored import (
     sealed,
     standing,
     unit_of,
-    units_of,
 )
 from evaluand.responses import line_of
 from evaluand.run import Run
@@ -424,10 +423,17 @@ class Recording(Recorded):
         """A record by its number, as feedbacks see it."""
         return record_in(self._unit(number), self.manifest["spec"]["app"])
 
+    def source(self, number: int) -> Source:
+        """All that feedbacks are given of a record by its number."""
+        unit, app = self._unit(number), self.manifest["spec"]["app"]
+        answers = unit.response.responses
+        return source_of(unit, answers[0] if answers else None, app, name_in(app))
+
     def _unit(self, number: int) -> Unit:
         with self._reading:
             if self._units is None and self._ended and self.is_sealed:
-                self._units = units_of(self.run)
+                units = () if self.run is None else units_of(self.run)
+                self._units = {unit.response.index: unit for unit in units}
             if self._units is not None:
                 return self._units[number]
             records = self._lanes.records

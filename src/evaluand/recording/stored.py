@@ -20,7 +20,7 @@ from evaluand.dataset import Dataset, Example
 from evaluand.engine import Engine, LocalEngine, Policy
 from evaluand.errors import SpecError
 from evaluand.evaluation import Evaluation, Evaluator
-from evaluand.grading import Traced, Unit, record_of, traced_of
+from evaluand.grading import Traced, Unit, record_of
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
 from evaluand.record import Record
@@ -125,14 +125,6 @@ def record_in(unit: Unit, app: Mapping[str, Any]) -> Record:
     """A record as selectors see it."""
     answers = unit.response.responses
     return record_of(unit, answers[0] if answers else None, app, name_in(app))
-
-
-def units_of(run: Run | None) -> dict[int, Unit]:
-    """The records of a sealed recording, by their numbers."""
-    if run is None:
-        return {}
-    rows = zip(run.dataset, run, traced_of(run), strict=True)
-    return {e.index: Unit(e.index, e, response, response.digest, traced) for e, response, (_, traced) in rows}
 
 
 @dataclass(frozen=True)

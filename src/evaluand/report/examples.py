@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -19,11 +19,13 @@ import orjson
 
 from evaluand import ids
 from evaluand.errors import NotFound
-from evaluand.lookup import PREDICTION, in_reading_order
+from evaluand.feedback.kept import is_of_feedback, told
+from evaluand.grading import Sources
+from evaluand.lookup import PREDICTION, in_reading_order, plain
 from evaluand.record import CALL
 from evaluand.report.boxes import KIND as DETECTION
 from evaluand.report.boxes import Images, frames
-from evaluand.report.facts import CALLS, Facts, Part, deciding, feedback_calls, first_metrics
+from evaluand.report.facts import CALLS, Facts, Part, deciding, first_metrics
 from evaluand.rows import ABSTAINED, FAILED, INDEX, SKIPPED
 
 if TYPE_CHECKING:
@@ -133,6 +135,7 @@ class Examples:
         """For each row of a task, in the order of the key, what makes it."""
         columns = {s: _Beside(part.evaluation, s) for s in _scorers(part)}
         examples, spans, keys = _ExamplesBeside(part.run), _Spans(part.run), _span_keys(part)
+        sources = Sources(part.run)
         boxes = [_Boxes(part.evaluation, scorer) for scorer in detectors(part)]
         images = Images(_source(part.run) if boxes else None)
         for batch in part.run.batches([*_KEY, *_RESPONSE]):
@@ -143,7 +146,9 @@ class Examples:
                 found = [drawn for one in boxes for (drawn,) in one.take(key)]
                 yield (
                     lambda key=key, response=response, example=example, graded=graded, traced=traced, found=found: (
-                        self._row(number, part.run.items, key, response, example, columns, graded, traced, keys)
+                        self._row(
+                            number, part.run.items, key, response, example, columns, graded, traced, keys, sources
+                        )
                         | _drawn(found, example, images)
                     )
                 )
@@ -159,6 +164,7 @@ class Examples:
         graded: Mapping[str, list[tuple[Any, ...]]],
         traced: list[tuple[Any, ...]],
         keys: Mapping[str, str],
+        sources: Sources,
     ) -> Facts:
         status, error, items, n, attempts, usage, started, duration = response
         scores = [(s, row) for s, rows in graded.items() for row in rows]
@@ -182,15 +188,17 @@ class Examples:
             "usage": usage and {name: v for name, v in usage.items() if v is not None},
             "started": started.timestamp(),
             "duration": duration.total_seconds(),
-            "scores": [self._score(s, columns[s].own, row, room) for s, row in scores[:_SCORES]],
+            "scores": [self._score(s, columns[s], row, room, partial(sources.of, *key)) for s, row in scores[:_SCORES]],
             "n_scores": len(scores),
             "spans": [_span(row, example, room) for row in traced[:_SPANS]],
             "n_spans": len(traced),
         }
 
-    def _score(self, scorer: str, own: list[str], row: tuple[Any, ...], room: _Room) -> Facts:
+    def _score(
+        self, scorer: str, of: _Beside, row: tuple[Any, ...], room: _Room, source: Callable[[int | None], Any]
+    ) -> Facts:
         number, target, status, value, label, reason, explanation, data, *columns = row
-        held = dict(zip(own, columns, strict=True))
+        held = dict(zip(of.own, columns, strict=True))
         score = {
             "scorer": self._numbers[scorer],
             "response": number,
@@ -203,9 +211,9 @@ class Examples:
                 score[name] = _cut(text, TEXT)
         if data is not None:
             score["data"] = json_cell(data)
-        if calls := _asked(held.get(CALLS)):
-            score |= {"calls": [_call(call, room) for call in calls[:_CALLS]], "n_calls": len(calls)}
-            del held[CALLS]
+        if is_of_feedback(of.spec) and (text := held.pop(CALLS)) is not None:
+            calls = told(orjson.loads(text), of.spec, partial(source, number))
+            score |= {"calls": [_call(plain(call), room) for call in calls[:_CALLS]], "n_calls": len(calls)}
         if held:
             score["columns"] = {name: _word(v) for name, v in held.items() if v is not None}
         return score
@@ -388,11 +396,6 @@ def _of_call(texts: list[str | None], given: Any) -> list[str | None]:
     return [input, output, orjson.dumps(rest).decode(), events]
 
 
-def _asked(text: str | None) -> list[Facts] | None:
-    """The calls of a feedback; None where its column holds anything else."""
-    return None if text is None else feedback_calls(orjson.loads(text))
-
-
 def _call(call: Facts, room: _Room) -> Facts:
     """What a feedback was asked once, and what it said."""
     said = call["ret"] if call["ret"] is None or isinstance(call["ret"], float) else room.value(call["ret"])
@@ -430,10 +433,12 @@ class _Beside(_Keyed):
 
     Attributes:
         own: the names of the scorer's own columns, which come last.
+        spec: the scorer's identity.
     """
 
     def __init__(self, evaluation: Evaluation | None, scorer: str, columns: list[str] | None = None) -> None:
         assert evaluation is not None
+        self.spec = evaluation.manifest["spec"]["scorers"][scorer]
         self.own = [] if columns else [name for name in evaluation.columns(scorer) if name not in _NOT_OWN]
         wanted = [*_KEY, *(columns or [*_SCORE, *self.own])]
         super().__init__(row for b in evaluation.batches(scorer, wanted) for row in _tuples(b.select(wanted)))

@@ -8,8 +8,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import orjson
@@ -349,6 +349,7 @@ def evaluation_facts(
         else _chosen(evaluation.batches(scorer), evaluation.counts[scorer], "scored", examples, failed)
         for scorer in asked_for
     }
+    _tell_calls(evaluation, run, chosen)
     keys = {(row["_index_"], row["replication"]) for found in chosen.values() for row in found}
     about = asked(run, keys) if run is not None else {}
     return told | {
@@ -376,15 +377,17 @@ def example_facts(evaluation: Evaluation, run: Run, index: int) -> Facts:
 
 def grades_facts(evaluation: Evaluation, index: int) -> dict[str, list[Facts]]:
     """By scorer the scores of the example with this `_index_`."""
-    return {
+    found = {
         scorer: [
-            _plain_row(_row(batch, i))
+            _row(batch, i)
             for batch in evaluation.batches(scorer)
             for i, other in enumerate(batch.column("_index_").to_pylist())
             if other == index
         ]
         for scorer in evaluation.scorers
     }
+    _tell_calls(evaluation, evaluation.run, found)
+    return {scorer: [_plain_row(row) for row in rows] for scorer, rows in found.items()}
 
 
 def value_facts(
@@ -449,16 +452,14 @@ def _traced(
 
 def _graded_rows(found: Lineage) -> list[Facts]:
     """The scores of a lineage, each with what was asked and answered, and whose it is where there are several."""
-    from evaluand.run import Run
-
     rows = [_row(batch, i) for batch in found.scores.to_batches() for i in range(batch.num_rows)]
     about: dict[tuple[int, int, int], Facts] = {}
     for number in {row["evaluation"] for row in rows}:
-        evaluation = found.evaluations[number]
-        keys = {(row["_index_"], row["replication"]) for row in rows if row["evaluation"] == number}
-        with suppress(NotFound):
-            told = asked(Run(evaluation.store, evaluation.manifest["provenance"]["run"]), keys)
-            about |= {(number, *key): facts for key, facts in told.items()}
+        evaluation, own = found.evaluations[number], [row for row in rows if row["evaluation"] == number]
+        run, by_scorer = evaluation.run, {s: [row for row in own if row["scorer"] == s] for s in evaluation.scorers}
+        _tell_calls(evaluation, run, by_scorer)
+        told = {} if run is None else asked(run, {(row["_index_"], row["replication"]) for row in own})
+        about |= {(number, *key): facts for key, facts in told.items()}
     several = len(found.evaluations) > 1
     names = [each.name or each.id[:SHORT_ID] for each in found.evaluations]
     return [
@@ -467,6 +468,18 @@ def _graded_rows(found: Lineage) -> list[Facts]:
         | about.get((row["evaluation"], row["_index_"], row["replication"]), {})
         for row in rows
     ]
+
+
+def _tell_calls(evaluation: Evaluation, run: Run | None, rows: Mapping[str, Sequence[Facts]]) -> None:
+    """Puts into rows of feedbacks, by scorer, what their tables leave to the run."""
+    from evaluand.feedback.kept import is_of_feedback, told  # on use: `evaluand list` does without Arrow
+    from evaluand.grading import Sources
+
+    sources, specs = Sources(run), evaluation.manifest["spec"]["scorers"]
+    judged = [(row, specs[s]) for s, found in rows.items() if is_of_feedback(specs[s]) for row in found if row[CALLS]]
+    for row, spec in sorted(judged, key=lambda each: (each[0]["_index_"], each[0]["replication"])):
+        source = partial(sources.of, row["_index_"], row["replication"], row["_response_index_"])
+        row[CALLS] = plain(told(row[CALLS], spec, source))
 
 
 def feedback_calls(value: Any) -> list[Facts] | None:

@@ -20,7 +20,7 @@ class FeedbackKind(Scorer):
     """Judges what happened within a call: a function of parts of its record, the app and the example.
 
     Where a selector leads to several values, the function is called with each combination of them. All calls are kept
-    in the column `calls`.
+    in the column `calls`, without long arguments: `Evaluation.calls` tells these too.
 
     Attributes:
         implementation: the function, `file.py:name`; it returns a number, or a number and a dictionary with a reason.

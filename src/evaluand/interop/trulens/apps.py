@@ -19,12 +19,15 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Any, Final, TypeVar, overload
 
+import orjson
+
 from evaluand import app as native
 from evaluand import ids
 from evaluand.components import path_text
 from evaluand.engine import Policy
 from evaluand.errors import SpecError
 from evaluand.feedback import Result
+from evaluand.feedback.kept import told
 from evaluand.instrument import Recorded, instrumented
 from evaluand.interop.trulens.feedback import FeedbackMode, FeedbackResult
 from evaluand.interop.trulens.lens import Lens, Select
@@ -96,7 +99,7 @@ class AppDefinition:
 class Recording(native.Recording):
     """What is recorded in a `with` block; its records have the names of TruLens."""
 
-    _rows: tuple[int, dict[str, dict[int, dict[str, Any]]]] | None = None
+    _rows: tuple[int, dict[str, tuple[Any, dict[int, dict[str, Any]]]]] | None = None
 
     @property
     def records(self) -> Records:  # type: ignore[override]
@@ -125,23 +128,24 @@ class Recording(native.Recording):
         """What the app's feedbacks say of a record, with each of them."""
         if not self.app.feedbacks:
             return
-        record_id = self.record_id(number)
-        for name, rows in self._evaluated().items():
-            feedback = self.app.feedbacks[name]
-            spent = _spent(rows[number]["usage"] or {})
-            yield feedback, FeedbackResult(feedback, _result(rows[number]), record_id, {}, spent)  # type: ignore[arg-type]
+        record_id, source = self.record_id(number), self.kept.source(number)
+        for name, (spec, rows) in self._evaluated().items():
+            feedback: Any = self.app.feedbacks[name]
+            result = _result(rows[number], spec, source)
+            yield feedback, FeedbackResult(feedback, result, record_id, {}, _spent(rows[number]["usage"] or {}))
 
     def record_id(self, number: int) -> str:
         """What a record is called among all: one without a name of its own has the recording's id before its number."""
         told = str(self.kept.record(number)["record_id"])
         return f"{self.id}/{number}" if told == str(number) else told
 
-    def _evaluated(self) -> dict[str, dict[int, dict[str, Any]]]:
-        """The rows of each feedback by the numbers of the records, as many as there are."""
+    def _evaluated(self) -> dict[str, tuple[Any, dict[int, dict[str, Any]]]]:
+        """The identity of each feedback, and its rows by the numbers of the records, as many as there are."""
         if self._rows is None or self._rows[0] != len(self._numbers):
             evaluation = self.kept.evaluate()
-            tables = {name: evaluation.table(name).to_pylist() for name in evaluation.scorers}
-            rows = {name: {row["_index_"]: row for row in table} for name, table in tables.items()}
+            specs = evaluation.manifest["spec"]["scorers"].items()
+            tables = {name: (spec, evaluation.table(name).to_pylist()) for name, spec in specs}
+            rows = {name: (spec, {row["_index_"]: row for row in table}) for name, (spec, table) in tables.items()}
             self._rows = len(self._numbers), rows
         return self._rows[1]
 
@@ -514,8 +518,8 @@ def _spent(usage: Mapping[str, Any]) -> Spending:
     return Spending(requests, failed, input_tokens=read, output_tokens=written, cost=cost)
 
 
-def _result(row: Mapping[str, Any]) -> Result:
+def _result(row: Mapping[str, Any], spec: Mapping[str, Any], source: Mapping[str, Any]) -> Result:
     """What a feedback said of a record, from the row that tells it."""
     value = ids.decode(row["data"]) if row["data"] is not None else row["value"]
-    calls = ids.decode(row["calls"]) if row["calls"] is not None else ()
+    calls = () if row["calls"] is None else told(orjson.loads(row["calls"]), spec, lambda: source)
     return Result(row["status"], value, calls, row["reason"], row["explanation"])
