@@ -301,7 +301,7 @@ class Recording(Recorded):
 
     def _keep(self, trace: Trace, error: BaseException | None, about: About) -> int | None:
         facts = facts_of(trace)
-        started, duration = (facts["started"] or 0) * 1000, (facts["duration"] or 0) * 1000
+        started, duration = (None if facts[name] is None else facts[name] * 1000 for name in ("started", "duration"))
         given = _text(facts["input"])
         output = facts["output"]
         outcome = Outcome(None if output is None else Fragment(_text(output)), error, 1, started, duration)

@@ -146,10 +146,12 @@ def _call_cells(version: Facts, columns: Sequence[str]) -> Iterator[str]:
     for column in columns:
         if column in ("median", "95 % below"):
             time = version["latency_median" if column == "median" else "latency_p95"]
-            yield "–" if time is None else seconds(time)
+            completed = version["records"] - version["calls_failed"] - version["calls_skipped"]
+            known = _of(version["n_latency"], completed)
+            yield ("unknown" if completed else "–") if time is None else f"{seconds(time)}{known}"
         elif column in ("tokens in", "tokens out"):
             tokens = version[f"{'input' if column == 'tokens in' else 'output'}_tokens"]
-            yield "–" if tokens is None else f"{tokens:,}{_of(version['n_tokens'], version)}"
+            yield "–" if tokens is None else f"{tokens:,}{_of(version['n_tokens'], version['records'])}"
         elif column == "cost":
             yield _cost(version)
         else:
@@ -163,10 +165,10 @@ def _cost(version: Facts) -> str:
     return (
         f"{cost} {safe(version['currency'], 12)}".rstrip()
         if version["currency"]
-        else cost + _of(version["n_cost"], version)
+        else cost + _of(version["n_cost"], version["records"])
     )
 
 
-def _of(known: int, version: Facts) -> str:
+def _of(known: int, all: int) -> str:
     """Of how many records it is known, where that is not all."""
-    return "" if known == version["records"] else f" ({known:,} of {version['records']:,})"
+    return "" if known == all else f" ({known:,} of {all:,})"
