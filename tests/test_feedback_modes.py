@@ -20,7 +20,7 @@ from feedback_functions import feedbacks, length, noted, use
 from evaluand import DirectoryStore, Evaluator, MemoryStore
 from evaluand.cli import main
 from evaluand.engine import Policy
-from evaluand.errors import EngineError, SpecError, TransientError
+from evaluand.errors import Doubt, EngineError, SpecError, TransientError
 from evaluand.feedback import Feedback
 from evaluand.recording import KIND, MODES, Recording, found, standing, work
 from evaluand.recording.judging import QUEUE
@@ -94,6 +94,50 @@ def test_all_modes_keep_what_each_call_of_a_feedback_said(store: Store) -> None:
     assert [call["args"] for call in orjson.loads(kept[0][0]["calls"])] == [{"text": "q one"}, {"text": "q and two"}]
 
 
+class Biased:
+    def __init__(self, bias: float) -> None:
+        self.bias = bias
+
+    def judge(self, text: str) -> float:
+        return self.bias
+
+
+def biased(bias: float) -> Feedback:
+    return Feedback(Biased(bias).judge, name="biased").on_output()
+
+
+@pytest.mark.parametrize("mode", ["with_app", "with_app_thread"])
+def test_what_a_judge_said_before_it_was_another_is_not_taken_for_the_others_word(store: Store, mode: str) -> None:
+    feedback = biased(1)
+    recording = Recording.begin(store, APP, [feedback], mode=mode)
+    use(recording, "a")
+    assert recording.snapshot().evaluation is not None  # by now, the first record is judged
+    feedback.implementation.__self__.bias = 7.0
+    use(recording, "b")
+    with pytest.warns(Doubt, match="'biased' is not what it was when the recording was opened"):
+        recording.close()
+    made, run = recording.evaluation, recording.run
+    assert made is not None
+    assert run is not None
+    assert made.table("biased")["value"].to_pylist() == [1.0, 7.0]
+    assert made.manifest["spec"]["scorers"] == recording.manifest["spec"]["feedbacks"]
+    assert not made.manifest["pinned"]
+    assert made.manifest["provenance"]["unpinned"] == ["biased: it is not what it was when its recording was opened"]
+    for bias in (1.0, 7.0):
+        again = Evaluator(store).evaluate(run, {"biased": biased(bias)})
+        assert again.table("biased")["value"].to_pylist() == [bias, bias]
+
+
+def test_a_judge_that_changed_before_it_was_asked_is_what_it_is_when_it_is_asked(store: Store) -> None:
+    feedback = biased(1)
+    with Recording.begin(store, APP, [feedback], mode="none") as recording:
+        use(recording, "a")
+    feedback.implementation.__self__.bias = 7.0
+    made = recording.evaluate()
+    assert made.manifest["pinned"]
+    assert made.table("biased")["value"].to_pylist() == [7.0]
+
+
 def test_a_mode_of_an_enum_is_taken(store: Store) -> None:
     class Mode:
         value = "with_app"
@@ -163,7 +207,7 @@ def test_what_passes_is_tried_again_as_the_policy_says(store: Store, mode: str) 
         return 1.0
 
     policy = Policy(concurrency=2, retries=2, backoff=0.0)
-    given = Feedback(shy).on_output()
+    given = Feedback(shy, version="1").on_output()
     if mode == "deferred":
         with pytest.raises(SpecError, match="cannot be deferred"):
             Recording.begin(store, APP, [given], mode=mode, policy=policy)

@@ -74,13 +74,14 @@ class Absent(Scorer):
     def __init__(self, manifest: Manifest, name: str, why: str) -> None:
         self._spec, self._why = manifest["spec"]["feedbacks"][name], why
         self._columns = manifest["provenance"]["columns"][name]
+        self._pinned = manifest["pinned"]
 
     @property
     def columns(self) -> Mapping[str, str]:
         return self._columns  # type: ignore[no-any-return]
 
     def identify(self) -> Identity:
-        return Identity(self._spec)
+        return Identity(self._spec, self._pinned, () if self._pinned else ("it was not pinned when it was asked",))
 
     def score(self, output: Any, expected: Any) -> Score:
         raise TaskError(f"was not judged before its app ended, and {self._why}")
