@@ -639,7 +639,7 @@ class _Structure(Likeness):
 
     def object(self, value: Any, depth: int) -> Any:
         held = [(name, item) for name, item in attributes_of(value) if not name.startswith("_") or self._leads(item)]
-        members = self.members(held, len(held), depth, True)
+        members = self.members(held, len(held), depth)
         return {"__class__": key_of(class_of(value)), **members}
 
     def _leads(self, value: Any) -> bool:

@@ -28,6 +28,7 @@ from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand import ids
+from evaluand.credentials import secret_in
 from evaluand.engine import TRANSIENT, Policy
 from evaluand.errors import DataError, SpecError, TaskError, kind_of
 from evaluand.fingerprint import Identity, code_identity
@@ -88,7 +89,7 @@ class Provider:
     kind: ClassVar[str] = ""
     behaviour: ClassVar[int] = 1
     unidentified: ClassVar[tuple[str, ...]] = ()
-    """Fields that say how it is asked, and change nothing of what it says."""
+    """Fields that say how it is asked, such as a key, and change nothing of what it says."""
 
     def __fingerprint__(self) -> Any:
         return dict(self.spec)
@@ -106,7 +107,8 @@ class Provider:
     @property
     def spec(self) -> Mapping[str, Any]:
         """What it is, as far as its judgements are concerned."""
-        parameters = {name: value for name, value in _fields(self).items() if name not in self.unidentified}
+        fields = {name: value for name, value in _fields(self).items() if name not in self.unidentified}
+        parameters = {name: _sealed(name, value) for name, value in fields.items()}
         return {"kind": self.kind or _place(type(self)), "behaviour": self.behaviour, "parameters": parameters}
 
     @property
@@ -452,6 +454,11 @@ class _Asked:
         self._provider._count(requests=1, failed=1)
         policy = self._provider._policy
         return policy.pause(attempts, error) if policy.tries_again(error, attempts) else None
+
+
+def _sealed(name: str, value: Any) -> Any:
+    """A parameter as it stands in files: by its digest where it holds a credential."""
+    return value if secret_in(value, name) is None else {"digest": ids.digest(value).hex()}
 
 
 def _fields(provider: Provider) -> dict[str, Any]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from types import BuiltinMethodType, MethodType
 from typing import Any, Final
 
+from evaluand.credentials import secret_in
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.ids import decode, encode
 from evaluand.provider import Provider
@@ -27,8 +27,6 @@ AGGREGATES: Final = frozenset(
     + [f"numpy:{name}" for name in ("amax", "amin", "max", "mean", "median", "min", "prod", "std", "sum", "var")]
 )
 """What may be read of the standard library and, without being asked for, of others."""
-
-_SECRET: Final = re.compile(r"(key|token|secret|password|credentials?)$", re.IGNORECASE)
 
 
 def reference_of(code: Callable[..., Any]) -> dict[str, Any]:
@@ -88,7 +86,7 @@ def _object_reference(thing: Any) -> dict[str, Any]:
     name = _name_of(made_of, made_of.__qualname__, made_of.__module__)
     of_fields = isinstance(thing, Provider) and dataclasses.is_dataclass(thing)
     parameters = dict(thing.arguments) if of_fields else _made_with(thing)
-    secret = next((parameter for parameter in parameters if _SECRET.search(parameter)), None)
+    secret = next(filter(None, (secret_in(value, parameter) for parameter, value in parameters.items())), None)
     if secret is not None:
         told = f"{made_of.__qualname__} cannot be stored with its {secret}"
         raise SpecError(f"{told}; let it read that from the environment")
