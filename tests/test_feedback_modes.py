@@ -15,14 +15,14 @@ from pathlib import Path
 import orjson
 import pytest
 from click.testing import CliRunner
-from feedback_functions import feedbacks, length, noted, use
+from feedback_functions import feedbacks, length, noted, sleepy, use
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
 from evaluand.cli import main
 from evaluand.engine import Policy
 from evaluand.errors import Doubt, EngineError, SpecError, TransientError
 from evaluand.feedback import Feedback
-from evaluand.recording import KIND, MODES, Recording, found, standing, work
+from evaluand.recording import KIND, MODES, Recording, found, live, standing, work
 from evaluand.recording.judging import QUEUE
 from evaluand.recording.working import _Crew
 from evaluand.store import Store
@@ -81,6 +81,56 @@ def test_all_modes_and_a_later_evaluation_give_one_digest(tmp_path: Path) -> Non
             named = {each.name: each for each in feedbacks()}
             digests.add(Evaluator(store).evaluate(run, named, fresh=True).digest)
     assert len(digests) == 1
+
+
+def test_all_modes_give_up_what_takes_too_long(store: Store) -> None:
+    given = [Feedback(sleepy).on_output(), Feedback(length).on_output()]
+    digests = set()
+    for mode in MODES:
+        with Recording.begin(store, APP, given, mode=mode, policy=Policy(timeout=1.5)) as recording:
+            for number in range(3):
+                use(recording, f"q{number}")
+        if mode == "deferred":
+            work(store, recording.id)
+        evaluation = recording.close().evaluate()
+        assert evaluation.counts == {"length": {"scored": 3}, "sleepy": {"failed": 1, "scored": 2}}, mode
+        assert evaluation.table("sleepy")["reason"].to_pylist()[1] == "scorer: TaskTimeout: took longer than 1.5 s"
+        digests.add(evaluation.digest)
+    assert len(digests) == 1
+
+
+def test_with_app_a_feedback_that_hangs_holds_the_call_no_longer_than_its_timeout(store: Store) -> None:
+    free = threading.Event()
+
+    def hangs(text: str) -> float:
+        return float(free.wait(PATIENCE))
+
+    given = [Feedback(hangs).on_output(), Feedback(length).on_output()]
+    recording = Recording.begin(store, APP, given, mode="with_app", policy=Policy(timeout=0.5))
+    use(recording, "q")
+    assert recording.standing().feedbacks == {"hangs": {"failed": 1}, "length": {"scored": 1}}
+    free.set()
+    with pytest.warns(UserWarning, match="failed on the one row: TaskTimeout: took longer than 0.5 s"):
+        recording.close()
+
+
+def test_without_a_policy_what_takes_too_long_with_the_app_fails_as_elsewhere(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "POLICY", Policy(timeout=0.2))
+    threads = []
+
+    def slow(text: str) -> float:
+        threads.append(threading.current_thread())
+        time.sleep(0.5)
+        return 1.0
+
+    recording = Recording.begin(store, APP, [Feedback(slow, version="1").on_output()], mode="with_app")
+    use(recording, "q")
+    assert recording.standing().feedbacks == {"slow": {"failed": 1}}
+    assert threads == [threading.current_thread()]
+    with pytest.warns(UserWarning, match="took longer than 0.2 s"):
+        recording.close()
 
 
 def test_all_modes_keep_what_each_call_of_a_feedback_said(store: Store) -> None:

@@ -27,7 +27,7 @@ from evaluand.grading import Unit
 from evaluand.journal import SHARD_SLOTS
 from evaluand.provenance import provenance
 from evaluand.record import Record, facts_of
-from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judges, judging
+from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judge_in_time, judges, judging
 from evaluand.recording.loading import stored_form
 from evaluand.recording.stored import (
     KIND,
@@ -172,8 +172,9 @@ class Recording(Recorded):
             feedbacks: what judges the records; by name, or with names of their own.
             mode: who judges when: one of `MODES`.
             name: what the recording, its run and its evaluation are called; if not given, as the app.
-            policy: how feedbacks are asked in threads and processes: `concurrency` (4 threads if not given), `timeout`
-                (a minute), retries, pace.
+            policy: how feedbacks are asked: `concurrency` (4 threads if not given), `timeout` (a minute), retries,
+                pace. With one that has a timeout, feedbacks are asked in a thread beside in the mode `with_app` too,
+                which is left behind then; without, one that takes too long fails when it has ended.
             attempts: how often a record may kill the process in which a feedback is asked about it.
 
         Raises:
@@ -198,7 +199,7 @@ class Recording(Recorded):
         forms = {n: stored_form(n, scorer, required=False) for n, scorer in scorers.items()}
         columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
         better = {n: getattr(scorer, "higher_is_better", None) for n, scorer in scorers.items()}
-        about = {"forms": forms, "columns": columns, "higher_is_better": better}
+        about = {"forms": forms, "columns": columns, "higher_is_better": better, "timeout": (policy or POLICY).timeout}
         told = {"provenance": provenance() | about, "created": now()}
         store.open(head | made | told)
         store.refer(name, KIND, id)
@@ -321,6 +322,9 @@ class Recording(Recorded):
             self._beside.give(slot, line)
         elif self._judges_here:
             unit = read(line, self.manifest["spec"]["app"])
+            if self._policy is not None and self._policy.timeout:
+                judge_in_time(unit, self._judges_here, self._policy)
+                return slot
             for judge in self._judges_here:
                 judge.judge(unit)
         return slot

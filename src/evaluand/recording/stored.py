@@ -248,6 +248,11 @@ def sealed(
     return Recorded(store, id)
 
 
+def policy_of(manifest: Manifest, concurrency: int | None = None) -> Policy:
+    """How the feedbacks of a recording are asked where nobody says: no longer than by its own app."""
+    return Policy(concurrency, timeout=manifest["provenance"]["timeout"])  # type: ignore[arg-type] # None is as if not given
+
+
 def digest_of(run: Run | None, evaluation: Evaluation | None) -> str:
     """32 hexadecimal digits that stand for what a recording came to."""
     return ids.digest([made and made.digest for made in (run, evaluation)]).hex()
@@ -305,7 +310,7 @@ def evaluation_of(
     judged = {name: _judgements(lane) for name, lane in lanes.judged.items() if name in scorers}
     changed = _changed(manifest, {name: scorers[name] for name in judged if lanes.judged[name].n_done})
     with journalled(KIND, manifest["id"]):
-        made = Evaluator(store, policy or Policy(), engine or LocalEngine(), progress).evaluate(
+        made = Evaluator(store, policy or policy_of(manifest), engine or LocalEngine(), progress).evaluate(
             run,
             scorers,
             name=manifest["name"],
