@@ -270,6 +270,34 @@ def test_what_passes_is_tried_again_as_the_policy_says(store: Store, mode: str) 
     assert set(asked.values()) == {3}
 
 
+@pytest.mark.parametrize("what", ["close", "snapshot"])
+@pytest.mark.parametrize("policy", [None, Policy(timeout=PATIENCE)])
+def test_what_is_being_judged_in_another_thread_is_waited_for(store: Store, what: str, policy: Policy | None) -> None:
+    begun, free = threading.Event(), threading.Event()
+    asked: list[str] = []
+
+    def waits(text: str) -> float:
+        asked.append(text)
+        begun.set()
+        free.wait(PATIENCE)
+        return 1.0
+
+    given = [Feedback(waits, version="1").on_output()]
+    recording = Recording.begin(store, APP, given, mode="with_app", policy=policy)
+    caller = threading.Thread(target=use, args=(recording, "q"))
+    caller.start()
+    assert begun.wait(PATIENCE)
+    closer = threading.Thread(target=getattr(recording, what))
+    closer.start()
+    closer.join(0.3)
+    assert closer.is_alive()
+    free.set()
+    caller.join(PATIENCE)
+    closer.join(PATIENCE)
+    assert recording.close().evaluate().counts == {"waits": {"scored": 1}}
+    assert asked == ["Q"]
+
+
 def test_what_a_feedback_calls_of_the_app_is_not_recorded(store: Store) -> None:
     inner: list[Recording] = []
 

@@ -317,17 +317,34 @@ class Recording(Recorded):
             slot = self._slot()
             line = b"[%d%b,%b]\n" % (slot, body[2:-2], told)
             self._lanes.records.write(line)
+            self._under_way.add(slot)
         self._dirty.set()
+        try:
+            self._have_judged(slot, line)
+        finally:
+            with self._passed:
+                self._under_way.discard(slot)
+                self._passed.notify_all()
+        return slot
+
+    def _have_judged(self, slot: int, line: bytes) -> None:
         if self._beside is not None:
             self._beside.give(slot, line)
         elif self._judges_here:
             unit = read(line, self.manifest["spec"]["app"])
             if self._policy is not None and self._policy.timeout:
                 judge_in_time(unit, self._judges_here, self._policy)
-                return slot
+                return
             for judge in self._judges_here:
                 judge.judge(unit)
-        return slot
+
+    def _await_calls(self) -> None:
+        """Returns when what other threads are keeping by now is judged, as far as it is judged there."""
+        if judging.get():  # a feedback that closes the recording would wait for itself
+            return
+        with self._passed:
+            present = frozenset(self._under_way)
+            self._passed.wait_for(lambda: present.isdisjoint(self._under_way))
 
     def _told_apart(self, name: str) -> str:
         """A name that no other record has, as far as this process knows; sealing knows all."""
@@ -367,6 +384,8 @@ class Recording(Recorded):
     def _start(self) -> None:
         """What each process has of its own."""
         self._lock, self._reading = threading.Lock(), threading.Lock()
+        self._passed = threading.Condition(self._lock)
+        self._under_way: set[int] = set()  # slots of records that are being kept
         self._named: Counter[str] = Counter()
         self._dirty = threading.Event()
         self._over = threading.Event()
@@ -392,11 +411,13 @@ class Recording(Recorded):
         self._closing = threading.RLock()
         self._ended = ended
 
-    def _stop(self) -> None:
+    def _stop(self, *, at_once: bool = False) -> None:
         with self._lock:
             if self._ended:
                 return
             self._ended = True
+        if not at_once:
+            self._await_calls()
         if self._beside is not None:
             self._beside.drain()
         self._over.set()
@@ -409,7 +430,7 @@ class Recording(Recorded):
 
     def _end_with_interpreter(self) -> None:
         """No thread can be started any more: what is not judged by now is left to `evaluand resume`."""
-        self._stop()
+        self._stop(at_once=True)
         if self._pid != os.getpid() or self.mode == "deferred" or isinstance(self.store, MemoryStore):
             return
         if not exists(self.store, KIND, self.id):  # the store was removed meanwhile
@@ -454,6 +475,7 @@ class Recording(Recorded):
             )
 
     def _judge_waiting(self) -> None:
+        self._await_calls()
         if self._beside is not None:
             self._beside.wait()
         elif self.mode == "deferred":
