@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import statistics
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,6 +30,12 @@ def spread(said: Sequence[float]) -> float:
 
 async def slowly(text: str) -> float:
     return float(len(text))
+
+
+def sleepy(text: str) -> float:
+    if text == "Q1":
+        time.sleep(20)
+    return 1.0
 
 
 def feedbacks() -> list[Feedback]:

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 from pydantic import BaseModel
 
@@ -1406,6 +1407,12 @@ def test_logged_interactions_are_records() -> None:
         ("text", "must be a mapping or a Trace"),
         ({"imput": "x"}, r"interaction 0: has no 'imput'.*'input'"),
         ({"input": "x", "started": "yesterday"}, "started must be a datetime or ISO text"),
+        ({"input": "x", "started": "2026-01-01", "duration": -4}, "interaction 0: .*duration seconds from 0.* and -4"),
+        ({"input": "x", "duration": -0.001}, "duration seconds from 0"),
+        ({"input": "x", "duration": "long"}, "duration seconds from 0"),
+        ({"input": "x", "duration": float("nan")}, "duration seconds from 0"),
+        ({"input": "x", "duration": 1e300}, "up to the year 9999"),
+        ({"input": "x", "started": "9999-12-31T23:59:59", "duration": 2}, "interaction 0: .*up to the year 9999"),
         ({"input": "x", "calls": [1]}, "calls must be a mapping"),
         ({"input": "x", "calls": {"a.b": "c"}}, "a call of a.b must be a mapping"),
         ({"input": "x", "calls": {"a.b": {"ret": 1}}}, r"call of a.b: has no 'ret'.*'rets'"),
@@ -1414,6 +1421,43 @@ def test_logged_interactions_are_records() -> None:
 def test_a_log_of_another_form_is_told(interaction: Any, message: str) -> None:
     with pytest.raises(DataError, match=message):
         virtual([interaction])
+
+
+def test_a_duration_counts_where_nobody_knows_when_it_began() -> None:
+    recording = virtual([{"input": "x", "output": "y", "duration": np.float32(2.5), "calls": {"find": {"rets": 1}}}])
+    perf = {"start_time": None, "end_time": None, "latency": 2.5}
+    record = recording.get()
+    assert (record["perf"], record["ts"], record["calls"][-1]["perf"]) == (perf, None, perf)
+    run = recording.close().run
+    assert run is not None
+    assert [(row["started"], row["duration"].total_seconds()) for row in run.table().to_pylist()] == [(None, 2.5)]
+    assert recording.get()["perf"] == perf
+
+
+def test_a_time_that_was_not_logged_is_none() -> None:
+    recording = virtual(
+        [
+            {"input": "x", "output": "y", "calls": {"find": {"rets": 1}}},
+            {"input": "z", "started": "2026-01-02T03:04:05+00:00"},
+        ]
+    )
+    begun = {"start_time": "2026-01-02T03:04:05.000000+00:00", "end_time": None, "latency": None}
+    live = [[call["perf"] for call in record["calls"]] for record in recording.records]
+    assert live == [[None, None], [begun]]
+    run = recording.close().run
+    assert run is not None
+    assert [row["duration"] for row in run.table().to_pylist()] == [None, None]
+    assert [[call["perf"] for call in record["calls"]] for record in recording.records] == live
+
+
+def test_a_trace_whose_times_cannot_be_is_told() -> None:
+    backwards = Trace.from_rows(
+        [[1, 0, "find", "span", 5, -3, 1, None, None, None, None]], start_ns=10**18, end_ns=10**18
+    )
+    with pytest.raises(DataError, match="interaction 0: the span 'find' cannot have begun and ended when it says"):
+        virtual([backwards])
+    with pytest.raises(DataError, match="the span 'task'"):
+        virtual([Trace.from_rows([], start_ns=10**18, end_ns=10**18 - 1, status="ok")])
 
 
 def test_spans_of_open_telemetry_are_records() -> None:

@@ -16,15 +16,15 @@ from pathlib import Path
 import orjson
 import pytest
 from click.testing import CliRunner
-from feedback_functions import feedbacks, length, noted, use
+from feedback_functions import feedbacks, length, noted, sleepy, use
 
 from evaluand import DirectoryStore, Evaluator, MemoryStore
 from evaluand.cli import main
 from evaluand.engine import Policy
-from evaluand.errors import EngineError, SpecError, TransientError
+from evaluand.errors import Doubt, EngineError, SpecError, TransientError
 from evaluand.feedback import Feedback
 from evaluand.leaderboard import leaderboard
-from evaluand.recording import KIND, MODES, Recording, found, standing, work
+from evaluand.recording import KIND, MODES, Recording, found, live, standing, work
 from evaluand.recording.judging import QUEUE
 from evaluand.recording.working import _Crew
 from evaluand.scorers.feedback import FeedbackKind
@@ -86,6 +86,56 @@ def test_all_modes_and_a_later_evaluation_give_one_digest(tmp_path: Path) -> Non
     assert len(digests) == 1
 
 
+def test_all_modes_give_up_what_takes_too_long(store: Store) -> None:
+    given = [Feedback(sleepy).on_output(), Feedback(length).on_output()]
+    digests = set()
+    for mode in MODES:
+        with Recording.begin(store, APP, given, mode=mode, policy=Policy(timeout=1.5)) as recording:
+            for number in range(3):
+                use(recording, f"q{number}")
+        if mode == "deferred":
+            work(store, recording.id)
+        evaluation = recording.close().evaluate()
+        assert evaluation.counts == {"length": {"scored": 3}, "sleepy": {"failed": 1, "scored": 2}}, mode
+        assert evaluation.table("sleepy")["reason"].to_pylist()[1] == "scorer: TaskTimeout: took longer than 1.5 s"
+        digests.add(evaluation.digest)
+    assert len(digests) == 1
+
+
+def test_with_app_a_feedback_that_hangs_holds_the_call_no_longer_than_its_timeout(store: Store) -> None:
+    free = threading.Event()
+
+    def hangs(text: str) -> float:
+        return float(free.wait(PATIENCE))
+
+    given = [Feedback(hangs).on_output(), Feedback(length).on_output()]
+    recording = Recording.begin(store, APP, given, mode="with_app", policy=Policy(timeout=0.5))
+    use(recording, "q")
+    assert recording.standing().feedbacks == {"hangs": {"failed": 1}, "length": {"scored": 1}}
+    free.set()
+    with pytest.warns(UserWarning, match="failed on the one row: TaskTimeout: took longer than 0.5 s"):
+        recording.close()
+
+
+def test_without_a_policy_what_takes_too_long_with_the_app_fails_as_elsewhere(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(live, "POLICY", Policy(timeout=0.2))
+    threads = []
+
+    def slow(text: str) -> float:
+        threads.append(threading.current_thread())
+        time.sleep(0.5)
+        return 1.0
+
+    recording = Recording.begin(store, APP, [Feedback(slow, version="1").on_output()], mode="with_app")
+    use(recording, "q")
+    assert recording.standing().feedbacks == {"slow": {"failed": 1}}
+    assert threads == [threading.current_thread()]
+    with pytest.warns(UserWarning, match="took longer than 0.2 s"):
+        recording.close()
+
+
 def test_all_modes_keep_what_each_call_of_a_feedback_said(store: Store) -> None:
     kept = []
     for mode in MODES:
@@ -95,6 +145,50 @@ def test_all_modes_keep_what_each_call_of_a_feedback_said(store: Store) -> None:
         kept.append(recording.evaluate().table("context").drop(["digest"]).to_pylist())
     assert kept == [kept[0]] * len(MODES)
     assert [call["args"] for call in orjson.loads(kept[0][0]["calls"])] == [{"text": "q one"}, {"text": "q and two"}]
+
+
+class Biased:
+    def __init__(self, bias: float) -> None:
+        self.bias = bias
+
+    def judge(self, text: str) -> float:
+        return self.bias
+
+
+def biased(bias: float) -> Feedback:
+    return Feedback(Biased(bias).judge, name="biased").on_output()
+
+
+@pytest.mark.parametrize("mode", ["with_app", "with_app_thread"])
+def test_what_a_judge_said_before_it_was_another_is_not_taken_for_the_others_word(store: Store, mode: str) -> None:
+    feedback = biased(1)
+    recording = Recording.begin(store, APP, [feedback], mode=mode)
+    use(recording, "a")
+    assert recording.snapshot().evaluation is not None  # by now, the first record is judged
+    feedback.implementation.__self__.bias = 7.0
+    use(recording, "b")
+    with pytest.warns(Doubt, match="'biased' is not what it was when the recording was opened"):
+        recording.close()
+    made, run = recording.evaluation, recording.run
+    assert made is not None
+    assert run is not None
+    assert made.table("biased")["value"].to_pylist() == [1.0, 7.0]
+    assert made.manifest["spec"]["scorers"] == recording.manifest["spec"]["feedbacks"]
+    assert not made.manifest["pinned"]
+    assert made.manifest["provenance"]["unpinned"] == ["biased: it is not what it was when its recording was opened"]
+    for bias in (1.0, 7.0):
+        again = Evaluator(store).evaluate(run, {"biased": biased(bias)})
+        assert again.table("biased")["value"].to_pylist() == [bias, bias]
+
+
+def test_a_judge_that_changed_before_it_was_asked_is_what_it_is_when_it_is_asked(store: Store) -> None:
+    feedback = biased(1)
+    with Recording.begin(store, APP, [feedback], mode="none") as recording:
+        use(recording, "a")
+    feedback.implementation.__self__.bias = 7.0
+    made = recording.evaluate()
+    assert made.manifest["pinned"]
+    assert made.table("biased")["value"].to_pylist() == [7.0]
 
 
 def test_a_mode_of_an_enum_is_taken(store: Store) -> None:
@@ -166,7 +260,7 @@ def test_what_passes_is_tried_again_as_the_policy_says(store: Store, mode: str) 
         return 1.0
 
     policy = Policy(concurrency=2, retries=2, backoff=0.0)
-    given = Feedback(shy).on_output()
+    given = Feedback(shy, version="1").on_output()
     if mode == "deferred":
         with pytest.raises(SpecError, match="cannot be deferred"):
             Recording.begin(store, APP, [given], mode=mode, policy=policy)
@@ -177,6 +271,34 @@ def test_what_passes_is_tried_again_as_the_policy_says(store: Store, mode: str) 
     assert recording.evaluation is not None
     assert recording.evaluation.counts == {"shy": {"scored": 4}}
     assert set(asked.values()) == {3}
+
+
+@pytest.mark.parametrize("what", ["close", "snapshot"])
+@pytest.mark.parametrize("policy", [None, Policy(timeout=PATIENCE)])
+def test_what_is_being_judged_in_another_thread_is_waited_for(store: Store, what: str, policy: Policy | None) -> None:
+    begun, free = threading.Event(), threading.Event()
+    asked: list[str] = []
+
+    def waits(text: str) -> float:
+        asked.append(text)
+        begun.set()
+        free.wait(PATIENCE)
+        return 1.0
+
+    given = [Feedback(waits, version="1").on_output()]
+    recording = Recording.begin(store, APP, given, mode="with_app", policy=policy)
+    caller = threading.Thread(target=use, args=(recording, "q"))
+    caller.start()
+    assert begun.wait(PATIENCE)
+    closer = threading.Thread(target=getattr(recording, what))
+    closer.start()
+    closer.join(0.3)
+    assert closer.is_alive()
+    free.set()
+    caller.join(PATIENCE)
+    closer.join(PATIENCE)
+    assert recording.close().evaluate().counts == {"waits": {"scored": 1}}
+    assert asked == ["Q"]
 
 
 def test_what_a_feedback_calls_of_the_app_is_not_recorded(store: Store) -> None:

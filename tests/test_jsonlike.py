@@ -6,6 +6,7 @@ import datetime as dt
 import math
 import threading
 from collections import deque
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import BaseModel
 
 from evaluand.ids import decode, encode
 from evaluand.jsonlike import Likeness, attributes_of, jsonlike, text_of
@@ -39,6 +41,39 @@ class Below(Hidden):
         raise AssertionError("asked for")
 
 
+class Client:
+    def __init__(self, api_key: str) -> None:
+        self.api_key, self.url, self.token = api_key, "https://me:word@host/x", "word"
+
+
+@dataclass
+class ClientData:
+    api_key: str
+    url: str = "https://me:word@host/x"
+    token: str = "word"
+
+
+class ClientModel(BaseModel):
+    api_key: str
+    url: str = "https://me:word@host/x"
+    token: str = "word"
+
+
+@pytest.mark.parametrize("made", [Client, ClientData, ClientModel])
+def test_objects_of_every_shape_are_told_alike_without_what_can_only_be_a_credential(made: Any) -> None:
+    told = {"api_key": "***", "url": "https://me:***@host/x", "token": "word"}
+    assert decode(text_of(made(api_key="sk-1"))) == told
+    assert decode(text_of({"clients": [made(api_key="sk-1"), made(api_key="sk-2")]})) == {"clients": [told, told]}
+    headers = SimpleNamespace(options={"headers": {"Authorization": "Bearer x", "token": "word"}})
+    assert decode(text_of((headers,))) == [{"options": {"headers": {"Authorization": "***", "token": "word"}}}]
+
+
+def test_dictionaries_and_texts_are_data_and_told_as_they_are() -> None:
+    value = {"api_key": "x", "text": "https://me:word@host/x", "words": ["Password=word"]}
+    assert decode(text_of(value)) == value
+    assert decode(text_of(SimpleNamespace(text="see https://me:word@host/x")))["text"] == "see https://me:word@host/x"
+
+
 @pytest.mark.parametrize(
     ("value", "told"),
     [
@@ -54,8 +89,9 @@ class Below(Hidden):
         (Path, {"$unstorable": "Path"}),
         (threading.Lock(), {"$unstorable": "lock"}),
         (Below(), {"shown": 3, "more": 4}),
-        ("\ud800", "?"),
-        ("https://me:word@host/x", "https://me:***@host/x"),
+        ("half \ud800", "half \\ud800"),
+        ({"\udc00": Client("x")}, {"\\udc00": {"api_key": "***", "url": "https://me:***@host/x", "token": "word"}}),
+        ("https://me:word@host/x", "https://me:word@host/x"),
         (SimpleNamespace(api_key="x", tokens=3, password=None), {"api_key": "***", "tokens": 3, "password": None}),
     ],
 )
@@ -65,10 +101,14 @@ def test_values_are_told_as_data(value: Any, told: Any) -> None:
 
 
 def test_keys_are_hidden_where_it_is_asked_for() -> None:
-    value = {"access_token": "x", "Authorization": "y", "key": 0, "monkeys": 1, "is_token": True}
+    value = {"access_token": "x", "Authorization": "y", "key": 0, "monkeys": 1, "is_token": True, "pwd": None}
     assert jsonlike(value) == value
-    hidden = {"access_token": "***", "Authorization": "***", "key": "***", "monkeys": 1, "is_token": True}
+    hidden = {"access_token": "***", "Authorization": "***", "key": "***", "monkeys": 1, "is_token": True, "pwd": None}
     assert jsonlike(value, hide=True) == hidden
+    assert jsonlike(["a;Password=word;", "https://me:word@host"], hide=True) == [
+        "a;Password=***;",
+        "https://me:***@host",
+    ]
 
 
 def test_attributes_are_those_that_the_object_holds() -> None:

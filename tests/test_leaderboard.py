@@ -31,6 +31,7 @@ from evaluand import (
     Runner,
     asks,
 )
+from evaluand.app import virtual
 from evaluand.cli import main
 from evaluand.errors import SpecError, TransientError
 from evaluand.feedback import Feedback
@@ -171,6 +172,32 @@ def test_abstentions_are_counted_apart() -> None:
 def test_a_feedback_that_says_several_numbers_has_a_line_for_each() -> None:
     board = leaderboard([recorded(MemoryStore(), "1", asked([1.0, 2.0]), feedback(both))])
     assert [(each["feedback"], each["mean"]) for each in board.rows] == [("both · itself", 1.5), ("both · twice", 3.0)]
+
+
+def test_a_latency_that_nobody_logged_is_unknown_and_no_number() -> None:
+    store = MemoryStore()
+    logs: dict[str, list[dict[str, Any]]] = {
+        "1": [{"input": "a", "output": "b"}],
+        "2": [
+            {"input": "a", "output": "b"},
+            {"input": "c", "output": "d", "duration": 2.0},
+            {"input": "e", "error": "f"},
+        ],
+    }
+    for version, interactions in logs.items():
+        made = virtual(interactions, version=version, store=store)
+        if version == "1":
+            made.close()
+    board = leaderboard(store)
+    told = [(v["label"], v["latency_median"], v["latency_p95"], v["n_latency"]) for v in board.versions]
+    assert told == [("logged 1", None, None, 0), ("logged 2", 2.0, 2.0, 1)]
+    assert str(board).splitlines() == [
+        "logged 1: 1 records, latency unknown",
+        "logged 2: 3 records, latency of 1 of 2 2 s (95 % below 2 s)",
+    ]
+    section = leaderboard_section(board.to_dict())
+    assert section.count("<td>unknown</td>") == 2
+    assert section.count("<td>2 s (1 of 2)</td>") == 2
 
 
 def test_an_app_without_feedbacks_has_its_records_latency_and_cost() -> None:

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Scorer
-from evaluand.app import App
+from evaluand.app import App, virtual
 from evaluand.cli import main
 from evaluand.feedback import Feedback
 from evaluand.instrument import instrument
@@ -164,6 +164,20 @@ def test_show_tells_what_each_feedback_was_asked(folder: Path, name: str, capsys
     assert '"ret"' not in out
 
 
+def test_a_time_that_was_not_logged_is_told_as_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = virtual([{"input": "x", "output": "y", "calls": {"find": {"rets": 1}}}], store=DirectoryStore(tmp_path))
+    run = made.close().run
+    assert run is not None
+    [row] = Examples([Part("logged", run, None)], [])
+    assert (row["started"], row["duration"], row["spans"][0][5]) == (None, None, None)
+    evaluand("show", run.id, "--index", "0", "--store", str(tmp_path))
+    shown = capsys.readouterr().out
+    assert "completed, time unknown" in shown
+    assert "find time unknown" in shown
+    evaluand("show", run.id, "--index", "0", "--json", "--store", str(tmp_path))
+    assert orjson.loads(capsys.readouterr().out)["rows"][0]["duration"] is None
+
+
 def test_show_says_how_an_open_recording_is_closed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     store = DirectoryStore(tmp_path)
     made = Recording.begin(store, {"name": "rag", "version": "3"}, [], mode="none")
@@ -235,6 +249,24 @@ def test_the_page_tells_calls_of_feedbacks_their_aggregate_and_the_trace(page: A
     assert HOSTILE in relevant
     gists = page.locator(".spans .gist").all_inner_texts()
     assert gists[1].startswith('{"query":"half"} → ["half one","half and two"]')
+
+
+def test_the_page_tells_of_a_time_that_nobody_knows(browser: Any, tmp_path: Path) -> None:
+    logs = [
+        {"input": "x", "output": "y", "calls": {"find": {"rets": 1}}},
+        {"input": "z", "output": "y", "duration": 2.0},
+    ]
+    virtual(logs, version="1", store=DirectoryStore(tmp_path)).close()
+    evaluand("report", "logged/1", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
+    page = browser.new_page()
+    page.goto(f"file://{tmp_path}/r.html#example=logged%2F1/0")
+    page.wait_for_selector(".spans")
+    assert "completed, time unknown" in page.locator("#rows").inner_text()
+    assert "time unknown" in page.locator(".spans").first.inner_text()
+    for order, first in (("fast", "z"), ("slow", "z")):
+        page.select_option("#sort", order)
+        assert first in page.locator("#rows > li").first.inner_text()
+    page.close()
 
 
 def test_the_page_fits_its_window(page: Any) -> None:

@@ -20,9 +20,10 @@ import threading
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import islice
+from numbers import Real
 from types import MethodType, TracebackType
 from typing import Any, Final, ParamSpec, Self, TypeVar, overload
 
@@ -520,8 +521,9 @@ def virtual(
     Args:
         interactions: each a mapping, or a trace, such as `read_spans` reads from a file of OpenTelemetry. Keys of a
             mapping: `input`, `output` or `error` (text, or `{type, message}`), `started` (a datetime, or as ISO text),
-            `duration` in seconds, `usage`, `record_id`, `tags`, `meta`, and `calls`: by name (`retriever.search`) a
-            call or a list of calls with any of `args` (by name), `rets`, `error`, `kind` and `attributes`.
+            `duration` in seconds (latency is unknown without), `usage`, `record_id`, `tags`, `meta`, and `calls`: by
+            name (`retriever.search`) a call or a list of calls with any of `args` (by name), `rets`, `error`, `kind`
+            and `attributes`.
         name: what the app is called.
         structure: what is known of its components, JSON-like, for selectors under `__app__`.
         options: `version`, `feedbacks`, … as of an app.
@@ -549,6 +551,7 @@ def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -
         where: what it is called in messages.
     """
     if isinstance(interaction, Trace):
+        _check_times(interaction, where)
         return Recorded(interaction, _raised(interaction.root.status, interaction))
     if not isinstance(interaction, Mapping):
         raise DataError(Fault(where, f"must be a mapping or a Trace, not {with_article(type(interaction).__name__)}"))
@@ -556,7 +559,8 @@ def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -
     start, end = _times(interaction, where)
     error = interaction.get("error")
     attributes = {"usage": interaction["usage"]} if interaction.get("usage") is not None else {}
-    rows = [_row(0, None, "call", {"attributes": attributes, "error": error, "kind": "task"}, (end - start) // 1000)]
+    lasted = None if end is None else (end - start) // 1000
+    rows = [_row(0, None, "call", {"attributes": attributes, "error": error, "kind": "task"}, lasted)]
     calls = interaction.get("calls") or {}
     if not isinstance(calls, Mapping):
         raise DataError(Fault(where, "calls must be a mapping from names such as retriever.search to calls"))
@@ -565,7 +569,7 @@ def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -
             if not isinstance(call, Mapping):
                 raise DataError(Fault(where, f"a call of {name} must be a mapping with args and rets"))
             _check_keys(call, _CALL, f"{where}, call of {name}")
-            rows.append(_row(len(rows), 0, str(name), call, 0))
+            rows.append(_row(len(rows), 0, str(name), call, None))
     given, gave = (Fragment(text_of(interaction.get(key))) for key in ("input", "output"))
     status = "error" if error is not None else "ok"
     trace = Trace.from_rows(rows, input=given, output=gave, start_ns=start, end_ns=end, status=status)
@@ -586,21 +590,43 @@ def _check_keys(told: Mapping[str, Any], known: Sequence[str], where: str) -> No
             raise DataError(Fault(where, f"has no {key!r}{nearest(str(key), known)}; known are {', '.join(known)}"))
 
 
-def _times(interaction: Mapping[str, Any], where: str) -> tuple[int, int]:
-    """When it began and ended, in nanoseconds since 1970; 0 where that was not logged."""
-    started, duration = interaction.get("started"), interaction.get("duration") or 0.0
-    if started is None:
-        return 0, 0
+def _times(interaction: Mapping[str, Any], where: str) -> tuple[int, int | None]:
+    """When it began and ended, in nanoseconds since 1970; from 0 where its beginning, None where its end is unknown."""
+    started, duration = interaction.get("started"), interaction.get("duration")
     try:
-        time = started if isinstance(started, datetime) else datetime.fromisoformat(started)
-        start = nanoseconds(time)
-        return start, start + round(duration * 1e9)
-    except (TypeError, ValueError):
-        told = f"started must be a datetime or ISO text and duration seconds, not {started!r} and {duration!r}"
-        raise DataError(Fault(where, told)) from None
+        if started is not None and not isinstance(started, datetime):
+            started = datetime.fromisoformat(started)
+        start = _EPOCH if started is None else started
+        if duration is None:
+            return nanoseconds(start), None
+        end = start + timedelta(seconds=_seconds(duration))
+        if end >= start:
+            return nanoseconds(start), nanoseconds(end)
+    except (TypeError, ValueError, OverflowError):  # of no kind that was asked for, or beyond the year 9999
+        pass
+    given = f"{interaction.get('started')!r} and {duration!r}"
+    told = f"started must be a datetime or ISO text, duration seconds from 0, both up to the year 9999; not {given}"
+    raise DataError(Fault(where, told))
 
 
-def _row(number: int, parent: int | None, name: str, call: Mapping[str, Any], duration: int) -> list[Any]:
+def _seconds(duration: Any) -> float:
+    if not isinstance(duration, Real) or isinstance(duration, bool):
+        raise TypeError
+    return float(duration)
+
+
+def _check_times(trace: Trace, where: str) -> None:
+    for span in trace.spans:
+        if not _FIRST <= span.start_ns <= (span.start_ns if span.end_ns is None else span.end_ns) <= _LAST:
+            told = f"the span {span.name!r} cannot have begun and ended when it says, in the years 1 to 9999"
+            raise DataError(Fault(where, told))
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST, _LAST = (nanoseconds(each) for each in (datetime.min, datetime.max))
+
+
+def _row(number: int, parent: int | None, name: str, call: Mapping[str, Any], duration: int | None) -> list[Any]:
     error, args = call.get("error"), call.get("args")
     events = None if error is None else [["exception", 0, _told(error)]]
     texts = [None if value is None else Fragment(text_of(value)) for value in (args, call.get("rets"))]
@@ -632,7 +658,7 @@ class _Structure(Likeness):
 
     def object(self, value: Any, depth: int) -> Any:
         held = [(name, item) for name, item in attributes_of(value) if not name.startswith("_") or self._leads(item)]
-        members = self.members(held, len(held), depth, True)
+        members = self.members(held, len(held), depth)
         return {"__class__": key_of(class_of(value)), **members}
 
     def _leads(self, value: Any) -> bool:

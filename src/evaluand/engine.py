@@ -40,15 +40,15 @@ class Outcome(NamedTuple):
         value: what the call returned, if it did.
         error: what it raised, if it did.
         attempts: how often it was called.
-        started: nanoseconds since the epoch at the first attempt.
-        duration: nanoseconds from there to the end of the last.
+        started: nanoseconds since the epoch at the first attempt; None where nobody knows.
+        duration: nanoseconds from there to the end of the last; None where nobody knows.
     """
 
     value: Any
     error: BaseException | None
     attempts: int
-    started: int
-    duration: int
+    started: int | None
+    duration: int | None
 
 
 @dataclass(frozen=True)

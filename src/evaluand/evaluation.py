@@ -171,6 +171,7 @@ class Evaluator:
         resume: str | None = None,
         origin: dict[str, Any] | None = None,
         judged: Mapping[str, Iterable[tuple[int, list[Any]]]] | None = None,
+        identities: Mapping[str, Identity] | None = None,
     ) -> Evaluation:
         """The evaluation of a run by some scorers; found, continued or made.
 
@@ -186,6 +187,7 @@ class Evaluator:
             origin: where the request came from, for provenance.
             judged: by name, what these very scorers have said already of rows, as `_index_` and scores of the journal,
                 in order; where there is one replication.
+            identities: by name, what their scores are filed under where that is not what the scorers are by now.
 
         Raises:
             SpecError: the request cannot work; nothing was graded.
@@ -193,7 +195,7 @@ class Evaluator:
         """
         if name is not None:
             check_name(name)
-        asked = _Asked.of(run, scorers)
+        asked = _Asked.of(run, scorers, identities or {})
         store = run.store if self.store is None else self.store
         check_store(store)
         manifest = begin(
@@ -201,7 +203,11 @@ class Evaluator:
             "evaluations",
             asked.spec,
             name=name,
-            again=lambda last: fresh or not asked.pinned or (retry_failed and _has_failures(store, last, run)),
+            again=lambda last: (
+                fresh
+                or not (asked.pinned and store.manifest("evaluations", last)["pinned"])
+                or (retry_failed and _has_failures(store, last, run))
+            ),
             resume=resume,
             about=lambda: asked.about(fresh, origin),
         )
@@ -230,7 +236,9 @@ class _Asked:
     identities: Mapping[str, Identity]
 
     @classmethod
-    def of(cls, run: Run, scorers: Mapping[str, Scorer | Callable[..., Any] | str]) -> _Asked:
+    def of(
+        cls, run: Run, scorers: Mapping[str, Scorer | Callable[..., Any] | str], known: Mapping[str, Identity]
+    ) -> _Asked:
         if not isinstance(run, Run):
             raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
         if not scorers:
@@ -242,7 +250,7 @@ class _Asked:
         kinds = {check_name(name): as_scorer(name, kind) for name, kind in sorted(scorers.items())}
         for kind in kinds.values():
             rows.scores_schema(kind.columns)  # which refuses columns that cannot be
-        return cls(run, kinds, {name: scorer.identify() for name, scorer in kinds.items()})
+        return cls(run, kinds, {name: known.get(name) or scorer.identify() for name, scorer in kinds.items()})
 
     @property
     def spec(self) -> dict[str, Any]:

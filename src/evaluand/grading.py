@@ -39,8 +39,8 @@ class Traced(NamedTuple):
     """What was traced of the call of a row: its spans as text, and when it began and how long it took (µs)."""
 
     rows: bytes
-    started: int
-    duration: int
+    started: int | None
+    duration: int | None
 
 
 @dataclass(slots=True)
@@ -134,7 +134,7 @@ def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Rec
         name: of the whole call, where its span has none.
     """
     example, replication = unit.example, unit.response.replication
-    traced = unit.traced or Traced(b"[]", 0, 0)
+    traced = unit.traced or Traced(b"[]", None, None)
     about = _known(example.attributes) | {k: v for k, v in _known(example.metadata).items() if k != "tags"}
     return Record(
         traced.rows,
@@ -142,8 +142,8 @@ def record_of(unit: Unit, output: Any, app: Mapping[str, Any], name: str) -> Rec
         output=output,
         name=name,
         error=None if unit.response.error is None else _raised(traced, unit.response.error),
-        started=traced.started or None,
-        duration=traced.duration if traced.started else None,
+        started=traced.started,
+        duration=traced.duration,
         record_id=f"{example.id}/{replication}" if replication else example.id,
         app_id=str(app.get("app_id", "")),
         tags=str(example.metadata.get("tags") or ""),

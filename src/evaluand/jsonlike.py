@@ -5,8 +5,10 @@ functions, locks and the like only the type: `{"$unstorable": "Lock"}`. No prope
 value called but `model_dump`, nothing fails, and what is very large, very deep or within itself is cut short, which is
 said in the same way.
 
-Attributes and keys that are named as secrets are (`api_key`, `*_token`, `password` …) are told as `***`, where asked
-for, and so are passwords in URLs.
+Of a configuration, such as what an app is made of, everything that is named as a credential is told as `***`, and
+passwords within texts are (`evaluand.credentials`). What a call is given and gives is data and told as it is, but for
+what can be nothing else than a credential, in objects: a field `api_key` or `password`, or a URL with a password, of a
+client for example. That is the same for plain objects, dataclasses and pydantic models, and not so for dictionaries.
 """
 
 from __future__ import annotations
@@ -15,7 +17,6 @@ import dataclasses
 import datetime as dt
 import decimal
 import inspect
-import re
 import uuid
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -25,24 +26,21 @@ from pathlib import PurePath
 from types import MemberDescriptorType, ModuleType
 from typing import Any, Final
 
+from evaluand.credentials import HIDDEN, is_hidden, is_url_with_password, without_password, without_passwords
 from evaluand.ids import encode
 
-HIDDEN: Final = "***"
 MOST_CHARACTERS: Final = 8_000_000  # of one value, as text
 MOST_VALUES: Final = 200_000
 DEEPEST: Final = 60
 
-_SECRET: Final = re.compile(
-    r"(?:key|token|secret|password|passwd|passphrase|credentials?|authorization)$", re.IGNORECASE
-)
-_IN_URL: Final = re.compile(r"(://[^/@\s:]*:)[^/@\s]+@")
+_ATOMS: Final = frozenset((str, int, float, bool, type(None)))
 _PLAIN: Final = (bytes, bytearray, dt.datetime, dt.date, dt.time, dt.timedelta, decimal.Decimal, uuid.UUID)
 
 
 def text_of(value: Any) -> str:
     """The canonical text of a value: of what it is, where it is data of a usual size, and else of its likeness."""
     try:
-        text = encode(value)
+        text = encode(_without_credentials(value) if _has_fields(value) else value)
         if len(text) <= MOST_CHARACTERS:
             return text.decode()
     except Exception:  # not data; or code of the value's own fails, such as a model_dump
@@ -50,12 +48,39 @@ def text_of(value: Any) -> str:
     return encode(jsonlike(value)).decode()
 
 
+def _has_fields(value: Any) -> bool:
+    """Whether a value holds objects that are data."""
+    kind = type(value)
+    if kind is dict or kind is list or kind is tuple:
+        return any(
+            type(item) not in _ATOMS and _has_fields(item) for item in (value.values() if kind is dict else value)
+        )
+    return kind not in _ATOMS and (dataclasses.is_dataclass(value) or hasattr(value, "model_dump"))
+
+
+def _without_credentials(value: Any, within: bool = False) -> Any:
+    """The same data with what can only be a credential hidden, within objects."""
+    kind = type(value)
+    if kind is str:
+        return without_password(value) if within and is_url_with_password(value) else value
+    if kind is list or kind is tuple:
+        return [_without_credentials(item, within) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value, within = {each.name: getattr(value, each.name) for each in dataclasses.fields(value)}, True
+    elif hasattr(value, "model_dump"):
+        value, within = value.model_dump(), True
+    elif kind is not dict:
+        return value
+    hidden = {name: within and isinstance(name, str) and is_hidden(name, value[name], surely=True) for name in value}
+    return {name: HIDDEN if hidden[name] else _without_credentials(item, within) for name, item in value.items()}
+
+
 def jsonlike(value: Any, *, hide: bool = False) -> Any:
     """A value as data that can be stored.
 
     Args:
         value: anything.
-        hide: whether values under keys that name secrets are hidden too, not only those of attributes.
+        hide: whether it is a configuration, of which all is hidden that is named as a credential.
 
     Example:
         >>> from types import SimpleNamespace
@@ -86,9 +111,14 @@ def attributes_of(value: object) -> Iterator[tuple[str, Any]]:
                     continue
 
 
-def is_secret(name: str) -> bool:
-    """Whether what has this name is not for others."""
-    return _SECRET.search(name) is not None
+def whole_text(text: str) -> str:
+    r"""A text as it can be written: halves of characters (lone surrogates) are escaped.
+
+    Example:
+        >>> print(whole_text("half \ud800"))
+        half \ud800
+    """
+    return str.__str__(text).encode("utf-8", "backslashreplace").decode()
 
 
 def unstorable(told: str) -> dict[str, str]:
@@ -103,6 +133,7 @@ class Likeness:
         self.hide = hide
         self.values, self.characters = values, characters
         self.within: set[int] = set()
+        self.objects = 0  # that the present value is in
 
     def of(self, value: Any, depth: int = 0) -> Any:
         self.values -= 1
@@ -129,7 +160,10 @@ class Likeness:
         if len(value) > self.characters:
             return unstorable(f"text of {len(value)} characters")
         self.characters -= len(value)
-        return _IN_URL.sub(rf"\1{HIDDEN}@", str.__str__(value).encode("utf-8", "replace").decode())
+        text = whole_text(value)
+        if self.hide:
+            return without_passwords(text)
+        return without_password(text) if self.objects and is_url_with_password(text) else text
 
     def plain(self, value: Any) -> Any:
         if isinstance(value, bytes | bytearray):
@@ -147,7 +181,7 @@ class Likeness:
         if isinstance(value, Enum):
             return self.of(value.value, depth)
         if isinstance(value, Mapping):
-            return self.members(((str(key), item) for key, item in value.items()), len(value), depth, self.hide)
+            return self.members(((str(key), item) for key, item in value.items()), len(value), depth)
         if isinstance(value, list | tuple | Set | deque):
             return self.list(value, len(value), type(value).__qualname__, depth)
         if isinstance(value, BaseException):
@@ -163,13 +197,15 @@ class Likeness:
             return unstorable(f"{kind} of {size} values")
         return [self.of(item, depth) for item in islice(values, size)]
 
-    def members(self, items: Iterable[tuple[str, Any]], size: int, depth: int, hide: bool) -> Any:
+    def members(self, items: Iterable[tuple[str, Any]], size: int, depth: int) -> Any:
         if size > self.values:
             return unstorable(f"mapping of {size} values")
         told = {}
         for key, item in list(items):
-            is_hidden = hide and is_secret(key) and item is not None and type(item) is not bool
-            told[self.text(key)] = HIDDEN if is_hidden else self.of(item, depth)
+            hides = self.hide or self.objects
+            told[whole_text(key)] = (
+                HIDDEN if hides and is_hidden(key, item, surely=not self.hide) else self.of(item, depth)
+            )
         return told
 
     def array(self, value: Any, depth: int) -> Any:
@@ -183,7 +219,13 @@ class Likeness:
 
     def object(self, value: Any, depth: int) -> Any:
         held = [(name, item) for name, item in self.fields(value) if not name.startswith("_")]
-        return self.members(held, len(held), depth, True) if held else unstorable(type(value).__qualname__)
+        if not held:
+            return unstorable(type(value).__qualname__)
+        self.objects += 1
+        try:
+            return self.members(held, len(held), depth)
+        finally:
+            self.objects -= 1
 
     def fields(self, value: Any) -> Iterable[tuple[str, Any]]:
         if dataclasses.is_dataclass(value):

@@ -71,7 +71,7 @@ LEADERBOARD: Final = pa.schema(
         *(pa.field(name, pa.int64()) for name in ("input_tokens", "output_tokens")),
         pa.field("cost", pa.float64()),
         pa.field("currency", pa.string()),
-        *(pa.field(name, pa.int64(), nullable=False) for name in ("n_tokens", "n_cost")),
+        *(pa.field(name, pa.int64(), nullable=False) for name in ("n_latency", "n_tokens", "n_cost")),
         pa.field("feedback", pa.string()),
         pa.field("direction", pa.string()),
         pa.field("metric", pa.string()),
@@ -82,9 +82,10 @@ LEADERBOARD: Final = pa.schema(
         *(pa.field(f"n_{status}", pa.int64(), nullable=False) for status in STATUSES),
     ]
 )
-"""A row for each version and feedback, of each feedback the best first. Latencies are seconds of completed calls;
-`n_tokens` and `n_cost` tell of how many records tokens and cost are known; `reason` is why there is no mean or no
-interval; versions of one feedback that share a letter cannot be told apart."""
+"""A row for each version and feedback, of each feedback the best first. Latencies are seconds of completed calls, of
+`n_latency` of them: logged ones may have none; `n_tokens` and `n_cost` tell of how many records tokens and cost are
+known; `reason` is why there is no mean or no interval; versions of one feedback that share a letter cannot be told
+apart."""
 
 _ABOUT: Final = LEADERBOARD.names[: LEADERBOARD.names.index("feedback")]
 
@@ -169,7 +170,12 @@ class Leaderboard:
                 yield f"{feedback}: {label_of(row)} {mean}{interval} {row['letters']} ({counts})"
         for version in self.versions:
             median, p95 = (version[f"latency_{name}"] for name in ("median", "p95"))
-            latency = "" if median is None else f", latency {median:.3g} s (95 % below {p95:.3g} s)"
+            known = version["n_latency"]
+            completed = version["records"] - version["calls_failed"] - version["calls_skipped"]
+            latency = ", latency unknown" if completed else ""
+            if known:
+                of = f" of {known:,} of {completed:,}" if known < completed else ""
+                latency = f", latency{of} {median:.3g} s (95 % below {p95:.3g} s)"
             yield f"{version['label']}: {version['records']:,} records{latency}"
         yield from self.notes
 
@@ -314,7 +320,7 @@ class _Source:
     version: str | None
     digest: np.ndarray  # of inputs, in two halves
     status: np.ndarray
-    seconds: np.ndarray
+    seconds: np.ndarray  # NaN where unknown
     tokens: np.ndarray  # input and output; NaN where unknown
     cost: np.ndarray
     currencies: frozenset[str]
@@ -361,9 +367,7 @@ def _sources(given: Sequence[Any]) -> list[_Source]:
 
 def _of_run(run: Run, evaluations: Sequence[Evaluation]) -> _Source:
     names = [INDEX, "replication", "digest", "status", "usage", "duration"]
-    table = pa.Table.from_batches(
-        (batch.select(names) for batch in run.batches(names)), pa.schema([rows.RESPONSES.field(n) for n in names])
-    ).combine_chunks()
+    table = pa.Table.from_batches(batch.select(names) for batch in run.batches(names)).combine_chunks()
     usage = table["usage"].combine_chunks()
     task = run.manifest["spec"]["task"]
     currency = usage.field("currency").filter(usage.is_valid()).unique().drop_null().to_pylist()
@@ -374,7 +378,7 @@ def _of_run(run: Run, evaluations: Sequence[Evaluation]) -> _Source:
         version=None if version is None else str(version),
         digest=halves(table["digest"].combine_chunks()),
         status=_codes(table["status"], RESPONSE_STATUSES),
-        seconds=table["duration"].cast(pa.int64()).to_numpy() / 1e6,
+        seconds=table["duration"].cast(pa.int64()).cast(pa.float64()).fill_null(math.nan).to_numpy() / 1e6,
         tokens=np.stack([_floats(usage, name) for name in ("input_tokens", "output_tokens")]),
         cost=_floats(usage, "cost"),
         currencies=frozenset(currency),
@@ -621,8 +625,8 @@ class _Version:
             np.concatenate([getattr(source, name) for source in self.sources]) for name in ("status", "seconds", "cost")
         )
         tokens = np.concatenate([source.tokens for source in self.sources], axis=1)
-        completed = seconds[status == RESPONSE_STATUSES.index(COMPLETED)]
-        median, p95 = np.quantile(completed, (0.5, 0.95)).tolist() if len(completed) else (None, None)
+        timed = seconds[(status == RESPONSE_STATUSES.index(COMPLETED)) & ~np.isnan(seconds)]
+        median, p95 = np.quantile(timed, (0.5, 0.95)).tolist() if len(timed) else (None, None)
         summed = [int(np.nansum(each)) if not np.isnan(each).all() else None for each in tokens]
         priced = int((~np.isnan(cost)).sum())
         currency = frozenset().union(*(source.currencies for source in self.sources))
@@ -638,6 +642,7 @@ class _Version:
             "output_tokens": summed[1],
             "cost": math.fsum(cost[~np.isnan(cost)]) if priced and len(currency) < 2 else None,
             "currency": next(iter(currency)) if len(currency) == 1 else None,
+            "n_latency": len(timed),
             "n_tokens": int((~np.isnan(tokens).all(axis=0)).sum()),
             "n_cost": priced,
         }

@@ -31,11 +31,12 @@ from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand import ids
+from evaluand.credentials import HIDDEN, is_hidden
 from evaluand.deadline import Overdue, within
 from evaluand.engine import TRANSIENT, Policy, given_up
 from evaluand.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of, message_of
 from evaluand.fingerprint import Identity, code_identity
-from evaluand.jsonlike import DEEPEST, HIDDEN, Likeness, is_secret
+from evaluand.jsonlike import DEEPEST, Likeness
 from evaluand.pace import Pace, sent
 from evaluand.replies import Replies
 
@@ -98,7 +99,7 @@ class Provider:
     kind: ClassVar[str] = ""
     behaviour: ClassVar[int] = 1
     unidentified: ClassVar[tuple[str, ...]] = ()
-    """Fields that say how it is asked, and change nothing of what it says."""
+    """Fields that say how it is asked, such as a key, and change nothing of what it says."""
 
     def __init_subclass__(cls, **given: Any) -> None:
         super().__init_subclass__(**given)
@@ -691,7 +692,7 @@ def _parts(value: Any) -> Sequence[tuple[Any, Any]]:
 
 
 def _is_secret(name: Any, value: Any) -> bool:
-    return isinstance(name, str) and is_secret(name) and type(value) is not bool
+    return isinstance(name, str) and is_hidden(name, value)
 
 
 def _without_passwords(text: str) -> str:

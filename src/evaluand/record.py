@@ -5,7 +5,7 @@ stores, so a record of a live call and one of the stored row are equal, and so i
 
     record_id, app_id, ts, tags, meta
     cost          {n_requests, n_successful_requests, n_prompt_tokens, n_completion_tokens, n_tokens, cost, currency}
-    perf          {start_time, end_time, latency}; latency in seconds
+    perf          {start_time, end_time, latency}; latency in seconds; None what nobody knows
     main_input    what the call was given: of several arguments, the first
     main_output   what it gave; None where it failed
     main_error    {type, message, …}; None where it did not, as in all records that feedbacks are asked about
@@ -167,7 +167,7 @@ class Record(Mapping[str, Any]):
         return {key: told for key, told in self._error.items() if told is not None} if self._error else None
 
     def _perf(self) -> dict[str, Any] | None:
-        return _perf(self._started, 0, self._duration)
+        return None if self._started is self._duration is None else _perf(self._started, 0, self._duration)
 
     def _ts(self) -> str | None:
         return None if self._started is None else _time(self._started)
@@ -189,7 +189,7 @@ class Record(Mapping[str, Any]):
                 "args": _args(input),
                 "rets": output,
                 "error": _error(_STATUSES[status], [(name, body) for name, _, body in events or ()]),
-                "perf": _perf(self._started, start, duration),
+                "perf": None if duration is None and status else _perf(self._started, start, duration),
                 "attributes": {key: value for key, value in (attributes or {}).items() if key != CALL},
                 "events": [{"name": name, "body": body} for name, _, body in events or ()],
                 "pid": pid,
@@ -250,7 +250,7 @@ def facts_of(trace: Trace) -> dict[str, Any]:
         "error": error,
         "name": root.name,
         "started": started or None,
-        "duration": None if end is None or not started else (end - root.start_ns) // 1000,
+        "duration": None if end is None else (end - root.start_ns) // 1000,
     }
 
 
@@ -294,13 +294,11 @@ def _data(value: Any) -> Any:
         return unstorable(type(value).__qualname__)
 
 
-def _perf(started: int | None, start: int, duration: int | None) -> dict[str, Any] | None:
-    if started is None:
-        return None
-    end = None if duration is None else _time(started + start + duration)
+def _perf(started: int | None, start: int, duration: int | None) -> dict[str, Any]:
+    begun = None if started is None else started + start
     return {
-        "start_time": _time(started + start),
-        "end_time": end,
+        "start_time": None if begun is None else _time(begun),
+        "end_time": None if begun is None or duration is None else _time(begun + duration),
         "latency": None if duration is None else duration / 1e6,
     }
 

@@ -80,12 +80,16 @@ def line_of(
         texts,
         n,
         outcome.attempts,
-        outcome.started // 1000,
-        outcome.duration // 1000,
+        _microseconds(outcome.started),
+        _microseconds(outcome.duration),
         _usage(trace),
         (trace.rows() or None) if trace else None,
     ]
     return orjson.dumps(record) + b"\n", status == FAILED
+
+
+def _microseconds(nanoseconds: int | None) -> int | None:
+    return None if nanoseconds is None else nanoseconds // 1000
 
 
 def skipped_line(slot: int, digest: bytes, fold: int | None) -> bytes:

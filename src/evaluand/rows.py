@@ -82,12 +82,13 @@ RESPONSES: Final = pa.schema(
                 ]
             ),
         ),
-        pa.field("started", pa.timestamp("us", "UTC"), nullable=False),
-        pa.field("duration", pa.duration("us"), nullable=False),
+        pa.field("started", pa.timestamp("us", "UTC")),
+        pa.field("duration", pa.duration("us")),
     ]
 )
 """`digest` is that of what the task could see of the example; `responses` null is no answer, `[]` an empty answer.
-`place` of an error is where in first-party code it arose: `app.py:11 in lookup`."""
+`place` of an error is where in first-party code it arose: `app.py:11 in lookup`. `started` and
+`duration` are null of calls that were logged without."""
 
 SPANS: Final = pa.schema(
     [
@@ -106,7 +107,8 @@ SPANS: Final = pa.schema(
         json_field("events"),
     ]
 )
-"""`start` counts from the row's `started`; `duration` null is a span left open. Span 0 is the call itself."""
+"""`start` counts from the row's `started`; `duration` null is a span left open or, where it has a
+status, one that was logged without its times. Span 0 is the call itself."""
 
 METRICS: Final = pa.schema(
     [

@@ -14,7 +14,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from evaluand import rows
 from evaluand.calls import Call, Calls, packed, unpacked
 from evaluand.dataset import Dataset, ExampleStream
 from evaluand.engine import Engine, LocalEngine, Outcome, Policy, Wire
@@ -63,7 +62,7 @@ class Run(Artifact):
 
     def table(self) -> pa.Table:
         """The table of responses."""
-        return pa.Table.from_batches(self.batches(), rows.RESPONSES)
+        return pa.Table.from_batches(self.batches())
 
     def __iter__(self) -> Iterator[Response]:
         return responses_of(self.batches(list(READ)), self.items)

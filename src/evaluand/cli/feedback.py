@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ import click
 from evaluand.cli.options import LINE, Group, complete_artifact, json_option, store_option, suggested
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.run import display
-from evaluand.engine import Policy
-from evaluand.recording import Recorded, found, standing, work
+from evaluand.recording import KIND, Recorded, found, standing, work
+from evaluand.recording.stored import policy_of
 from evaluand.report.facts import Facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.stores.directory import DirectoryStore
@@ -35,7 +36,12 @@ def command() -> None:
 @click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Processes.")
 @click.option("--follow", is_flag=True, help="Go on until the app has ended.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Seconds for one judgement.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Seconds for one judgement; as the app says if not given.",
+)
 @click.option(
     "--retries", type=click.IntRange(min=0), default=0, show_default=True, metavar="N", help="After errors that pass."
 )
@@ -65,7 +71,8 @@ def work_(
     """
     importable_here()
     store = DirectoryStore(folder)
-    policy = Policy(concurrency=1, timeout=timeout, retries=retries)
+    known = policy_of(store.manifest(KIND, found(store, artifact)), 1)
+    policy = replace(known, timeout=timeout or known.timeout, retries=retries)
     with stdout_to_stderr():
         recording = work(
             store,

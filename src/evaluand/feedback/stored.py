@@ -10,12 +10,12 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from types import BuiltinMethodType, FunctionType, MethodType
 from typing import Any, Final, NamedTuple
 
+from evaluand.credentials import secret_in
 from evaluand.errors import DataError, SpecError, with_article
 from evaluand.ids import decode, encode
 from evaluand.provider import Provider
@@ -55,9 +55,6 @@ class NotAllowed(SpecError):
 
     def __reduce__(self) -> tuple[type[NotAllowed], tuple[str, str]]:
         return type(self), (self.reference, self.module)
-
-
-_SECRET: Final = re.compile(r"(key|token|secret|password|credentials?)$", re.IGNORECASE)
 
 
 def reference_of(code: Callable[..., Any]) -> dict[str, Any]:
@@ -171,7 +168,7 @@ def _object_reference(thing: Any) -> dict[str, Any]:
     name = _name_of(made_of, made_of.__qualname__, made_of.__module__)
     of_fields = dataclasses.is_dataclass(thing)
     parameters = dict(thing.arguments) if of_fields else _made_with(thing)
-    secret = next((parameter for parameter in parameters if _SECRET.search(parameter)), None)
+    secret = next(filter(None, (secret_in(value, parameter) for parameter, value in parameters.items())), None)
     if secret is not None:
         told = f"{made_of.__qualname__} cannot be stored with its {secret}"
         raise SpecError(f"{told}; let it read that from the environment")

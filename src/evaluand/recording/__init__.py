@@ -7,7 +7,7 @@ ended, so a process that is killed loses none; each feedback has a lane of its o
 The mode says who judges, and when:
 
     none             nobody, until `evaluate` is called
-    with_app         the app's own thread, before the call returns
+    with_app         the app's own thread, before the call returns; beside it where a policy has a timeout
     with_app_thread  threads beside the app
     deferred         other processes (`work`, `evaluand feedback work`), while the app records or afterwards
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import threading
 import time
 from array import array
 from collections import deque
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeVar
 
-from evaluand.engine import LocalEngine, Outcome, Policy
+from evaluand.engine import Aborted, LocalEngine, Outcome, Policy, too_long
 from evaluand.errors import TaskError
 from evaluand.grading import Grader, Unit
 from evaluand.journal import Lane
@@ -28,7 +29,7 @@ T = TypeVar("T")
 ATTEMPTS: Final = 3
 QUEUE: Final = 1024
 POLICY: Final = Policy(concurrency=4, timeout=60.0)
-"""How feedbacks are asked in threads beside the app where nobody says."""
+"""How feedbacks are asked where nobody says."""
 
 _POLL = 0.2
 _SHORT_POLL = 0.02
@@ -64,19 +65,26 @@ class Judge:
         return bool(failed)
 
     def judge(self, unit: Unit) -> None:
-        """Asks and writes it down, here and now; whatever the feedback raises is a row."""
+        """Asks and writes it down, here and now; whatever the feedback raises is a row.
+
+        What takes longer than the policy allows fails, but only when it has ended.
+        """
+        timeout = self._policy.timeout or math.inf
         unit.attempts = attempts = 0
         while True:
             attempts += 1
             value, error = None, None
             if self._policy.pace:
                 self._policy.pace.wait(threading.Event())
+            clock = time.perf_counter()
             try:
                 value = self.ask(unit)
             except KeyboardInterrupt:
                 raise
             except BaseException as raised:
                 error = raised
+            if time.perf_counter() - clock > timeout:
+                value, error = None, too_long(self._policy)
             if error is None or not self._policy.tries_again(error, attempts):
                 break
             time.sleep(self._policy.pause(attempts, error))
@@ -102,6 +110,17 @@ class Asked:
 
 def ask(asked: Asked) -> Any:
     return asked.judge.ask(asked.unit)
+
+
+def judge_in_time(unit: Unit, judges: Iterable[Judge], policy: Policy) -> None:
+    """Has a record judged by one after the other, in a thread that is left behind where one takes too long."""
+    asked = [Asked(judge, copy(unit)) for judge in judges]
+    with suppress(Aborted):  # what is not judged is missing, and asked when all is closed
+        LocalEngine().map(asked, ask, _write, replace(policy, concurrency=1))
+
+
+def _write(asked: Asked, outcome: Outcome) -> None:
+    asked.judge.write(asked.unit, outcome, at_once=True)
 
 
 class Beside:

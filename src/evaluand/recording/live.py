@@ -27,7 +27,7 @@ from evaluand.journal import SHARD_SLOTS
 from evaluand.jsonlike import unstorable
 from evaluand.provenance import provenance
 from evaluand.record import Record, facts_of
-from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judges, judging
+from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judge_in_time, judges, judging
 from evaluand.recording.loading import stored_form
 from evaluand.recording.stored import (
     KIND,
@@ -171,8 +171,9 @@ class Recording(Recorded):
             feedbacks: what judges the records; by name, or with names of their own.
             mode: who judges when: one of `MODES`.
             name: what the recording, its run and its evaluation are called; if not given, as the app.
-            policy: how feedbacks are asked in threads and processes: `concurrency` (4 threads if not given), `timeout`
-                (a minute), retries, pace.
+            policy: how feedbacks are asked: `concurrency` (4 threads if not given), `timeout` (a minute), retries,
+                pace. With one that has a timeout, feedbacks are asked in a thread beside in the mode `with_app` too,
+                which is left behind then; without, one that takes too long fails when it has ended.
             attempts: how often a record may kill the process in which a feedback is asked about it.
 
         Raises:
@@ -197,7 +198,13 @@ class Recording(Recorded):
         forms = {n: stored_form(n, scorer, required=False) for n, scorer in scorers.items()}
         columns = {n: dict(scorer.columns) for n, scorer in scorers.items()}
         better = {n: getattr(scorer, "higher_is_better", None) for n, scorer in scorers.items()}
-        about = {"forms": forms, "columns": columns, "higher_is_better": better, "ranges": ranges_of(scorers)}
+        about = {
+            "forms": forms,
+            "columns": columns,
+            "higher_is_better": better,
+            "ranges": ranges_of(scorers),
+            "timeout": (policy or POLICY).timeout,
+        }
         told = {"provenance": provenance() | about, "created": now()}
         store.open(head | made | told)
         store.refer(name, KIND, id)
@@ -300,7 +307,7 @@ class Recording(Recorded):
 
     def _keep(self, trace: Trace, error: BaseException | None, about: About) -> int | None:
         facts = facts_of(trace)
-        started, duration = (facts["started"] or 0) * 1000, (facts["duration"] or 0) * 1000
+        started, duration = (None if facts[name] is None else facts[name] * 1000 for name in ("started", "duration"))
         given = _text(facts["input"])
         output = facts["output"]
         outcome = Outcome(None if output is None else Fragment(_text(output)), error, 1, started, duration)
@@ -315,14 +322,34 @@ class Recording(Recorded):
             slot = self._slot()
             line = b"[%d%b,%b]\n" % (slot, body[2:-2], told)
             self._lanes.records.write(line)
+            self._under_way.add(slot)
         self._dirty.set()
+        try:
+            self._have_judged(slot, line)
+        finally:
+            with self._passed:
+                self._under_way.discard(slot)
+                self._passed.notify_all()
+        return slot
+
+    def _have_judged(self, slot: int, line: bytes) -> None:
         if self._beside is not None:
             self._beside.give(slot, line)
         elif self._judges_here:
             unit = read(line, self.manifest["spec"]["app"])
+            if self._policy is not None and self._policy.timeout:
+                judge_in_time(unit, self._judges_here, self._policy)
+                return
             for judge in self._judges_here:
                 judge.judge(unit)
-        return slot
+
+    def _await_calls(self) -> None:
+        """Returns when what other threads are keeping by now is judged, as far as it is judged there."""
+        if judging.get():  # a feedback that closes the recording would wait for itself
+            return
+        with self._passed:
+            present = frozenset(self._under_way)
+            self._passed.wait_for(lambda: present.isdisjoint(self._under_way))
 
     def _told_apart(self, name: str) -> str:
         """A name that no other record has, as far as this process knows; sealing knows all."""
@@ -362,6 +389,8 @@ class Recording(Recorded):
     def _start(self) -> None:
         """What each process has of its own."""
         self._lock, self._reading = threading.Lock(), threading.Lock()
+        self._passed = threading.Condition(self._lock)
+        self._under_way: set[int] = set()  # slots of records that are being kept
         self._named: Counter[str] = Counter()
         self._dirty = threading.Event()
         self._over = threading.Event()
@@ -387,11 +416,13 @@ class Recording(Recorded):
         self._closing = threading.RLock()
         self._ended = ended
 
-    def _stop(self) -> None:
+    def _stop(self, *, at_once: bool = False) -> None:
         with self._lock:
             if self._ended:
                 return
             self._ended = True
+        if not at_once:
+            self._await_calls()
         if self._beside is not None:
             self._beside.drain()
         self._over.set()
@@ -404,7 +435,7 @@ class Recording(Recorded):
 
     def _end_with_interpreter(self) -> None:
         """No thread can be started any more: what is not judged by now is left to `evaluand resume`."""
-        self._stop()
+        self._stop(at_once=True)
         if self._pid != os.getpid() or self.mode == "deferred" or isinstance(self.store, MemoryStore):
             return
         if not exists(self.store, KIND, self.id):  # the store was removed meanwhile
@@ -456,6 +487,7 @@ class Recording(Recorded):
             )
 
     def _judge_waiting(self) -> None:
+        self._await_calls()
         if self._beside is not None:
             self._beside.wait()
         elif self.mode == "deferred":

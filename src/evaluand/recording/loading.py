@@ -88,6 +88,7 @@ class Absent(Scorer):
         self._spec, self._why = manifest["spec"]["feedbacks"][name], why
         self._columns = manifest["provenance"]["columns"][name]
         self._ranges = manifest["provenance"].get("ranges", {}).get(name, {})
+        self._pinned = manifest["pinned"]
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -98,7 +99,7 @@ class Absent(Scorer):
         return self._ranges  # type: ignore[no-any-return]
 
     def identify(self) -> Identity:
-        return Identity(self._spec)
+        return Identity(self._spec, self._pinned, () if self._pinned else ("it was not pinned when it was asked",))
 
     def score(self, output: Any, expected: Any) -> Score:
         raise TaskError(f"was not judged before the recording was closed, and {self._why}")

@@ -7,6 +7,7 @@ of the call beside: `[input, name, tags, metadata]`.
 from __future__ import annotations
 
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -18,8 +19,9 @@ import orjson
 from evaluand import ids
 from evaluand.dataset import Dataset, Example
 from evaluand.engine import Engine, LocalEngine, Policy
-from evaluand.errors import SpecError
+from evaluand.errors import Doubt, SpecError
 from evaluand.evaluation import Evaluation, Evaluator
+from evaluand.fingerprint import Identity
 from evaluand.grading import Traced, Unit, record_of
 from evaluand.journal import Lane
 from evaluand.provenance import provenance
@@ -238,6 +240,11 @@ def sealed(
     return Recorded(store, id)
 
 
+def policy_of(manifest: Manifest, concurrency: int | None = None) -> Policy:
+    """How the feedbacks of a recording are asked where nobody says: no longer than by its own app."""
+    return Policy(concurrency, timeout=manifest["provenance"]["timeout"])  # type: ignore[arg-type] # None is as if not given
+
+
 def digest_of(run: Run | None, evaluation: Evaluation | None) -> str:
     """32 hexadecimal digits that stand for what a recording came to."""
     return ids.digest([made and made.digest for made in (run, evaluation)]).hex()
@@ -287,12 +294,40 @@ def evaluation_of(
     engine: Engine | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """The evaluation of a run of records, which takes over what stands in the lanes."""
+    """The evaluation of a run of records, which takes over what stands in the lanes.
+
+    It is filed under what the feedbacks were when the recording was opened. Where one has become another since, nobody
+    knows which of them has said what, so that is unpinned, and a `Doubt` is told.
+    """
     judged = {name: _judgements(lane) for name, lane in lanes.judged.items() if name in scorers}
+    changed = _changed(manifest, {name: scorers[name] for name in judged if lanes.judged[name].n_done})
     with journalled(KIND, manifest["id"]):
-        return Evaluator(store, policy or Policy(), engine or LocalEngine(), progress).evaluate(
-            run, scorers, name=manifest["name"], judged=judged, origin={"recording": manifest["id"]}
+        made = Evaluator(store, policy or policy_of(manifest), engine or LocalEngine(), progress).evaluate(
+            run,
+            scorers,
+            name=manifest["name"],
+            judged=judged,
+            identities=changed,
+            origin={"recording": manifest["id"]},
         )
+    for name in (name for name, identity in changed.items() if identity.unpinned == _CHANGED):
+        warnings.warn(
+            f"feedback {name!r} is not what it was when the recording was opened: its values may not be of one kind; "
+            "ask it anew about the run, or where what changes is of no account give the feedback a version",
+            Doubt,
+            stacklevel=3,
+        )
+    return made
+
+
+def _changed(manifest: Manifest, scorers: Mapping[str, Scorer]) -> dict[str, Identity]:
+    """What feedbacks were when the recording was opened, of those that are something else by now."""
+    asked = manifest["spec"]["feedbacks"]
+    present = {name: scorer.identify() for name, scorer in scorers.items()}
+    return {n: Identity(asked[n], False, i.unpinned or _CHANGED) for n, i in present.items() if i.spec != asked[n]}
+
+
+_CHANGED: Final = ("it is not what it was when its recording was opened",)
 
 
 def _judgements(lane: Lane) -> Iterator[tuple[int, list[Any]]]:

@@ -9,20 +9,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, nullcontext, suppress
 from multiprocessing.connection import wait
 from shlex import quote
-from typing import Any, Final
+from typing import Any
 
 from evaluand.engine import Policy
 from evaluand.errors import EngineError, SpecError
 from evaluand.processes import GRACE, forked, settle
 from evaluand.recording.judging import Worker
 from evaluand.recording.loading import Absent, all_loaded, loaded
-from evaluand.recording.stored import KIND, Lanes, Recorded, found, sealed, standing
+from evaluand.recording.stored import KIND, Lanes, Recorded, found, policy_of, sealed, standing
 from evaluand.scorer import Scorer
 from evaluand.store import MemoryStore, Store
 from evaluand.work import Progress, Tally
-
-POLICY: Final = Policy(concurrency=1)
-"""How feedbacks are asked in a worker where nobody says: one at a time, for as long as it takes."""
 
 _LOOK_SECONDS = 0.25
 
@@ -48,7 +45,7 @@ def work(
         workers: how many processes to judge in, forked from this one; with 0 this process does.
         feedbacks: name → feedback; if not given, they are imported by the names that are stored.
         allow: modules beside first-party ones and evaluand's that may be imported for that.
-        policy: how feedbacks are asked; one at a time in each process if not given.
+        policy: how feedbacks are asked; one at a time in each process if not given, and no longer than by the app.
         follow: go on until the app has ended.
         progress: shows how far it is.
 
@@ -70,7 +67,7 @@ def work(
     if workers and isinstance(store, MemoryStore):
         raise SpecError("a store in memory has no other processes; work with workers=0")
     scorers = _loaded(made, recording, allow) if feedbacks is None else _same(made, feedbacks)
-    policy, attempts = policy or POLICY, int(made.manifest["spec"]["attempts"])
+    policy, attempts = policy or policy_of(made.manifest, 1), int(made.manifest["spec"]["attempts"])
     tally = Tally(made.name or "feedback")
     with closing(Lanes.of(store, made.manifest)) as lanes, progress(tally) if progress else nullcontext():
         _count(lanes, tally, kept=True)

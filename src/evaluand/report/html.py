@@ -14,6 +14,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import math
 import re
 import sys
 from array import array
@@ -532,7 +533,7 @@ class _Columns:
         self.n += 1
         for name, column in self._plain.items():
             column.append(row[name])
-        self._duration.append(row["duration"])
+        self._duration.append(math.nan if row["duration"] is None else row["duration"])
         seen: list[tuple[int, float, str | None]] = [_NO_SCORE] * len(self._scorers)
         for score in row["scores"]:
             number, value = score["scorer"], score["value"]

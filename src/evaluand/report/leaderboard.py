@@ -159,7 +159,9 @@ def _call_cells(version: Facts, columns: Sequence[str]) -> Iterator[str]:
     for column in columns:
         if column in ("median", "95 % below"):
             time = version["latency_median" if column == "median" else "latency_p95"]
-            yield "–" if time is None else seconds(time)
+            completed = version["records"] - version["calls_failed"] - version["calls_skipped"]
+            known = _of(version["n_latency"], completed)
+            yield ("unknown" if completed else "–") if time is None else f"{seconds(time)}{known}"
         elif column in ("tokens in", "tokens out"):
             tokens = version[f"{'input' if column == 'tokens in' else 'output'}_tokens"]
             yield "–" if tokens is None else f"{tokens:,}{_of(version['n_tokens'], version['records'])}"

@@ -477,7 +477,8 @@ def _tree(row: Facts, task: str) -> str:
         for s in row["spans"]
     ]
     status = "error" if row["error"] else "ok"
-    trace = Trace.from_rows(spans, name=task, end_ns=round(row["duration"] * 1e9), status=status)
+    end = None if row["duration"] is None else round(row["duration"] * 1e9)
+    trace = Trace.from_rows(spans, name=task, end_ns=end, status=status)
     lines = trace.tree().splitlines()
     more = [f"… {len(lines) - 2 * LINES:,} more spans"] if len(lines) > 2 * LINES else []
     return "\n".join([safe(line, 2 * CELL) for line in lines[: 2 * LINES]] + more)

@@ -172,13 +172,15 @@ def took(manifest: Mapping[str, Any]) -> str:
     return f"{begun}, whole after {seconds(time.total_seconds())}"
 
 
-def seconds(time: float) -> str:
+def seconds(time: float | None) -> str:
     """Some seconds in the unit that suits them.
 
     Example:
-        >>> seconds(0.0042), seconds(9.6), seconds(75), seconds(7384)
-        ('4.2 ms', '9.6 s', '1 min 15 s', '2 h 03 min')
+        >>> seconds(0.0042), seconds(9.6), seconds(75), seconds(7384), seconds(None)
+        ('4.2 ms', '9.6 s', '1 min 15 s', '2 h 03 min', 'time unknown')
     """
+    if time is None:
+        return "time unknown"
     if time < 1:
         return f"{time * 1000:.3g} ms"
     if time < 59.95:

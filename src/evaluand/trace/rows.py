@@ -44,6 +44,9 @@ def restore(trace: Trace, rows: Iterable[Sequence[Any]]) -> None:
             _add(trace, row, numbers)
         except (TypeError, ValueError) as error:
             raise DataError(Fault(f"spans[{place}]", f"not the row of a span: {error}")) from None
+    for span in trace._spans:
+        if span.end_ns is None and span._status:  # it ended, and nobody knows when
+            del span._is_open
     trace._next_number = itertools.count(max(numbers) + 1).__next__
 
 

@@ -158,9 +158,10 @@ class Trace:
         """The spans as compact lists, ready for `orjson.dumps`, in order of opening.
 
         A row is `[number, parent, name, kind, start, duration, status, input, output, attributes, events]`: `start` in
-        microseconds since the trace's start, `duration` in microseconds or None for a span still open, `status` an
-        index into `STATUSES`. Values are such that `orjson.dumps` writes their canonical text (`evaluand.ids`); none
-        is None, and so is no attribute or event. An event is `[name, time, value]`, `time` like `start`.
+        microseconds since the trace's start, `duration` in microseconds or None for a span still open (with a status:
+        logged elsewhere, without its times), `status` an index into `STATUSES`. Values are such that `orjson.dumps`
+        writes their canonical text (`evaluand.ids`); none is None, and so is no attribute or event. An event is
+        `[name, time, value]`, `time` like `start`.
 
         The root has a row only if it has attributes or events, and that row has no input and output. Spans opened
         later, by threads that outlive the call, are not in it.

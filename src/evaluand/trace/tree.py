@@ -29,8 +29,13 @@ def tree(spans: Iterable[Span], root: Span) -> str:
 
 def label(span: Span) -> str:
     kind = "" if span.kind in ("span", "task") else f" ({span.kind})"
-    time = "open" if span.end_ns is None else _lasted(span.end_ns - span.start_ns)
-    return _on_one_line(f"{span.name}{kind} {time}{_failure(span)}")
+    return _on_one_line(f"{span.name}{kind} {_time(span)}{_failure(span)}")
+
+
+def _time(span: Span) -> str:
+    if span.end_ns is None:
+        return "open" if hasattr(span, "_is_open") else "time unknown"
+    return _lasted(span.end_ns - span.start_ns)
 
 
 def _failure(span: Span) -> str:

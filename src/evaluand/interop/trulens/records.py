@@ -65,8 +65,11 @@ class Perf:
 
     @classmethod
     def of(cls, told: Mapping[str, Any] | None) -> Self | None:
-        """The times that a native record tells; a call that is still open has lasted no time yet."""
-        if told is None:
+        """The times that a native record tells; a call that is still open has lasted no time yet.
+
+        None where its beginning is not known.
+        """
+        if told is None or told["start_time"] is None:
             return None
         start = datetime.fromisoformat(told["start_time"])
         return cls(start, datetime.fromisoformat(told["end_time"] or told["start_time"]))

@@ -110,6 +110,7 @@
   }
 
   function seconds(time) {
+    if (time === null) return "time unknown";
     if (time < 1) return `${Number((time * 1000).toPrecision(3))} ms`;
     return time < 60 ? `${Number(time.toPrecision(3))} s` : `${Math.floor(time / 60)} min ${Math.round(time % 60)} s`;
   }
@@ -243,10 +244,8 @@
       const { index } = columns;
       return rows.sort((a, b) => (index[a] < index[b] ? -1 : index[a] > index[b] ? 1 : a - b));
     }
-    if (by === "slow") return rows.sort(descending(columns.duration));
-    if (by === "fast") return rows.sort(ascending(columns.duration));
-    const values = columns[`value-${by.slice(1)}`];
-    const known = by[0] === "+" ? ascending(values) : descending(values);
+    const values = by === "slow" || by === "fast" ? columns.duration : columns[`value-${by.slice(1)}`];
+    const known = by[0] === "+" || by === "fast" ? ascending(values) : descending(values);
     return rows.sort((a, b) => Number.isNaN(values[a]) - Number.isNaN(values[b]) || (Number.isNaN(values[a]) ? a - b : known(a, b)));
   }
 
@@ -585,7 +584,7 @@
     const branch = (span, depth) => {
       const [id, , name, kind, , duration, status, ...held] = span;
       const line = [element("bdi", {}, shown(name, state.query)), element("span", { class: "time" },
-        `${kind === "span" ? "" : `${kind} · `}${duration === null ? "open" : seconds(duration / 1e6)}`)];
+        `${kind === "span" ? "" : `${kind} · `}${duration !== null ? seconds(duration / 1e6) : status === "unset" ? "open" : seconds(null)}`)];
       if (status === "error") line.push(element("span", { class: "failed" }, " error"));
       if (held[0] !== null || held[1] !== null) line.push(element("span", { class: "gist", dir: "auto" },
         shown((held[0] === null ? "" : snippet(held[0])) + (held[1] === null ? "" : ` → ${snippet(held[1])}`), state.query)));
@@ -608,7 +607,7 @@
     if (row.id !== null && row.id !== row.index) pairs.push(["id", row.id]);
     for (const [name, value] of Object.entries(row.attributes)) pairs.push([name, value ?? "none"]);
     for (const [name, value] of Object.entries(row.beside)) pairs.push([name, value]);
-    pairs.push(["call", `${row.status}${row.attempts > 1 ? ` in ${row.attempts} attempts` : ""}, ${seconds(row.duration)}, begun ${new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`]);
+    pairs.push(["call", `${row.status}${row.attempts > 1 ? ` in ${row.attempts} attempts` : ""}, ${seconds(row.duration)}${row.started === null ? "" : `, begun ${new Date(row.started * 1000).toISOString().slice(0, 19).replace("T", " ")} UTC`}`]);
     if (row.usage) pairs.push(["usage", Object.entries(row.usage).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? number(value) : value}`).join(", ")]);
     return element("dl", { class: "pairs" }, ...pairs.flatMap(([name, value]) => [
       element("dt", {}, shown(name)), element("dd", { dir: "auto" }, shown(value, state.query))]));
