@@ -494,7 +494,7 @@ def _recorded(lane: Lane, app: Mapping[str, Any]) -> tuple[_Source, np.ndarray]:
         slot.append(record[0])
         digests.append(bytes.fromhex(record[1]))
         status.append(RESPONSE_STATUSES.index(record[3]))
-        seconds.append(record[9] / 1e6)
+        seconds.append(math.nan if record[9] is None else record[9] / 1e6)
         usage = record[10] or {}
         for name, values in used.items():
             values.append(usage.get(name, math.nan))

@@ -31,7 +31,7 @@ from typing import Any, ClassVar, Final, NamedTuple, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from evaluand import ids
-from evaluand.credentials import HIDDEN, is_hidden
+from evaluand.credentials import HIDDEN, is_secret
 from evaluand.deadline import Overdue, within
 from evaluand.engine import TRANSIENT, Policy, given_up
 from evaluand.errors import DataError, SpecError, TaskError, TaskTimeout, TransientError, kind_of, message_of
@@ -692,7 +692,7 @@ def _parts(value: Any) -> Sequence[tuple[Any, Any]]:
 
 
 def _is_secret(name: Any, value: Any) -> bool:
-    return isinstance(name, str) and is_hidden(name, value)
+    return isinstance(name, str) and is_secret(name) and type(value) is not bool
 
 
 def _without_passwords(text: str) -> str:
