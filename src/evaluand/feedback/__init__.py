@@ -603,12 +603,12 @@ class Feedback(Scorer):
             if self.if_missing == "warn":
                 warn(f"feedback {self.name!r} is skipped: {error}")
             return Result("skipped", reason=str(error))
+        several = False
         for name, values in selected.items():
             if not values:
                 return Result("skipped", reason=f"{name}: {self.bound[name]} selects no values")
-        sizes = [len(values) for values in selected.values()]
-        number = math.prod(sizes) if self.combinations == "product" else min(sizes, default=1)
-        if number > MOST_CALLS:
+            several = several or len(values) > 1
+        if several and (number := self._number_of(selected)) > MOST_CALLS:
             return Result("failed", reason=self._too_many(selected, number))
         plain = all(type(value) in PLAIN for values in selected.values() for value in values)
         return _Plan(combined(selected, self.combinations), plain, self._uneven(selected))
@@ -635,6 +635,10 @@ class Feedback(Scorer):
         except DataError:
             return False
         return True
+
+    def _number_of(self, selected: Mapping[str, Sequence[Any]]) -> int:
+        sizes = map(len, selected.values())
+        return math.prod(sizes) if self.combinations == "product" else min(sizes)
 
     def _too_many(self, selected: Mapping[str, Sequence[Any]], number: int) -> str:
         told = " × ".join(f"{len(values):,} of {name}" for name, values in selected.items() if len(values) > 1)
