@@ -23,6 +23,7 @@ from evaluand.dataset import Example
 from evaluand.engine import Outcome, Policy
 from evaluand.errors import DataError, message_of, with_article
 from evaluand.journal import Lane
+from evaluand.jsonlike import whole_text
 from evaluand.record import Record, values_of
 from evaluand.responses import Response, SpanStream, place_of
 from evaluand.rows import COMPLETED, FAILED, INDEX, SCORE_STATUSES, SKIPPED
@@ -425,19 +426,19 @@ class Grader:
         value = None if score.value is None else float(score.value)
         if value is not None and not math.isfinite(value):
             raise DataError(f"the score is {value}; give a finite number, or Score.abstained(reason)")
-        for name in ("label", "reason", "explanation"):
-            _check_text(name, getattr(score, name))
+        _check_text("label", score.label)
+        reason, explanation = _told("reason", score.reason), _told("explanation", score.explanation)
         data = None if score.data is None else Fragment(ids.encode(score.data))
         columns = self._cells(score.columns or {})
         return [
             piece.number,
             piece.target,
             score.status,
-            f"scorer: {score.reason}"[:_REASON] if score.status == FAILED else score.reason,
+            f"scorer: {reason}"[:_REASON] if score.status == FAILED else reason,
             value,
             score.label,
             data,
-            score.explanation,
+            explanation,
             columns,
         ]
 
@@ -464,6 +465,14 @@ class Grader:
 def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
     """The journal's line of what a scorer says of a row."""
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
+
+
+def _told(name: str, text: Any) -> Any:
+    """A text for people as it can be written: half a character in it costs no score."""
+    if isinstance(text, str) and not text.isascii():
+        return whole_text(text)
+    _check_text(name, text)
+    return text
 
 
 def _check_text(name: str, value: Any) -> None:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from evaluand.errors import DataError, Skipped, TaskError, message_of
 from evaluand.feedback.arguments import PLAIN
 from evaluand.ids import encode
+from evaluand.jsonlike import jsonlike, whole_text
 from evaluand.scorer import described
 
 
@@ -82,7 +83,7 @@ class Calls:
         if number is not None:
             return number
         if isinstance(said, Mapping) and said:
-            return {str(key): self._part(value, f"under {key!r}") for key, value in said.items()}
+            return {whole_text(str(key)): self._part(value, f"under {key!r}") for key, value in said.items()}
         if isinstance(said, list) and said:
             return [self._part(value, f"at place {place}") for place, value in enumerate(said)]
         empty = "an empty list or object" if said in ([], {}) else described(said)
@@ -129,20 +130,24 @@ def reason_of(calls: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def storable(call: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A call as it can be written: what is no data is told by its type."""
+    """A call as it can be written: what is no data is told by its likeness, half a character is escaped."""
     args, meta = call["args"], call["meta"]
-    if not meta and all(type(value) in PLAIN for value in args.values()):
+    if not meta and all(map(_is_storable, args.values())):
         return call
     return {**call, "args": _all_data(args), "meta": _all_data(meta)}
 
 
 def _all_data(values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): value if type(value) in PLAIN else _data(value) for name, value in values.items()}
+    return {whole_text(str(name)): value if _is_storable(value) else _data(value) for name, value in values.items()}
+
+
+def _is_storable(value: Any) -> bool:
+    return type(value) in PLAIN and (type(value) is not str or value.isascii())
 
 
 def _data(value: Any) -> Any:
     try:
         encode(value)
     except DataError:
-        return {"unstorable": type(value).__qualname__}
+        return jsonlike(value)
     return value

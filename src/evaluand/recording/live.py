@@ -25,6 +25,7 @@ from evaluand.errors import DataError, SpecError, with_article
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.grading import Unit
 from evaluand.journal import SHARD_SLOTS
+from evaluand.jsonlike import text_of
 from evaluand.provenance import provenance
 from evaluand.record import Record, facts_of
 from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judge_in_time, judges, judging
@@ -561,13 +562,8 @@ def check_metadata(metadata: Mapping[Any, Any]) -> None:
 
 
 def _text(value: Any) -> bytes:
-    """The canonical text of a value, which may be that already; what is no data is told by its type."""
-    if type(value) is Fragment:
-        return orjson.dumps(value)
-    try:
-        return ids.encode(value)
-    except Exception:  # encoding runs code of the value's own
-        return ids.encode({"$unstorable": type(value).__qualname__})
+    """The canonical text of a value, which may be that already; what is no data is told by its likeness."""
+    return orjson.dumps(value) if type(value) is Fragment else text_of(value).encode()
 
 
 _living: set[Recording] = set()  # what is to be ended with the interpreter
