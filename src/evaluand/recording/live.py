@@ -158,7 +158,7 @@ class Recording(Recorded):
         cls,
         store: Store,
         app: Mapping[str, Any],
-        feedbacks: Mapping[str, Scorer] | Sequence[Scorer] = (),
+        feedbacks: Mapping[str, Scorer] | Sequence[Scorer] | Scorer = (),
         *,
         mode: str = "with_app_thread",
         name: str | None = None,
@@ -170,7 +170,7 @@ class Recording(Recorded):
         Args:
             store: where.
             app: what the app is: its `name`, `version` and structure, as JSON-like data.
-            feedbacks: what judges the records; by name, or with names of their own.
+            feedbacks: what judges the records: one, several with names of their own, or by name.
             mode: who judges when: one of `MODES`.
             name: what the recording, its run and its evaluation are called; if not given, as the app.
             policy: how feedbacks are asked: `concurrency` (4 threads if not given), `timeout` (a minute), retries,
@@ -182,6 +182,7 @@ class Recording(Recorded):
             SpecError: the mode or a feedback cannot be so; deferred, such as one that cannot be imported elsewhere.
         """
         check_store(store)
+        check_policy(policy)
         mode, scorers = definitions(feedbacks, mode)
         if type(attempts) is not int or attempts < 1:
             raise SpecError(f"attempts is {attempts!r}; give a whole number of at least 1")
@@ -502,7 +503,9 @@ def _synced(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> None
             lanes.sync()
 
 
-def definitions(feedbacks: Mapping[str, Scorer] | Iterable[Scorer], mode: str) -> tuple[str, dict[str, Scorer]]:
+def definitions(
+    feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer, mode: str
+) -> tuple[str, dict[str, Scorer]]:
     """A mode and feedbacks as they are taken; see `Recording.begin`.
 
     Raises:
@@ -519,20 +522,34 @@ def definitions(feedbacks: Mapping[str, Scorer] | Iterable[Scorer], mode: str) -
     return mode, scorers
 
 
-def named(feedbacks: Mapping[str, Scorer] | Iterable[Scorer]) -> dict[str, Scorer]:
-    """Feedbacks by name; of several with one name, the second is called `name 2`.
+def check_policy(policy: Any) -> None:
+    """Refuses what is no policy.
+
+    Raises:
+        SpecError: says what one looks like.
+    """
+    if policy is not None and not isinstance(policy, Policy):
+        raise SpecError(f"policy is {described(policy)}; give a Policy(timeout=…, retries=…), or none")
+
+
+def named(feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer) -> dict[str, Scorer]:
+    """Feedbacks by name, or one alone; of several with one name, the second is called `name 2`.
 
     Raises:
         SpecError: something else is given.
     """
-    if isinstance(feedbacks, Mapping):
-        given = [*feedbacks.items()]
+    several: Any = [feedbacks] if isinstance(feedbacks, Scorer) else feedbacks
+    if isinstance(several, str) or not isinstance(several, Iterable):
+        raise SpecError(f"feedbacks is {described(several)}; give Feedback(function).on(…), or a list of such")
+    if isinstance(several, Mapping):
+        given = [*several.items()]
     else:
-        given = [(str(getattr(each, "name", getattr(each, "kind", ""))), each) for each in feedbacks]
+        given = [(str(getattr(each, "name", getattr(each, "kind", ""))), each) for each in several]
     made: dict[str, Scorer] = {}
     for name, scorer in given:
         if not isinstance(scorer, Scorer):
-            raise SpecError(f"a feedback is {with_article(type(scorer).__name__)}; give a Feedback or another scorer")
+            told = with_article(type(scorer).__name__)
+            raise SpecError(f"a feedback is {told}; give Feedback(function).on(…), or another scorer")
         called, n = check_name(name), 1
         while called in made:
             n += 1
