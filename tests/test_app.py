@@ -309,6 +309,42 @@ def test_objects_derived_from_builtin_classes_are_recorded() -> None:
     assert recorded(Counter(), lambda counter: counter.count("a"))["main_output"] == 1
 
 
+def brief(text: str) -> bool:
+    return len(text) < 5
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"feedbacks": brief}, r"feedbacks is a function; give Feedback\(function\)\.on\(…\), or a list of such"),
+        ({"feedbacks": [brief]}, r"a feedback is a function; give Feedback\(function\)\.on\(…\)"),
+        ({"feedbacks": "brief"}, "feedbacks is the text 'brief'"),
+        ({"feedbacks": 5}, "feedbacks is the integer 5"),
+        ({"metadata": 5}, "metadata is the integer 5; give a dictionary"),
+        ({"name": 5}, "name is the integer 5; give text, such as name='5'"),
+        ({"name": ""}, "name is the text ''"),
+        ({"version": 2}, "version is the integer 2; give text, such as version='2'"),
+        ({"tags": 5}, "tags is the integer 5; give text"),
+        ({"policy": 5}, r"policy is the integer 5; give a Policy\("),
+        ({"store": "folder"}, r"'folder' is no store; give .*DirectoryStore\(path\)"),
+        ({"methods": ["query"]}, "is a function and has no methods to trace; leave methods out"),
+    ],
+)
+def test_what_an_app_cannot_be_made_with_is_told(options: dict[str, Any], told: str) -> None:
+    with pytest.raises(SpecError, match=told):
+        App(lambda text: text, **options)
+
+
+def test_one_feedback_is_as_good_as_a_list_of_it() -> None:
+    feedback = Feedback(brief).on_output()
+    for given in (feedback, [feedback], {"brief": feedback}):
+        app = App(lambda text: text, feedbacks=given)
+        with app as recording:
+            app.app("yes")
+        assert recording.evaluation is not None
+        assert recording.evaluation.counts == {"brief": {"scored": 1}}
+
+
 def test_what_cannot_be_instrumented_is_told() -> None:
     class Final(BaseException):
         def run(self) -> None: ...
@@ -1413,6 +1449,8 @@ def test_logged_interactions_are_records() -> None:
         ({"input": "x", "duration": float("nan")}, "duration seconds from 0"),
         ({"input": "x", "duration": 1e300}, "up to the year 9999"),
         ({"input": "x", "started": "9999-12-31T23:59:59", "duration": 2}, "interaction 0: .*up to the year 9999"),
+        ({"input": "x", "record_id": 5}, "interaction 0: record_id must be text, not the integer 5"),
+        ({"input": "x", "tags": ["a"]}, "tags must be text, not a list"),
         ({"input": "x", "calls": [1]}, "calls must be a mapping"),
         ({"input": "x", "calls": {"a.b": "c"}}, "a call of a.b must be a mapping"),
         ({"input": "x", "calls": {"a.b": {"ret": 1}}}, r"call of a.b: has no 'ret'.*'rets'"),

@@ -559,7 +559,6 @@ NO_SCORES: dict[str, Any] = {
     "a label that is no text": Score(1.0, label=5),  # type: ignore[arg-type]
     "a label of half a character": Score(1.0, label="\ud800"),
     "an explanation that is no text": Score(1.0, explanation=5),  # type: ignore[arg-type]
-    "an explanation of half a character": Score(1.0, explanation="\ud800"),
     "a status there is not": Score(1.0, status="excellent"),
     "a failure of its own": Score(1.0, status="failed"),
     "a reason that is no text": Score(status="abstained", reason=5),  # type: ignore[arg-type]
@@ -618,6 +617,14 @@ def test_scores_of_every_kind_stand_side_by_side_on_disk(tmp_path: Path) -> None
     assert [row["status"] for row in rows] == ["scored"] * len(SCORED) + ["failed"] * wrong
     for row, (_, expected) in zip(rows, SCORED.values(), strict=False):
         assert {key: row[key] for key in expected} == expected
+
+
+def test_half_a_character_in_what_a_scorer_tells_is_escaped_and_costs_no_value() -> None:
+    row = scores(Score(1.0, explanation="half \ud800"))[3]
+    assert (row["status"], row["value"], row["explanation"]) == ("scored", 1.0, "half \\ud800")
+    row = scores(Score(status="abstained", reason="é \udfff"))[3]
+    assert (row["status"], row["reason"]) == ("abstained", "é \\udfff")
+    assert "half \\ud800" in scores(raises(ValueError("half \ud800")))[3]["reason"]
 
 
 @pytest.mark.filterwarnings("ignore::evaluand.evaluation.ScorerFailed")

@@ -17,6 +17,7 @@ from click.testing import CliRunner
 
 from evaluand import Dataset, Evaluation, Evaluator, Policy, Run, Runner
 from evaluand.aggregation import Aggregator, Measure
+from evaluand.app import App
 from evaluand.cli import main
 from evaluand.comparison import compare
 from evaluand.errors import DataError, Doubt, Skipped, SpecError, TaskError, TransientError
@@ -665,6 +666,30 @@ def test_implementations_change_nothing_of_what_others_are_given() -> None:
 def test_arguments_that_are_no_data_are_told_by_their_type() -> None:
     score = Feedback(lambda a: 1.0).on("x").score({"x": object()})
     assert score.columns["calls"][0]["args"] == {"a": {"$unstorable": "object"}}
+
+
+def test_half_a_character_costs_no_value_and_is_escaped() -> None:
+    def judge(text: str) -> tuple[dict[str, float], dict[str, Any]]:
+        return {"half \ud800": 0.5}, {"reason": "half \ud801", "\ud802": ["\ud803"]}
+
+    def answer(text: str) -> str:
+        return f"{text} \ud804"
+
+    plain = Feedback(lambda text: (1.0, {"reason": "half \ud801"}), name="plain", version="1").on_output()
+    app = App(answer, feedbacks=[Feedback(judge, version="1").on_output(), plain])
+    with app as recording:
+        app.app("é \ud805")
+    record = recording.records[0]
+    assert (record["main_input"], record["main_output"]) == ("é \\ud805", "é \\ud805 \\ud804")
+    evaluation = recording.evaluation
+    assert evaluation is not None
+    [row] = evaluation.table("judge").to_pylist()
+    assert (row["status"], json.loads(row["data"])) == ("scored", {"half \\ud800": 0.5})
+    [call] = json.loads(row["calls"])
+    assert call["meta"] == {"reason": "half \\ud801", "\\ud802": ["\\ud803"]}
+    assert evaluation.table("plain").select(["value", "explanation"]).to_pylist() == [
+        {"value": 1.0, "explanation": "half \\ud801"}
+    ]
 
 
 def test_an_async_implementation_is_awaited() -> None:

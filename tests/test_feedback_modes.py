@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -23,10 +24,12 @@ from evaluand.cli import main
 from evaluand.engine import Policy
 from evaluand.errors import Doubt, EngineError, SpecError, TransientError
 from evaluand.feedback import Feedback
+from evaluand.fingerprint import Identity
 from evaluand.leaderboard import leaderboard
 from evaluand.recording import KIND, MODES, Recording, found, live, standing, work
 from evaluand.recording.judging import QUEUE
 from evaluand.recording.working import _Crew
+from evaluand.scorer import Score, Scorer
 from evaluand.scorers.feedback import FeedbackKind
 from evaluand.store import Store
 from evaluand.work import Tally
@@ -189,6 +192,46 @@ def test_a_judge_that_changed_before_it_was_asked_is_what_it_is_when_it_is_asked
     made = recording.evaluate()
     assert made.manifest["pinned"]
     assert made.table("biased")["value"].to_pylist() == [7.0]
+
+
+def test_an_error_of_a_users_own_code_is_not_told_as_damage_of_the_journal(store: Store) -> None:
+    class Unsure(Scorer):
+        kind = "unsure"
+        known = True
+
+        @property
+        def arguments(self) -> tuple[str, ...]:
+            return ("source",)
+
+        def identify(self) -> Identity:
+            if not self.known:
+                raise TypeError("what am I?")
+            return Identity({"kind": self.kind})
+
+        def score(self, source: Any) -> Score:  # type: ignore[override]
+            return Score(1.0)
+
+    scorer = Unsure()
+    recording = Recording.begin(store, APP, {"unsure": scorer}, mode="with_app")
+    use(recording, "q")
+    scorer.known = False
+    with pytest.raises(TypeError, match="what am I"):
+        recording.close()
+    scorer.known = True
+    assert recording.close().evaluate().counts == {"unsure": {"scored": 1}}
+
+
+def test_a_damaged_line_of_a_lane_is_told_as_damage(folder: DirectoryStore) -> None:
+    recording = Recording.begin(folder, APP, [Feedback(length).on_output()], mode="with_app")
+    use(recording, "q")
+    [segment] = [path for path in (folder.root / KIND / recording.id).rglob("*") if b"scored" in _bytes(path)]
+    segment.write_bytes(b"[0,5]\n")
+    with pytest.raises(EngineError, match=f"the journal of recording {recording.id} holds what was never written"):
+        recording.close()
+
+
+def _bytes(path: Path) -> bytes:
+    return path.read_bytes() if path.is_file() else b""
 
 
 def test_a_mode_of_an_enum_is_taken(store: Store) -> None:

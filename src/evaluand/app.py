@@ -42,8 +42,8 @@ from evaluand.record import Record, facts_of
 from evaluand.recording.judging import judging
 from evaluand.registry import nearest
 from evaluand.run import Run
-from evaluand.scorer import Scorer
-from evaluand.store import MemoryStore, Store
+from evaluand.scorer import Scorer, described
+from evaluand.store import MemoryStore, Store, check_store
 from evaluand.task import Request, Task, as_task
 from evaluand.trace import STATUSES, TaskSpan, Trace, nanoseconds
 
@@ -58,7 +58,7 @@ class App:
         target: the function, the object, or a method of it.
         name: what the app is called; the name of the function or class if not given.
         version: which version of it, for comparing versions.
-        feedbacks: what judges its records.
+        feedbacks: what judges its records: one, several, or by name.
         mode: when they are judged: `none`, `with_app` (before the call returns), `with_app_thread` or `deferred`.
         store: where recordings are kept; in memory if not given.
         policy: how feedbacks are asked in threads and processes: concurrency, timeout, retries, pace.
@@ -87,7 +87,7 @@ class App:
         *,
         name: str | None = None,
         version: str | None = None,
-        feedbacks: Mapping[str, Scorer] | Sequence[Scorer] = (),
+        feedbacks: Mapping[str, Scorer] | Sequence[Scorer] | Scorer = (),
         mode: str = "with_app_thread",
         store: Store | None = None,
         policy: Policy | None = None,
@@ -96,8 +96,13 @@ class App:
         tags: str = "",
         metadata: Mapping[str, Any] | None = None,
     ) -> None:
-        self.mode, self.feedbacks = stored.definitions(feedbacks, mode)
         _check_target(target)
+        _check_words(name=name, version=version)
+        _check_about(tags, metadata)
+        stored.check_policy(policy)
+        if store is not None:
+            check_store(store)
+        self.mode, self.feedbacks = stored.definitions(feedbacks, mode)
         self.target = target.__self__ if isinstance(target, MethodType) else target
         self.main_method: str | None = target.__name__ if isinstance(target, MethodType) else None
         self.name = name or str(getattr(self.target, "__name__", class_of(self.target).__name__))
@@ -216,6 +221,7 @@ class App:
             tags: words for people, for its records; those of the app if not given.
             meta: anything known of what is recorded, such as the user who asks.
         """
+        _check_about(self.tags if tags is None else tags, None)
         return Recording(self, self.tags if tags is None else tags, meta)
 
     def close(self) -> None:
@@ -264,6 +270,8 @@ class App:
     def _found(self) -> list[Component]:
         if _is_function(self.target):
             function: Any = self.target
+            if self._methods:
+                raise SpecError(f"{function.__name__} is a function and has no methods to trace; leave methods out")
             self._function = instrumented(function)
             return [Component("", self._function, (function.__name__,))]
         found = components_of(self.target, self._methods)
@@ -556,6 +564,9 @@ def logged(interaction: Mapping[str, Any] | Trace, where: str = "interaction") -
     if not isinstance(interaction, Mapping):
         raise DataError(Fault(where, f"must be a mapping or a Trace, not {with_article(type(interaction).__name__)}"))
     _check_keys(interaction, _INTERACTION, where)
+    for key in ("record_id", "tags"):
+        if interaction.get(key) is not None and not isinstance(interaction[key], str):
+            raise DataError(Fault(where, f"{key} must be text, not {described(interaction[key])}"))
     start, end = _times(interaction, where)
     error = interaction.get("error")
     attributes = {"usage": interaction["usage"]} if interaction.get("usage") is not None else {}
@@ -672,6 +683,19 @@ def _check_target(target: Any) -> None:
         raise SpecError(f"an app is an object; give {target.__name__}(…), not the class")
     if target is None or type(target) in (str, bytes, bool, int, float, list, tuple, dict, set):
         raise SpecError(f"an app is a function or an object with methods, not {with_article(type(target).__name__)}")
+
+
+def _check_words(**words: Any) -> None:
+    for word, text in words.items():
+        if text is not None and (not isinstance(text, str) or not text):
+            raise SpecError(f"{word} is {described(text)}; give text, such as {word}={str(text) or '1'!r}, or none")
+
+
+def _check_about(tags: Any, metadata: Any) -> None:
+    if not isinstance(tags, str):
+        raise SpecError(f"tags is {described(tags)}; give text")
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise SpecError(f"metadata is {described(metadata)}; give a dictionary, such as {{'team': 'search'}}")
 
 
 def _is_function(target: Any) -> bool:

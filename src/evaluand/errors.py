@@ -176,7 +176,7 @@ _WORDS: Mapping[Any, str] = {
 def message_of(said: object) -> str:
     """Text of an error that can be stored, whatever the error is like."""
     try:
-        return str(said)[:_MESSAGE].encode("utf-8", "replace").decode()
+        return str(said)[:_MESSAGE].encode("utf-8", "backslashreplace").decode()
     except Exception:  # a __str__ that fails
         return f"{with_article(type(said).__name__)} that cannot be shown"
 

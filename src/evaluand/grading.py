@@ -24,6 +24,7 @@ from evaluand.dataset import Example
 from evaluand.engine import Outcome, Policy
 from evaluand.errors import DataError, NotFound, message_of, with_article
 from evaluand.journal import Lane
+from evaluand.jsonlike import whole_text
 from evaluand.provider import Spending, spending
 from evaluand.record import Record, values_of
 from evaluand.responses import Response, SpanStream, place_of, usage_of
@@ -399,7 +400,7 @@ class Grader:
         given = islice(results, len(unit.pieces)) if results is not None else [error] * len(unit.pieces)
         spent: Sequence[Spending | None] = unit.spent or [None] * len(unit.pieces)
         return [
-            self._row(piece, result) + _told(asked)
+            self._row(piece, result) + _taken(asked)
             for piece, result, asked in zip(unit.pieces, given, spent, strict=True)
         ]
 
@@ -499,19 +500,19 @@ class Grader:
         value = None if score.value is None else float(score.value)
         if value is not None and not math.isfinite(value):
             raise DataError(f"the score is {value}; give a finite number, or Score.abstained(reason)")
-        for name in ("label", "reason", "explanation"):
-            _check_text(name, getattr(score, name))
+        _check_text("label", score.label)
+        reason, explanation = _told("reason", score.reason), _told("explanation", score.explanation)
         data = None if score.data is None else Fragment(ids.encode(score.data))
         columns = self._cells(score.columns or {})
         return [
             piece.number,
             piece.target,
             score.status,
-            f"scorer: {score.reason}"[:_REASON] if score.status == FAILED else score.reason,
+            f"scorer: {reason}"[:_REASON] if score.status == FAILED else reason,
             value,
             score.label,
             data,
-            score.explanation,
+            explanation,
             columns,
         ]
 
@@ -540,11 +541,19 @@ def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
 
 
-def _told(spent: Spending | None) -> list[dict[str, Any]]:
+def _taken(spent: Spending | None) -> list[dict[str, Any]]:
     """What a score took, as the last part of its row; nothing where nobody was asked."""
     if spent is None or not spent.n_requests:
         return []
     return [{"requests": spent.n_requests, "failed": spent.n_failed, **(usage_of(spent.usage or {}) or {})}]
+
+
+def _told(name: str, text: Any) -> Any:
+    """A text for people as it can be written: half a character in it costs no score."""
+    if isinstance(text, str) and not text.isascii():
+        return whole_text(text)
+    _check_text(name, text)
+    return text
 
 
 def _check_text(name: str, value: Any) -> None:

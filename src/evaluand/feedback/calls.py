@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from evaluand.errors import DataError, Skipped, TaskError, message_of
+from evaluand.jsonlike import whole_text
 from evaluand.scorer import described
 
 
@@ -80,7 +81,7 @@ class Calls:
         if number is not None:
             return number
         if isinstance(said, Mapping) and said:
-            return {str(key): self._part(value, f"under {key!r}") for key, value in said.items()}
+            return {whole_text(str(key)): self._part(value, f"under {key!r}") for key, value in said.items()}
         if isinstance(said, list) and said:
             return [self._part(value, f"at place {place}") for place, value in enumerate(said)]
         empty = "an empty list or object" if isinstance(said, list | Mapping) else described(said)

@@ -19,7 +19,7 @@ from typing import Any, Final
 from evaluand.errors import DataError, EvaluandError
 from evaluand.feedback.arguments import PLAIN
 from evaluand.ids import encode, restored
-from evaluand.jsonlike import unstorable
+from evaluand.jsonlike import jsonlike, whole_text
 from evaluand.selector import Selector
 
 SHORT: Final = 100
@@ -27,7 +27,7 @@ SHORT: Final = 100
 
 
 def kept(calls: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Calls as they are written; what is no data is told by its type.
+    """Calls as they are written; what is no data is told by its likeness, half a character is escaped.
 
     Example:
         >>> calls = [{"args": {"text": text}, "ret": 1.0, "meta": {}, "error": None} for text in ("Emma", "Persuasion")]
@@ -109,16 +109,16 @@ def _is_one_row(calls: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _storable(values: Mapping[Any, Any]) -> dict[str, Any]:
-    return {str(name): _data(value) for name, value in values.items()}
+    return {whole_text(str(name)): _data(value) for name, value in values.items()}
 
 
 def _data(value: Any) -> Any:
-    if type(value) in PLAIN:
+    if type(value) in PLAIN and (type(value) is not str or value.isascii()):
         return value
     try:
         encode(value)
     except DataError:
-        return unstorable(type(value).__qualname__)
+        return jsonlike(value)
     return value
 
 

@@ -24,7 +24,16 @@ Why it is so:
 """
 
 from evaluand.recording.judging import ATTEMPTS
-from evaluand.recording.live import About, NotRecorded, Recording, Snapshot, about, check_metadata, definitions
+from evaluand.recording.live import (
+    About,
+    NotRecorded,
+    Recording,
+    Snapshot,
+    about,
+    check_metadata,
+    check_policy,
+    definitions,
+)
 from evaluand.recording.loading import loaded
 from evaluand.recording.stored import KIND, MODES, Recorded, Standing, found, sealed, standing
 from evaluand.recording.working import closed, work
@@ -41,6 +50,7 @@ __all__ = [
     "Standing",
     "about",
     "check_metadata",
+    "check_policy",
     "closed",
     "definitions",
     "found",

@@ -24,7 +24,7 @@ from evaluand.errors import DataError, SpecError, warn, with_article
 from evaluand.evaluation import Evaluation, Evaluator
 from evaluand.grading import Source, Unit, source_of, units_of
 from evaluand.journal import SHARD_SLOTS
-from evaluand.jsonlike import unstorable
+from evaluand.jsonlike import text_of
 from evaluand.provenance import provenance
 from evaluand.record import Record, facts_of
 from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judge_in_time, judges, judging
@@ -156,7 +156,7 @@ class Recording(Recorded):
         cls,
         store: Store,
         app: Mapping[str, Any],
-        feedbacks: Mapping[str, Scorer] | Sequence[Scorer] = (),
+        feedbacks: Mapping[str, Scorer] | Sequence[Scorer] | Scorer = (),
         *,
         mode: str = "with_app_thread",
         name: str | None = None,
@@ -168,7 +168,7 @@ class Recording(Recorded):
         Args:
             store: where.
             app: what the app is: its `name`, `version` and structure, as JSON-like data.
-            feedbacks: what judges the records; by name, or with names of their own.
+            feedbacks: what judges the records: one, several with names of their own, or by name.
             mode: who judges when: one of `MODES`.
             name: what the recording, its run and its evaluation are called; if not given, as the app.
             policy: how feedbacks are asked: `concurrency` (4 threads if not given), `timeout` (a minute), retries,
@@ -180,6 +180,7 @@ class Recording(Recorded):
             SpecError: the mode or a feedback cannot be so; deferred, such as one that cannot be imported elsewhere.
         """
         check_store(store)
+        check_policy(policy)
         mode, scorers = definitions(feedbacks, mode)
         if type(attempts) is not int or attempts < 1:
             raise SpecError(f"attempts is {attempts!r}; give a whole number of at least 1")
@@ -513,7 +514,9 @@ def _synced(lanes: Lanes, dirty: threading.Event, over: threading.Event) -> None
             lanes.sync()
 
 
-def definitions(feedbacks: Mapping[str, Scorer] | Iterable[Scorer], mode: str) -> tuple[str, dict[str, Scorer]]:
+def definitions(
+    feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer, mode: str
+) -> tuple[str, dict[str, Scorer]]:
     """A mode and feedbacks as they are taken; see `Recording.begin`.
 
     Raises:
@@ -530,20 +533,34 @@ def definitions(feedbacks: Mapping[str, Scorer] | Iterable[Scorer], mode: str) -
     return mode, scorers
 
 
-def named(feedbacks: Mapping[str, Scorer] | Iterable[Scorer]) -> dict[str, Scorer]:
-    """Feedbacks by name; of several with one name, the second is called `name 2`.
+def check_policy(policy: Any) -> None:
+    """Refuses what is no policy.
+
+    Raises:
+        SpecError: says what one looks like.
+    """
+    if policy is not None and not isinstance(policy, Policy):
+        raise SpecError(f"policy is {described(policy)}; give a Policy(timeout=…, retries=…), or none")
+
+
+def named(feedbacks: Mapping[str, Scorer] | Iterable[Scorer] | Scorer) -> dict[str, Scorer]:
+    """Feedbacks by name, or one alone; of several with one name, the second is called `name 2`.
 
     Raises:
         SpecError: something else is given.
     """
-    if isinstance(feedbacks, Mapping):
-        given = [*feedbacks.items()]
+    several: Any = [feedbacks] if isinstance(feedbacks, Scorer) else feedbacks
+    if isinstance(several, str) or not isinstance(several, Iterable):
+        raise SpecError(f"feedbacks is {described(several)}; give Feedback(function).on(…), or a list of such")
+    if isinstance(several, Mapping):
+        given = [*several.items()]
     else:
-        given = [(str(getattr(each, "name", getattr(each, "kind", ""))), each) for each in feedbacks]
+        given = [(str(getattr(each, "name", getattr(each, "kind", ""))), each) for each in several]
     made: dict[str, Scorer] = {}
     for name, scorer in given:
         if not isinstance(scorer, Scorer):
-            raise SpecError(f"a feedback is {with_article(type(scorer).__name__)}; give a Feedback or another scorer")
+            told = with_article(type(scorer).__name__)
+            raise SpecError(f"a feedback is {told}; give Feedback(function).on(…), or another scorer")
         called, n = check_name(name), 1
         while called in made:
             n += 1
@@ -573,13 +590,8 @@ def check_metadata(metadata: Mapping[Any, Any]) -> None:
 
 
 def _text(value: Any) -> bytes:
-    """The canonical text of a value, which may be that already; what is no data is told by its type."""
-    if type(value) is Fragment:
-        return orjson.dumps(value)
-    try:
-        return ids.encode(value)
-    except Exception:  # encoding runs code of the value's own
-        return ids.encode(unstorable(type(value).__qualname__))
+    """The canonical text of a value, which may be that already; what is no data is told by its likeness."""
+    return orjson.dumps(value) if type(value) is Fragment else text_of(value).encode()
 
 
 _living: set[Recording] = set()  # what is to be ended with the interpreter

@@ -258,8 +258,7 @@ def counts_of(run: Run | None) -> dict[str, int]:
 def run_of(store: Store, manifest: Manifest, records: Lane) -> Run:
     """The run of the records that were read: found, or made by the ordinary seal."""
     id, spec, name = manifest["id"], manifest["spec"], manifest["name"]
-    with journalled(KIND, id):
-        dataset = _dataset(records, name).save(store)
+    dataset = _dataset(id, records, name).save(store)
     asked = {
         "task": {"kind": "app", **{key: spec["app"].get(key) for key in ("name", "version")}, "recording": id},
         "seed": 0,
@@ -299,17 +298,16 @@ def evaluation_of(
     It is filed under what the feedbacks were when the recording was opened. Where one has become another since, nobody
     knows which of them has said what, so that is unpinned, and a `Doubt` is told.
     """
-    judged = {name: _judgements(lane) for name, lane in lanes.judged.items() if name in scorers}
+    judged = {name: _judgements(manifest["id"], lane) for name, lane in lanes.judged.items() if name in scorers}
     changed = _changed(manifest, {name: scorers[name] for name in judged if lanes.judged[name].n_done})
-    with journalled(KIND, manifest["id"]):
-        made = Evaluator(store, policy or policy_of(manifest), engine or LocalEngine(), progress).evaluate(
-            run,
-            scorers,
-            name=manifest["name"],
-            judged=judged,
-            identities=changed,
-            origin={"recording": manifest["id"]},
-        )
+    made = Evaluator(store, policy or policy_of(manifest), engine or LocalEngine(), progress).evaluate(
+        run,
+        scorers,
+        name=manifest["name"],
+        judged=judged,
+        identities=changed,
+        origin={"recording": manifest["id"]},
+    )
     for name in (name for name, identity in changed.items() if identity.unpinned == _CHANGED):
         warnings.warn(
             f"feedback {name!r} is not what it was when the recording was opened: its values may not be of one kind; "
@@ -330,15 +328,19 @@ def _changed(manifest: Manifest, scorers: Mapping[str, Scorer]) -> dict[str, Ide
 _CHANGED: Final = ("it is not what it was when its recording was opened",)
 
 
-def _judgements(lane: Lane) -> Iterator[tuple[int, list[Any]]]:
-    return ((slot, scores) for slot, _, scores in lane.records())
+def _judgements(id: str, lane: Lane) -> Iterator[tuple[int, list[Any]]]:
+    """What stands in a lane; only reading it is to say that the journal is damaged, not what is done with it."""
+    with journalled(KIND, id):
+        for slot, _, scores in lane.records():
+            yield slot, scores
 
 
-def _dataset(records: Lane, name: str | None) -> Dataset:
+def _dataset(recording: str, records: Lane, name: str | None) -> Dataset:
     """The inputs of records with what is known of them; what is unknown of some is null there."""
-    told = [(record[0], *record[-1]) for record in records.records()]
-    attributes = sorted({key for *_, metadata in told for key in metadata})
-    names = _told_apart([(slot, name) for slot, _, name, _, _ in told])
+    with journalled(KIND, recording):
+        told = [(record[0], *record[-1]) for record in records.records()]
+        attributes = sorted({key for *_, metadata in told for key in metadata})
+        names = _told_apart([(slot, name) for slot, _, name, _, _ in told])
     tagged = any(tags is not None for *_, tags, _ in told)
     rows = []
     for (slot, input, _, tags, metadata), id in zip(told, names, strict=True):

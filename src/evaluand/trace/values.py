@@ -16,7 +16,7 @@ def text_of(value: object) -> str:
     """Some text for a name or message that can always be written."""
     try:
         text = str.__str__(value) if isinstance(value, str) else str(value)
-        return text.encode("utf-8", "replace").decode()
+        return text.encode("utf-8", "backslashreplace").decode()
     except Exception:  # a __str__ that fails
         return type(value).__qualname__
 
