@@ -225,7 +225,7 @@ def test_feedbacks_of_one_name_are_told_apart(store: Store) -> None:
     ("given", "told"),
     [
         ({"mode": "sometimes"}, "mode is the text 'sometimes'"),
-        ({"feedbacks": [len]}, "give a Feedback"),
+        ({"feedbacks": [len]}, "give Feedback"),
         ({"feedbacks": [Feedback(length)]}, "length needs text"),
         ({"attempts": 0}, "attempts is 0"),
         ({"store": "folder"}, "no store"),
