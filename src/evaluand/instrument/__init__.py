@@ -7,7 +7,8 @@
 A call is traced where a recording is open (`App`), or where a task is traced of which it is part; elsewhere it costs a
 fraction of a microsecond and nothing else happens. Plain and async functions, generators and async generators are
 instrumented alike, class methods, static methods and properties too. The output of a generator is all that it gave out:
-its text where it gave texts, else a list. Its span ends when it is exhausted, closed or dropped.
+its text where it gave texts, else a list. Its span ends when it is exhausted, closed or dropped. It belongs to
+those who recorded where it was made, though it be read later or elsewhere; so does a coroutine.
 
 How calls become records: the first instrumented call in a context begins a trace for every recording that is open there
 and knows the component; calls within it are spans of that trace. Where an app is part of another and both are recorded,
