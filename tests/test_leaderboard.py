@@ -35,7 +35,7 @@ from evaluand.app import virtual
 from evaluand.cli import main
 from evaluand.errors import SpecError, TransientError
 from evaluand.feedback import Feedback
-from evaluand.leaderboard import LEADERBOARD, Leaderboard, gathered, leaderboard
+from evaluand.leaderboard import LEADERBOARD, Leaderboard, gathered, label_of, leaderboard
 from evaluand.metrics.mean import Mean
 from evaluand.recording import Recording
 from evaluand.report.leaderboard import leaderboard_section
@@ -109,6 +109,45 @@ def letters(board: Leaderboard, feedback: str = "number") -> dict[str, str]:
 
 
 # Values and counts
+
+
+@pytest.mark.parametrize(("better", "bounds"), [(None, (4 / 30, 1.0)), (True, (4 / 30, 1.0)), (False, (1.0, 4 / 30))])
+def test_what_is_missing_is_bounded_beside_the_mean(better: bool | None, bounds: tuple[float, float]) -> None:
+    store = MemoryStore()
+    crash = [*([1.0] * 4), *([ValueError("no")] * 26)]
+    judge = feedback(right, higher_is_better=better)
+    board = leaderboard([recorded(store, v, asked(said), judge) for v, said in (("1", crash), ("2", [1.0] * 30))])
+    one, other = (row(board, version, "right") for version in "12")
+    assert (one["mean"], one["n_scored"], one["n"]) == (1.0, 4, 30)
+    assert (one["worst"], one["best"]) == pytest.approx(bounds)
+    assert (other["worst"], other["best"]) == (1.0, 1.0)
+    shown = "0.133 – 1" if better is not False else "1.000 – 0.133"
+    assert "worst – best" in leaderboard_section(board.to_dict())
+    assert shown in leaderboard_section(board.to_dict())
+    assert "with all" in str(board)
+
+
+def test_what_is_missing_has_no_bounds_where_no_range_is_known() -> None:
+    store = MemoryStore()
+    board = leaderboard([recorded(store, "1", asked([2.0, -1.0]), feedback(picky))])
+    assert (row(board, "1", "picky")["worst"], row(board, "1", "picky")["best"]) == (None, None)
+    assert "worst" not in leaderboard_section(board.to_dict())
+    ranged = leaderboard([recorded(MemoryStore(), "1", asked([2.0, -1.0]), feedback(picky, range=(0, 4)))])
+    assert (row(ranged, "1", "picky")["worst"], row(ranged, "1", "picky")["best"]) == (1.0, 3.0)
+
+
+def test_versions_that_would_be_called_alike_are_told_apart() -> None:
+    store, one = MemoryStore(), {"feedbacks": [feedback(number)], "mode": "with_app"}
+    made = []
+    for app, value in (({"name": "rag 2"}, 1.0), ({"name": "rag", "version": "2"}, 2.0), ({"name": "rag"}, 3.0)):
+        each = Recording.begin(store, app, **one)
+        use(each, asked([value] * 20))
+        made.append(each.close())
+    board = leaderboard(made)
+    assert [version["label"] for version in board.versions] == ["'rag 2'", "'rag' 2", "rag"]
+    assert [pair["difference"] for pair in board.pairs] == [-1.0, -2.0, -1.0]
+    assert len({pair[side] for pair in board.pairs for side in "ab"}) == 3
+    assert label_of({"app": "rag", "version": ""}) == "rag ''"
 
 
 def test_a_mean_stands_beside_its_interval_and_its_counts() -> None:

@@ -23,6 +23,7 @@ import itertools
 import math
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
@@ -75,7 +76,7 @@ LEADERBOARD: Final = pa.schema(
         pa.field("feedback", pa.string()),
         pa.field("direction", pa.string()),
         pa.field("metric", pa.string()),
-        *(pa.field(name, pa.float64()) for name in ("mean", "low", "high")),
+        *(pa.field(name, pa.float64()) for name in ("mean", "low", "high", "worst", "best")),
         pa.field("reason", pa.string()),
         pa.field("letters", pa.string()),
         pa.field("n", pa.int64(), nullable=False),
@@ -84,8 +85,9 @@ LEADERBOARD: Final = pa.schema(
 )
 """A row for each version and feedback, of each feedback the best first. Latencies are seconds of completed calls, of
 `n_latency` of them: logged ones may have none; `n_tokens` and `n_cost` tell of how many records tokens and cost are
-known; `reason` is why there is no mean or no interval; versions of one feedback that share a letter cannot be told
-apart."""
+known; `worst` and `best` are the means there would be if each record without a value had the worst or the best there
+can be (None where no range is known); `reason` is why there is no mean or interval; versions of one feedback that share a
+letter cannot be told apart."""
 
 _ABOUT: Final = LEADERBOARD.names[: LEADERBOARD.names.index("feedback")]
 
@@ -166,7 +168,8 @@ class Leaderboard:
                 mean = "–" if row["mean"] is None else f"{row['mean']:.4g}"
                 interval = "" if row["low"] is None else f" [{row['low']:.4g}, {row['high']:.4g}]"
                 told = "".join(f", {row[f'n_{s}']:,} {s}" for s in STATUSES[1:] if row[f"n_{s}"])
-                counts = f"{row['n_scored']:,} of {row['n']:,} scored{told}"
+                bounds = "" if row["worst"] is None else f"; {row['worst']:.4g} to {row['best']:.4g} with all"
+                counts = f"{row['n_scored']:,} of {row['n']:,} scored{told}{bounds if told else ''}"
                 yield f"{feedback}: {label_of(row)} {mean}{interval} {row['letters']} ({counts})"
         for version in self.versions:
             median, p95 = (version[f"latency_{name}"] for name in ("median", "p95"))
@@ -187,7 +190,7 @@ def label_of(row: Mapping[str, Any]) -> str:
         >>> label_of({"app": "rag", "version": "2"}), label_of({"app": "rag", "version": None})
         ('rag 2', 'rag')
     """
-    return str(row["app"]) if row["version"] is None else f"{row['app']} {row['version']}"
+    return str(row["app"]) if row["version"] is None else f"{row['app']} {row['version'] or repr('')}"
 
 
 def leaderboard(
@@ -691,10 +694,13 @@ def _versions(sources: Sequence[_Source]) -> list[_Version]:
         for task, parts in alike.items() if len(alike) > 1 else ():
             for source in parts:
                 source.app += f" ({task[:8]})" if task else ""
-    grouped = sorted(
-        (parts for alike in found.values() for parts in alike.values()),
-        key=lambda parts: _natural(label_of(vars(parts[0]))),
-    )
+    groups = [parts for alike in found.values() for parts in alike.values()]
+    called = Counter(label_of(vars(parts[0])) for parts in groups)
+    for parts in groups:
+        if called[label_of(vars(parts[0]))] > 1:  # such as `rag 2` without a version, and version 2 of `rag`
+            for source in parts:
+                source.app = repr(source.app)
+    grouped = sorted(groups, key=lambda parts: _natural(label_of(vars(parts[0]))))
     inputs = matched([np.concatenate([source.digest for source in parts]) for parts in grouped]) if grouped else []
     asked = matched([np.column_stack([each, occurrences(each[:, None])]) for each in inputs]) if grouped else []
     return [_Version(*each) for each in zip(grouped, inputs, asked, strict=True)]
@@ -716,12 +722,14 @@ class _Board:
         name: of the feedback.
         versions: best first.
         metric: what means are computed by.
+        ends: the lowest and the highest value there can be; None where that is not known.
         values: by version, mean, lower and upper end (NaN where there is none), and why there is none.
     """
 
     name: str
     versions: Sequence[_Version]
     metric: Metric
+    ends: tuple[float, float] | None
     values: Sequence[tuple[float, float, float, str | None]]
     direction: str | None
     confidence: float
@@ -739,7 +747,8 @@ class _Board:
         values = [_value(metric, value) for value in scored]
         sign = 1 if direction == "lower" else -1
         order = sorted(range(len(mine)), key=lambda i: math.inf if math.isnan(values[i][0]) else sign * values[i][0])
-        return cls(name, [mine[i] for i in order], metric, [values[i] for i in order], direction, confidence)
+        whole = (0.0, 1.0) if binary else ends
+        return cls(name, [mine[i] for i in order], metric, whole, [values[i] for i in order], direction, confidence)
 
     def notes(self) -> Iterator[str]:
         definitions = {version.label: version.judged[self.name].definition for version in self.versions}
@@ -788,8 +797,18 @@ class _Board:
             status = version.judged[self.name].status
             counts = {f"n_{word}": int((status == code).sum()) for code, word in enumerate(STATUSES)}
             told = {"feedback": self.name, "direction": self.direction, "metric": self.metric.signature}
-            told |= _known({"mean": mean, "low": low, "high": high}) | {"reason": reason, "letters": found.get(i)}
+            worst, best = self._bounds(mean, counts["n_scored"], len(status))
+            told |= _known({"mean": mean, "low": low, "high": high, "worst": worst, "best": best})
+            told |= {"reason": reason, "letters": found.get(i)}
             yield version.about | told | {"n": len(status), **counts}
+
+    def _bounds(self, mean: float, scored: int, n: int) -> tuple[float, float]:
+        """The means if each record without a value had the worst, or the best, that there can be."""
+        if self.ends is None or not n or (scored and math.isnan(mean)):
+            return math.nan, math.nan
+        said = mean * scored if scored else 0.0
+        low, high = ((said + (n - scored) * end) / n for end in self.ends)
+        return (high, low) if self.direction == "lower" else (low, high)
 
 
 @dataclass
@@ -866,7 +885,9 @@ def _compared(boards: Sequence[_Board], notes: list[str]) -> list[dict[str, Any]
 
 
 def _nothing_said() -> dict[str, Any]:
-    nothing = dict.fromkeys(("feedback", "direction", "metric", "mean", "low", "high", "reason", "letters"))
+    nothing = dict.fromkeys(
+        ("feedback", "direction", "metric", "mean", "low", "high", "worst", "best", "reason", "letters")
+    )
     return nothing | {"n": 0} | {f"n_{status}": 0 for status in STATUSES}
 
 

@@ -20,6 +20,7 @@ _LISTED: Final = 10
 _WITHOUT: Final = ("failed", "abstained", "skipped", "waiting")
 _WORDS: Final = {"higher": "higher is better", "lower": "lower is better"}
 _SPENT: Final = "spent by feedbacks, beside the cost of calls"
+_BOUNDS: Final = "worst – best"
 _NOTE: Final = "versions that share a letter cannot be told apart at {level:g} % (Holm)"
 
 
@@ -43,8 +44,10 @@ def leaderboard_section(facts: Facts) -> str:
         without = _lacking(rows)
         form = number_format(row[n] for row in rows for n in ("mean", "low", "high"))
         axis = Axis.over(row[n] for row in rows for n in ("mean", "low", "high") if row[n] is not None)
-        heads = th("Version", "text") + "".join(map(th, ("", "mean", "interval", "scored", *without, "alike")))
-        lines = "".join(_line(row, form, axis, without) for row in rows)
+        bounded = _bounded(rows)
+        told = ("", "mean", "interval", "scored", *without, *[_BOUNDS] * bounded, "alike")
+        heads = th("Version", "text") + "".join(map(th, told))
+        lines = "".join(_line(row, form, axis, without, bounded) for row in rows)
         caption = "The versions, best first" if rows[0]["direction"] else "The versions, by their means"
         parts.append(f"<h3>{clean(_title(rows))}</h3>\n" + table(caption, heads, f"<tbody>{lines}</tbody>", "rates"))
     if _compares(facts):
@@ -96,13 +99,15 @@ def _feedback(rows: Sequence[Facts]) -> RenderableType:
     without = _lacking(rows)
     made = plain_table("version")
     made.columns[0].no_wrap, made.columns[0].overflow = False, "fold"
-    for head in ("mean", "interval", "scored", *without, "alike"):
+    bounded = _bounded(rows)
+    for head in ("mean", "interval", "scored", *without, *[_BOUNDS] * bounded, "alike"):
         made.add_column(head, justify="right", no_wrap=True)
     form = number_format(row[n] for row in rows for n in ("mean", "low", "high"))
     for row in rows:
-        mean, interval, scored, letters = _cells(row, form)
+        mean, interval, scored, bounds, letters = _cells(row, form)
         counts = (count_text(row[f"n_{status}"], _STYLES.get(status, "")) for status in without)
-        made.add_row(Text(safe(row["label"], CELL)), mean, interval, scored, *counts, letters)
+        label = Text(safe(row["label"], CELL))
+        made.add_row(label, mean, interval, scored, *counts, *[bounds] * bounded, letters)
     why: dict[str, list[str]] = {}
     for row in rows:
         if row["reason"]:
@@ -113,14 +118,21 @@ def _feedback(rows: Sequence[Facts]) -> RenderableType:
     return Group(made, *(Text(safe(each, 4 * CELL), "dim") for each in told))
 
 
-def _cells(row: Facts, form: str) -> tuple[str, str, str, str]:
-    mean, low, high = ("–" if row[n] is None else format(row[n], form) for n in ("mean", "low", "high"))
+def _bounded(rows: Sequence[Facts]) -> bool:
+    """Whether records are without a value, and it is known what they could have."""
+    return any(row["worst"] is not None and row["n_scored"] < row["n"] for row in rows)
+
+
+def _cells(row: Facts, form: str) -> tuple[str, str, str, str, str]:
+    told = ("–" if row[n] is None else format(row[n], form) for n in ("mean", "low", "high", "worst", "best"))
+    mean, low, high, worst, best = told
     interval = "" if row["low"] is None else f"{low} – {high}"
-    return mean, interval, f"{row['n_scored']:,} of {row['n']:,}", row["letters"] or ""
+    bounds = "" if row["worst"] is None or row["n_scored"] == row["n"] else f"{worst} – {best}"
+    return mean, interval, f"{row['n_scored']:,} of {row['n']:,}", bounds, row["letters"] or ""
 
 
-def _line(row: Facts, form: str, axis: Axis, without: Sequence[str]) -> str:
-    mean, interval, scored, letters = _cells(row, form)
+def _line(row: Facts, form: str, axis: Axis, without: Sequence[str], bounded: bool) -> str:
+    mean, interval, scored, bounds, letters = _cells(row, form)
     chart = strip([Dot(row["mean"], row["low"], row["high"], None, None)], axis)
     why = f'<span class="why">{clean(row["reason"])}</span>' if row["reason"] else ""
     counts = "".join(
@@ -130,7 +142,7 @@ def _line(row: Facts, form: str, axis: Axis, without: Sequence[str]) -> str:
     return (
         f'<tr><th scope="row">{name(row["label"])}</th><td class="chart">{chart}</td>'
         f'<td class="value">{mean}{why}</td><td>{interval}</td>'
-        f"<td>{scored}</td>{counts}<td>{clean(letters)}</td></tr>"
+        f"<td>{scored}</td>{counts}{f'<td>{bounds}</td>' * bounded}<td>{clean(letters)}</td></tr>"
     )
 
 
