@@ -199,6 +199,21 @@ def test_a_report_of_recordings_begins_with_their_leaderboard(folder: Path, tmp_
     assert "no metric has been computed" not in text
 
 
+def test_the_leaderboard_of_a_report_tells_of_all_recordings_that_are_closed(tmp_path: Path) -> None:
+    store, rag = DirectoryStore(tmp_path), Rag()
+    for calls in (3, 2):
+        app = App(rag, name="rag", version="1", feedbacks=FEEDBACKS[1:], store=store)
+        with app as recording:
+            for n in range(calls):
+                rag.query(f"{calls} {n}")
+        recording.close()
+    Recording.begin(store, {"name": "rag", "version": "1"}, [], mode="none")
+    evaluand("report", "rag", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
+    text = (tmp_path / "r.html").read_text()
+    assert "<td>5 of 5</td>" in text
+    assert "the leaderboard tells of all recordings, the rest of this report of the newest of each version" in text
+
+
 def test_a_report_of_an_open_recording_says_how_to_close_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = Recording.begin(DirectoryStore(tmp_path), {"name": "rag"}, [], mode="none")
     evaluand("report", made.id, "-o", str(tmp_path / "r.html"), "--store", str(tmp_path), status=1)

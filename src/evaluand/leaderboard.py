@@ -86,8 +86,8 @@ LEADERBOARD: Final = pa.schema(
 """A row for each version and feedback, of each feedback the best first. Latencies are seconds of completed calls, of
 `n_latency` of them: logged ones may have none; `n_tokens` and `n_cost` tell of how many records tokens and cost are
 known; `worst` and `best` are the means there would be if each record without a value had the worst or the best there
-can be (None where no range is known); `reason` is why there is no mean or interval; versions of one feedback that share a
-letter cannot be told apart."""
+can be (None where no range is known); `reason` is why there is no mean or interval; versions of one feedback that share
+a letter cannot be told apart."""
 
 _ABOUT: Final = LEADERBOARD.names[: LEADERBOARD.names.index("feedback")]
 
@@ -264,6 +264,12 @@ def gathered(store: Store, names: Sequence[str] = ()) -> list[Evaluation | Recor
             chosen += _called(store, recordings, name)
     else:
         chosen = [*recordings]
+    return gathered_of(store, chosen)
+
+
+def gathered_of(store: Store, chosen: Sequence[Evaluation | Recorded | Run]) -> list[Evaluation | Recorded | Run]:
+    """These, and the evaluations that a store has of recordings among them."""
+    chosen = [*chosen]
     wanted = {made.id for made in chosen if isinstance(made, Recorded)}
     for id in store.ids("evaluations") if wanted else ():
         if store.is_sealed("evaluations", id) and _recording_of(evaluation := Evaluation(store, id)) in wanted:

@@ -21,7 +21,7 @@ from evaluand.comparison.comparing import declared_of
 from evaluand.errors import DataError, NotFound, SpecError
 from evaluand.evaluation import Evaluation
 from evaluand.files import replaced
-from evaluand.leaderboard import leaderboard
+from evaluand.leaderboard import gathered_of, leaderboard
 from evaluand.recording import KIND, Recorded
 from evaluand.report.examples import Examples
 from evaluand.report.facts import Facts, Part, report_facts, summary_facts
@@ -94,7 +94,7 @@ def write(
     measures = Aggregation(store, id).measures if kind == "aggregations" else declared_of(graded.values())
     with notes():
         facts["comparisons"] = _compared(graded, measures)
-        facts["leaderboard"] = _leaderboard(parts)
+        facts["leaderboard"] = _leaderboard(store, parts)
         trades = [
             (trade.name, points)
             for trade, points in (tradeoffs_of(Aggregation(store, id)) if kind == "aggregations" else ())
@@ -210,10 +210,26 @@ def _compared(graded: Mapping[str, Evaluation], declared: Sequence[Measure]) -> 
     ]
 
 
-def _leaderboard(parts: Sequence[Part]) -> Facts | None:
-    """How the versions of recorded apps do; None where nothing was recorded."""
-    recorded = [part.evaluation or part.run for part in parts if part.run.manifest["spec"]["task"].get("recording")]
-    return leaderboard(recorded).to_dict() if recorded else None
+def _leaderboard(store: DirectoryStore, parts: Sequence[Part]) -> Facts | None:
+    """How the versions of recorded apps do, by all recordings that are closed; None where nothing was recorded."""
+    recorded = [part for part in parts if _task_of(part).get("recording")]
+    if not recorded:
+        return None
+    versions = {(_task_of(part)["name"], _task_of(part).get("version")) for part in recorded}
+    closed = [each for id in store.ids(KIND) if (each := Recorded(store, id)).is_sealed and each.app in versions]
+    ids = {each.id for each in closed}
+    snapshots = [part.evaluation or part.run for part in recorded if _task_of(part)["recording"] not in ids]
+    told = leaderboard([*gathered_of(store, closed), *snapshots]).to_dict()
+    if len(closed) + len(snapshots) > len(recorded):
+        told["notes"].append(
+            "the leaderboard tells of all recordings, the rest of this report of the newest of each version"
+        )
+    return told
+
+
+def _task_of(part: Part) -> Facts:
+    task: Facts = part.run.manifest["spec"]["task"]
+    return task
 
 
 def _task_name(manifest: Facts) -> str:

@@ -177,6 +177,12 @@ class Recorded(Artifact):
         return str(self.manifest["spec"]["mode"])
 
     @property
+    def app(self) -> tuple[Any, Any]:
+        """The name and the version of the app."""
+        app = self.manifest["spec"]["app"]
+        return app.get("name"), app.get("version")
+
+    @property
     def is_sealed(self) -> bool:
         return self.store.is_sealed(KIND, self.id)
 
