@@ -214,6 +214,19 @@ def test_the_leaderboard_of_a_report_tells_of_all_recordings_that_are_closed(tmp
     assert "the leaderboard tells of all recordings, the rest of this report of the newest of each version" in text
 
 
+def test_a_report_says_of_a_feedback_that_it_failed_everywhere(tmp_path: Path) -> None:
+    def never(text: str) -> float:
+        raise ValueError("never")
+
+    app = App(Rag(), name="rag", feedbacks=[Feedback(never, version="1").on_output()], store=DirectoryStore(tmp_path))
+    with app as recording:
+        app.app.query("Who?")
+    with pytest.warns(ScorerFailed):
+        recording.close()
+    evaluand("report", "rag", "-o", str(tmp_path / "r.html"), "--store", str(tmp_path))
+    assert "never failed on 1 of 1 call" in re.sub("<[^>]*>", "", (tmp_path / "r.html").read_text())
+
+
 def test_a_report_of_an_open_recording_says_how_to_close_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = Recording.begin(DirectoryStore(tmp_path), {"name": "rag"}, [], mode="none")
     evaluand("report", made.id, "-o", str(tmp_path / "r.html"), "--store", str(tmp_path), status=1)

@@ -663,7 +663,7 @@ def _ungraded_calls(evaluation: Evaluation) -> dict[str, Counter[str]]:
         rows = evaluation.batches(scorer, ["_index_", "replication", "status", "reason"])
         keys = {
             (*key, status)
-            for batch in (rows if set(evaluation.counts[scorer]) > {"scored"} else ())
+            for batch in (() if set(evaluation.counts[scorer]) <= {"scored"} else rows)
             for *key, status, reason in zip(*(column.to_pylist() for column in batch.columns), strict=True)
             if status in ("failed", "abstained") and not (reason or "").startswith("task: ")
         }
