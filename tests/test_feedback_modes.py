@@ -120,6 +120,30 @@ def test_with_app_a_feedback_that_hangs_holds_the_call_no_longer_than_its_timeou
         recording.close()
 
 
+def test_threads_that_are_left_behind_end_when_their_call_has(store: Store) -> None:
+    free = threading.Event()
+
+    def hangs(text: str) -> float:
+        if text == "Q1":
+            raise TransientError("not now")
+        return float(free.wait(PATIENCE))
+
+    def alive() -> int:
+        return sum(thread.name == "feedback" for thread in threading.enumerate())
+
+    before = alive()
+    policy = Policy(timeout=0.2, retries=1, backoff=0.0)
+    recording = Recording.begin(store, APP, [Feedback(hangs, version="1").on_output()], mode="with_app", policy=policy)
+    for number in range(4):
+        use(recording, f"q{number}")
+    assert alive() > before + 1
+    assert recording.standing().feedbacks == {"hangs": {"failed": 4}}
+    free.set()
+    with pytest.warns(UserWarning, match="failed on all 4 rows"):
+        recording.close()
+    eventually(lambda: alive() <= before)
+
+
 def test_without_a_policy_what_takes_too_long_with_the_app_fails_as_elsewhere(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,14 +9,14 @@ import threading
 import time
 from array import array
 from collections import deque
-from collections.abc import Coroutine, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar, cast
 
-from evaluand.engine import Aborted, LocalEngine, Outcome, Policy, too_long
+from evaluand.engine import LocalEngine, Outcome, Policy, too_long
 from evaluand.errors import TaskError
 from evaluand.grading import Grader, Unit
 from evaluand.journal import Lane
@@ -25,6 +25,7 @@ from evaluand.scorer import Scorer
 from evaluand.store import Manifest, Store
 
 T = TypeVar("T")
+U = TypeVar("U")
 
 ATTEMPTS: Final = 3
 QUEUE: Final = 1024
@@ -41,8 +42,11 @@ judging: ContextVar[bool] = ContextVar("evaluand.judging", default=False)
 class Judge:
     """One feedback of a recording, and the lane in which it writes what it says."""
 
-    def __init__(self, scorer: Scorer, lane: Lane, policy: Policy, app: Mapping[str, Any]) -> None:
+    def __init__(
+        self, scorer: Scorer, lane: Lane, policy: Policy, app: Mapping[str, Any], hands: Hands | None = None
+    ) -> None:
         self.lane = lane
+        self._hands = hands
         self.low = 0  # every slot below is judged
         self.mine: set[int] = set()  # those that were judged here and are not read back yet
         self._grader = Grader(scorer, policy, app=app, name=name_in(app))
@@ -67,9 +71,9 @@ class Judge:
     def judge(self, unit: Unit) -> None:
         """Asks and writes it down, here and now; whatever the feedback raises is a row.
 
-        What takes longer than the policy allows fails, but only when it has ended.
+        What takes longer than the policy allows fails; without hands that make the calls, only when it has ended.
         """
-        timeout = self._policy.timeout or math.inf
+        limit = self._policy.timeout or math.inf
         unit.attempts = attempts = 0
         while True:
             attempts += 1
@@ -78,12 +82,13 @@ class Judge:
                 self._policy.pace.wait(threading.Event())
             clock = time.perf_counter()
             try:
-                value = self.ask(unit)
+                value = self.ask(unit) if self._hands is None else self._hands.call(self.ask, copy(unit), self._policy)
             except KeyboardInterrupt:
                 raise
             except BaseException as raised:
                 error = raised
-            if time.perf_counter() - clock > timeout:
+            unit.attempts = attempts
+            if time.perf_counter() - clock > limit:
                 value, error = None, too_long(self._policy)
             if error is None or not self._policy.tries_again(error, attempts):
                 break
@@ -91,10 +96,89 @@ class Judge:
         self.write(unit, Outcome(value, error, attempts, 0, 0), at_once=True)
 
 
-def judges(scorers: Mapping[str, Scorer], lanes: Lanes, policy: Policy, manifest: Manifest) -> dict[str, Judge]:
+def judges(
+    scorers: Mapping[str, Scorer], lanes: Lanes, policy: Policy, manifest: Manifest, hands: Hands | None = None
+) -> dict[str, Judge]:
     """Those who judge the records of a recording, by name."""
     app = manifest["spec"]["app"]
-    return {name: Judge(scorer, lanes.judged[name], policy, app) for name, scorer in scorers.items()}
+    return {name: Judge(scorer, lanes.judged[name], policy, app, hands) for name, scorer in scorers.items()}
+
+
+class Hands:
+    """Threads that make calls for those who can wait for each only so long; one that is left behind ends by itself."""
+
+    def __init__(self) -> None:
+        self._idle: list[_Hand] = []
+
+    def call(self, function: Callable[[U], T], argument: U, policy: Policy) -> T:
+        """What a function gives or raises in another thread.
+
+        Raises:
+            TaskTimeout: it takes longer than the policy allows.
+        """
+        try:
+            hand = self._idle.pop()
+        except IndexError:
+            hand = _Hand()
+        done = False
+        try:
+            done = hand.make(lambda: function(argument), policy.timeout or math.inf)
+        finally:
+            if not done:
+                hand.leave()
+        if not done:
+            raise too_long(policy)
+        value, error = hand.outcome
+        self._idle.append(hand)
+        if error is not None:
+            raise error
+        return cast("T", value)
+
+    def end(self) -> None:
+        """Ends the threads that have nothing to do."""
+        while self._idle:
+            self._idle.pop().end()
+
+
+class _Hand:
+    """One thread. Bare locks hand calls over and back, which takes a third of the time that conditions take."""
+
+    outcome: tuple[Any, BaseException | None]
+
+    def __init__(self) -> None:
+        self._given, self._done = threading.Lock(), threading.Lock()
+        self._given.acquire()
+        self._done.acquire()
+        self._call: Callable[[], Any] | None = None
+        self._is_left = False
+        threading.Thread(target=self._work, name="feedback", daemon=True).start()
+
+    def make(self, call: Callable[[], Any], timeout: float) -> bool:
+        """Whether the call has ended in time."""
+        self._call = call
+        self._given.release()
+        return self._done.acquire(timeout=min(timeout, threading.TIMEOUT_MAX))
+
+    def leave(self) -> None:
+        """Has the thread end when its call has."""
+        self._is_left = True
+        if self._done.acquire(blocking=False):  # it just has
+            self.end()
+
+    def end(self) -> None:
+        """Ends the thread, which has nothing to do."""
+        self._call = None
+        self._given.release()
+
+    def _work(self) -> None:
+        while self._given.acquire() and (call := self._call) is not None:
+            try:
+                self.outcome = call(), None
+            except BaseException as error:  # whatever a feedback raises is for who has asked
+                self.outcome = None, error
+            self._done.release()
+            if self._is_left:
+                return
 
 
 @dataclass(slots=True)
@@ -110,17 +194,6 @@ class Asked:
 
 def ask(asked: Asked) -> Any:
     return asked.judge.ask(asked.unit)
-
-
-def judge_in_time(unit: Unit, judges: Iterable[Judge], policy: Policy) -> None:
-    """Has a record judged by one after the other, in a thread that is left behind where one takes too long."""
-    asked = [Asked(judge, copy(unit)) for judge in judges]
-    with suppress(Aborted):  # what is not judged is missing, and asked when all is closed
-        LocalEngine().map(asked, ask, _write, replace(policy, concurrency=1))
-
-
-def _write(asked: Asked, outcome: Outcome) -> None:
-    asked.judge.write(asked.unit, outcome, at_once=True)
 
 
 class Beside:
