@@ -16,6 +16,7 @@ import pytest
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner, Scorer
 from evaluand.app import App, virtual
 from evaluand.cli import main
+from evaluand.evaluation import ScorerFailed
 from evaluand.feedback import Feedback
 from evaluand.instrument import instrument
 from evaluand.recording import Recorded, Recording
