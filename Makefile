@@ -34,7 +34,7 @@ check: $(STAMP) ## Check format, lint, types and import order, then run the test
 
 MODEL := .venv/.model
 
-demo-rag: $(MODEL) ## Judge an app that answers from a handbook, with a small language model (126 MB to fetch)
+demo-rag: $(MODEL) ## Judge an app that answers from a handbook, with a small language model (126 MB to fetch, then two minutes)
 	@$(BIN)/python examples/rag/demo.py
 	@echo; $(BIN)/evaluand leaderboard --store examples/rag/.evaluand
 	@echo; $(BIN)/evaluand report guide/meaning --store examples/rag/.evaluand -o examples/rag/report.html
