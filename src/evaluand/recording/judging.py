@@ -9,13 +9,15 @@ import threading
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import suppress
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, cast
+from functools import partial
+from typing import Any, Final, TypeVar
 
+from evaluand.deadline import Overdue, within
 from evaluand.engine import LocalEngine, Outcome, Policy, too_long
 from evaluand.errors import TaskError
 from evaluand.grading import Grader, Unit
@@ -25,7 +27,6 @@ from evaluand.scorer import Scorer
 from evaluand.store import Manifest, Store
 
 T = TypeVar("T")
-U = TypeVar("U")
 
 ATTEMPTS: Final = 3
 QUEUE: Final = 1024
@@ -43,10 +44,10 @@ class Judge:
     """One feedback of a recording, and the lane in which it writes what it says."""
 
     def __init__(
-        self, scorer: Scorer, lane: Lane, policy: Policy, app: Mapping[str, Any], hands: Hands | None = None
+        self, scorer: Scorer, lane: Lane, policy: Policy, app: Mapping[str, Any], in_time: bool = False
     ) -> None:
         self.lane = lane
-        self._hands = hands
+        self._in_time = in_time
         self.low = 0  # every slot below is judged
         self.mine: set[int] = set()  # those that were judged here and are not read back yet
         self._grader = Grader(scorer, policy, app=app, name=name_in(app))
@@ -71,20 +72,23 @@ class Judge:
     def judge(self, unit: Unit) -> None:
         """Asks and writes it down, here and now; whatever the feedback raises is a row.
 
-        What takes longer than the policy allows fails; without hands that make the calls, only when it has ended.
+        What takes longer than the policy allows fails: at once where it is asked `in_time`, else when it has ended.
         """
         limit = self._policy.timeout or math.inf
         unit.attempts = attempts = 0
         while True:
             attempts += 1
-            value, error = None, None
+            value: Any = None
+            error: BaseException | None = None
             if self._policy.pace:
                 self._policy.pace.wait(threading.Event())
             clock = time.perf_counter()
             try:
-                value = self.ask(unit) if self._hands is None else self._hands.call(self.ask, copy(unit), self._policy)
+                value = within(limit, partial(self.ask, copy(unit))) if self._in_time else self.ask(unit)
             except KeyboardInterrupt:
                 raise
+            except Overdue:
+                error = too_long(self._policy)
             except BaseException as raised:
                 error = raised
             unit.attempts = attempts
@@ -97,88 +101,11 @@ class Judge:
 
 
 def judges(
-    scorers: Mapping[str, Scorer], lanes: Lanes, policy: Policy, manifest: Manifest, hands: Hands | None = None
+    scorers: Mapping[str, Scorer], lanes: Lanes, policy: Policy, manifest: Manifest, *, in_time: bool = False
 ) -> dict[str, Judge]:
-    """Those who judge the records of a recording, by name."""
+    """Those who judge the records of a recording, by name; `in_time` gives up what takes too long at once."""
     app = manifest["spec"]["app"]
-    return {name: Judge(scorer, lanes.judged[name], policy, app, hands) for name, scorer in scorers.items()}
-
-
-class Hands:
-    """Threads that make calls for those who can wait for each only so long; one that is left behind ends by itself."""
-
-    def __init__(self) -> None:
-        self._idle: list[_Hand] = []
-
-    def call(self, function: Callable[[U], T], argument: U, policy: Policy) -> T:
-        """What a function gives or raises in another thread.
-
-        Raises:
-            TaskTimeout: it takes longer than the policy allows.
-        """
-        try:
-            hand = self._idle.pop()
-        except IndexError:
-            hand = _Hand()
-        done = False
-        try:
-            done = hand.make(lambda: function(argument), policy.timeout or math.inf)
-        finally:
-            if not done:
-                hand.leave()
-        if not done:
-            raise too_long(policy)
-        value, error = hand.outcome
-        self._idle.append(hand)
-        if error is not None:
-            raise error
-        return cast("T", value)
-
-    def end(self) -> None:
-        """Ends the threads that have nothing to do."""
-        while self._idle:
-            self._idle.pop().end()
-
-
-class _Hand:
-    """One thread. Bare locks hand calls over and back, which takes a third of the time that conditions take."""
-
-    outcome: tuple[Any, BaseException | None]
-
-    def __init__(self) -> None:
-        self._given, self._done = threading.Lock(), threading.Lock()
-        self._given.acquire()
-        self._done.acquire()
-        self._call: Callable[[], Any] | None = None
-        self._is_left = False
-        threading.Thread(target=self._work, name="feedback", daemon=True).start()
-
-    def make(self, call: Callable[[], Any], timeout: float) -> bool:
-        """Whether the call has ended in time."""
-        self._call = call
-        self._given.release()
-        return self._done.acquire(timeout=min(timeout, threading.TIMEOUT_MAX))
-
-    def leave(self) -> None:
-        """Has the thread end when its call has."""
-        self._is_left = True
-        if self._done.acquire(blocking=False):  # it just has
-            self.end()
-
-    def end(self) -> None:
-        """Ends the thread, which has nothing to do."""
-        self._call = None
-        self._given.release()
-
-    def _work(self) -> None:
-        while self._given.acquire() and (call := self._call) is not None:
-            try:
-                self.outcome = call(), None
-            except BaseException as error:  # whatever a feedback raises is for who has asked
-                self.outcome = None, error
-            self._done.release()
-            if self._is_left:
-                return
+    return {name: Judge(scorer, lanes.judged[name], policy, app, in_time) for name, scorer in scorers.items()}
 
 
 @dataclass(slots=True)

@@ -27,7 +27,7 @@ from evaluand.journal import SHARD_SLOTS
 from evaluand.jsonlike import text_of
 from evaluand.provenance import provenance
 from evaluand.record import Record, facts_of
-from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Hands, Worker, judges, judging
+from evaluand.recording.judging import ATTEMPTS, POLICY, Beside, Worker, judges, judging
 from evaluand.recording.loading import stored_form
 from evaluand.recording.stored import (
     KIND,
@@ -396,9 +396,8 @@ class Recording(Recorded):
         self._block, self._next, self._block_end = None, 0, 0
         self._lanes = Lanes.of(self.store, self.manifest)
         policy = self._policy or POLICY
-        in_time = self.mode == "with_app" and self._policy is not None and self._policy.timeout
-        self._hands = Hands() if in_time else None
-        asked = judges(self.feedbacks, self._lanes, policy, self.manifest, self._hands)
+        in_time = self.mode == "with_app" and self._policy is not None and self._policy.timeout is not None
+        asked = judges(self.feedbacks, self._lanes, policy, self.manifest, in_time=in_time)
         self._judges_here = [*asked.values()] if self.mode == "with_app" else []
         beside = asked and self.mode == "with_app_thread"
         self._beside = Beside(self._lanes, asked, policy, self.manifest) if beside else None
@@ -425,8 +424,6 @@ class Recording(Recorded):
             self._await_calls()
         if self._beside is not None:
             self._beside.drain()
-        if self._hands is not None:
-            self._hands.end()
         self._over.set()
         self._dirty.set()
         with suppress(Exception):  # a disk that is full tells so when the rest is written
