@@ -151,7 +151,7 @@ def test_a_feedback_has_it_as_its_aggregate_stored_and_identified_with_its_label
     judges = judged(GroundTruthAggregator([1, 0]).mae)
     source = {"__record__": {"main_output": ["abcdefgh", "ab"]}}
     assert judges.evaluate(source).value == pytest.approx(0.2)
-    assert Feedback.from_json(judges.to_json()).evaluate(source).value == pytest.approx(0.2)
+    assert Feedback.from_json(judges.to_json(), modules=[__name__]).evaluate(source).value == pytest.approx(0.2)
     others = [judged(GroundTruthAggregator([0, 1]).mae), judged(GroundTruthAggregator([1, 0]).auc)]
     assert all(other.identify().spec != judges.identify().spec for other in others)
     assert judged(GroundTruthAggregator([1, 0]).mae).identify() == judges.identify()

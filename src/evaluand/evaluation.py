@@ -404,7 +404,7 @@ class _Job:
                 state.update(row_digest((*key, *said, *cells)))
                 counts[status] = counts.get(status, 0) + 1
                 texts = (text, explanation, *cells)
-                row = (*key, *said, usage[0] if usage else None, *cells)
+                row = (*key, *said, ids.canonical_text(usage[0]) if usage else None, *cells)
                 gathered.add(row, sum(len(c) for c in texts if isinstance(c, str)))
             if gathered.is_full:
                 gathered.flush(draft, table)
@@ -482,7 +482,7 @@ def _sealed_scores(evaluation: Evaluation, name: str) -> Iterator[tuple[bytes, l
                     _written("data", columns["data"][i], texts),
                     columns["explanation"][i],
                     extra if own else None,
-                    *filter(None, usage[i : i + 1]),
+                    *map(Fragment, filter(None, usage[i : i + 1])),
                 ]
             )
     if key is not None and all(row[2] != FAILED for row in scores):

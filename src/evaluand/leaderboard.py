@@ -35,7 +35,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand import ids, registry, rows
+from evaluand import ids, registry
 from evaluand.app import Recording as Block
 from evaluand.comparison.comparing import declared_of, find_evaluations
 from evaluand.comparison.pairing import halves, matched, occurrences
@@ -88,6 +88,15 @@ LEADERBOARD: Final = pa.schema(
 known; `worst` and `best` are the means there would be if each record without a value had the worst or the best there
 can be (None where no range is known); `reason` is why there is no mean or interval; versions of one feedback that share
 a letter cannot be told apart."""
+
+_SPENT: Final = pa.struct(
+    [
+        *((name, pa.int64()) for name in ("requests", "failed", "input_tokens", "output_tokens")),
+        ("cost", pa.float64()),
+        ("currency", pa.string()),
+    ]
+)
+"""What a score took: requests of providers, those without a reply, and what was told of the others."""
 
 _ABOUT: Final = LEADERBOARD.names[: LEADERBOARD.names.index("feedback")]
 
@@ -433,7 +442,8 @@ def _of_table(evaluation: Evaluation, name: str, known: np.ndarray, times: int) 
 def _spent_in(evaluation: Evaluation, name: str) -> pa.StructArray:
     """What the scores of a table took; tables had not always a column of it."""
     batches = (batch for batch in evaluation.batches(name, ["usage"]) if batch.num_columns)
-    return pa.chunked_array([batch.column(0).drop_null() for batch in batches], rows.SPENT).combine_chunks()
+    told = (text for batch in batches for text in batch.column(0).drop_null().to_pylist())
+    return pa.array(map(orjson.loads, told), _SPENT)
 
 
 def _by_key(name: str, call: np.ndarray, status: np.ndarray, said: Sequence[Any]) -> Iterator[tuple[str, _Judgement]]:
@@ -487,7 +497,7 @@ def _of_lanes(recording: Recorded) -> _Source:
         for name, lane in lanes.judged.items():
             said = _Said.of(lane)
             about = _about(manifest["spec"]["feedbacks"][name], directions.get(name), ranges.get(name, {}))
-            source.spent[name] = pa.array(said.usage, rows.SPENT)
+            source.spent[name] = pa.array(said.usage, _SPENT)
             for part, judged in said.parts(name, slots):
                 source.judged[part] = replace(judged, **about)
     return source
@@ -625,7 +635,7 @@ class _Version:
         for source in self.sources:
             for name, usage in source.spent.items():
                 found.setdefault(name, []).append(usage)
-        usages = {name: pa.chunked_array(parts, rows.SPENT).combine_chunks() for name, parts in found.items()}
+        usages = {name: pa.chunked_array(parts, _SPENT).combine_chunks() for name, parts in found.items()}
         return [{"label": self.label, "feedback": name, **_summed(each)} for name, each in usages.items() if len(each)]
 
     @cached_property

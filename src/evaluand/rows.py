@@ -235,15 +235,6 @@ FLIPS: Final = pa.schema(
 """`pair` counts the rows of `pairs`, from 0; `flip` is `lost` or `won`; `index_a` and `index_b` are the `_index_` of
 the example in the dataset of either side."""
 
-SPENT: Final = pa.struct(
-    [
-        *((name, pa.int64()) for name in ("requests", "failed", "input_tokens", "output_tokens")),
-        ("cost", pa.float64()),
-        ("currency", pa.string()),
-    ]
-)
-"""What a score took: requests of providers, those without a reply, and what was told of the others."""
-
 _COLUMN_TYPES: Final[Mapping[str, Any]] = {
     "string": pa.string(),
     "int64": pa.int64(),
@@ -282,7 +273,7 @@ _SCORES: Final = pa.schema(
         pa.field("label", pa.string()),
         json_field("data"),
         pa.field("explanation", pa.string()),
-        pa.field("usage", SPENT),
+        json_field("usage"),
     ]
 )
 

@@ -132,7 +132,8 @@ class Recording(native.Recording):
         for name, (spec, rows) in self._evaluated().items():
             feedback: Any = self.app.feedbacks[name]
             result = _result(rows[number], spec, source)
-            yield feedback, FeedbackResult(feedback, result, record_id, {}, _spent(rows[number]["usage"] or {}))
+            spent = _spent(ids.decode(rows[number]["usage"] or b"{}"))
+            yield feedback, FeedbackResult(feedback, result, record_id, {}, spent)
 
     def record_id(self, number: int) -> str:
         """What a record is called among all: one without a name of its own has the recording's id before its number."""
@@ -512,7 +513,7 @@ def _usage(cost: Cost) -> dict[str, Any]:
 
 def _spent(usage: Mapping[str, Any]) -> Spending:
     """What a score took, as it is stored."""
-    cost = {} if usage.get("cost") is None else {usage["currency"] or "": usage["cost"]}
+    cost = {} if usage.get("cost") is None else {usage.get("currency") or "": usage["cost"]}
     counts = (usage.get(name) or 0 for name in ("requests", "failed", "input_tokens", "output_tokens"))
     requests, failed, read, written = counts
     return Spending(requests, failed, input_tokens=read, output_tokens=written, cost=cost)
